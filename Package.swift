@@ -1,0 +1,84 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target is built the same way: Swift 6 mode, strict memory safety, and no warning survives.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
+}
+
+let package = Package(
+    name: "larder",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .executable(name: "larder-server", targets: ["larder-server"]),
+        .library(name: "LarderServer", targets: ["LarderServer"]),
+        .library(name: "Larder", targets: ["Larder"]),
+        .library(name: "LarderTesting", targets: ["LarderTesting"]),
+    ],
+    targets: [
+        // Shared: what both sides speak.
+        .systemLibrary(
+            name: "CSQLite",
+            path: "Shared/CSQLite",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]
+        ),
+        library("LarderTime", "Shared/Time"),
+        library("LarderCoding", "Shared/Coding"),
+        library("LarderHTTP", "Shared/HTTP", ["LarderTime", "LarderCoding"]),
+        library("LarderWebSocket", "Shared/WebSocket", ["LarderCoding"]),
+        library("LarderSQLite", "Shared/SQLite", ["CSQLite"]),
+        library("LarderModels", "Shared/Models"),
+
+        // Server: engine, then domain and control, then the command.
+        .systemLibrary(name: "CSystem", path: "Server/CSystem"),
+        library(
+            "LarderEngine",
+            "Server/Engine",
+            ["CSystem", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding"]
+        ),
+        library(
+            "LarderServer",
+            "Server/Backend",
+            ["LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "LarderWebSocket"]
+        ),
+        .executableTarget(
+            name: "larder-server",
+            dependencies: ["LarderServer", "LarderTime"],
+            path: "Server/Command",
+            swiftSettings: strict
+        ),
+
+        // ClientSDK.
+        library(
+            "Larder",
+            "ClientSDK/Larder",
+            ["LarderSQLite", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding", "LarderModels"]
+        ),
+        library("LarderTesting", "ClientSDK/Testing", ["Larder", "LarderServer", "LarderTime", "LarderHTTP"]),
+
+        // Tests, beside each target's name.
+        tests("LarderTimeTests", ["LarderTime"]),
+        tests("LarderCodingTests", ["LarderCoding"]),
+        tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding"]),
+        tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding"]),
+        tests("LarderSQLiteTests", ["LarderSQLite", "CSQLite"]),
+        tests("LarderEngineTests", ["LarderEngine", "LarderHTTP", "LarderWebSocket", "LarderTime"]),
+        tests("LarderServerTests", ["LarderServer", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime"]),
+        tests("LarderTests", ["Larder", "LarderTime", "LarderHTTP"]),
+        tests("EndToEndTests", ["Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,155 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// One request to one world, on its way through an operation.
+struct Call {
+    let request: Request
+    let exchange: Exchange
+    let world: World
+    /// The values of the path template's parameters, in order.
+    let parameters: [String]
+    /// Who asks; nil for somebody who has not signed in.
+    let session: SessionRow?
+    let query: QueryString
+
+    /// The caller's row; 0 for somebody who has not signed in.
+    var viewer: Int64 { session?.user ?? 0 }
+
+    // MARK: Path and query
+
+    /// The row that a path parameter names.
+    ///
+    /// - Throws: `not-found` for text that cannot be an identifier of that kind.
+    func row(_ kind: EntityKind, parameter index: Int = 0) throws(Problem) -> Int64 {
+        guard let id = EntityID(kind, parsing: parameters[index]) else {
+            throw ProblemType.notFound("\(parameters[index]) is not the identifier of a \(kind.name).")
+        }
+        return id.row
+    }
+
+    /// A whole number in the query.
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = query.first(name) else { return nil }
+        guard let value = Int(text), range.contains(value), text.utf8.first != UInt8(ascii: "+") else {
+            throw invalid(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+
+    /// How many items a page may have.
+    func limit(default standard: Int = 20, maximum: Int = 100) throws(Problem) -> Int {
+        try integer("limit", in: 1...maximum) ?? standard
+    }
+
+    /// Where a page begins, by `after` or `before`.
+    func pageStart(_ list: Cursor.List, owner: Int64 = 0) throws(Problem) -> PageStart {
+        switch (query.first("after"), query.first("before")) {
+        case (nil, nil): return .newest
+        case (let after?, nil): return .after(try cursor(after, "after", list, owner).row)
+        case (nil, let before?): return .before(try cursor(before, "before", list, owner).row)
+        case (_?, _?): throw invalid("before", "cannot be given together with `after`")
+        }
+    }
+
+    func cursor(_ text: String, _ name: String, _ list: Cursor.List, _ owner: Int64) throws(Problem) -> Cursor {
+        guard let cursor = Cursor(parsing: text), cursor.list == list, cursor.owner == owner else {
+            throw ProblemType.invalidCursor(
+                "`\(name)` is not a cursor of this list.",
+                errors: [Problem.FieldError(pointer: name, detail: "is not a cursor of this list")]
+            )
+        }
+        return cursor
+    }
+
+    func invalid(_ name: String, _ detail: String) -> Problem {
+        ProblemType.invalidParameter(
+            "`\(name)` \(detail).",
+            errors: [Problem.FieldError(pointer: name, detail: detail)]
+        )
+    }
+
+    // MARK: Body
+
+    /// The body as a JSON object.
+    ///
+    /// - Parameter mediaTypes: which media types are taken besides `application/json`.
+    func jsonObject(orMediaType other: StaticString? = nil) throws(Problem) -> JSONObject {
+        guard let contentType = request.fields[.contentType] else {
+            throw ProblemType.unsupportedMediaType("The request has no Content-Type; send application/json.")
+        }
+        let mediaType = MediaType(parsing: contentType)
+        let essence = mediaType?.essence
+        guard essence == "application/json" || (other != nil && essence == other?.description) else {
+            throw ProblemType.unsupportedMediaType("The body is said to be \(contentType), not application/json.")
+        }
+        if let charset = mediaType?.parameter("charset"), charset.lowercased() != "utf-8" {
+            throw ProblemType.unsupportedMediaType("JSON is UTF-8; the body is said to be \(charset).")
+        }
+        if let coding = request.fields[.contentEncoding], coding.lowercased() != "identity" {
+            throw ProblemType.unsupportedMediaType("The content coding \(coding) is not supported; send the body as it is.")
+        }
+        let value: JSONValue
+        do {
+            value = try JSONParser.parse(request.body)
+        } catch {
+            throw ProblemType.malformedJSON("\(error)")
+        }
+        guard case .object(let object) = value else {
+            throw ProblemType.validationFailed(
+                "The body must be a JSON object.",
+                errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
+            )
+        }
+        return object
+    }
+
+    // MARK: Conditions on writes
+
+    /// Checks `If-Match` and `If-Unmodified-Since` against what is current, inside the transaction that would change it.
+    ///
+    /// - Parameter isRequired: whether an edit without `If-Match` is refused.
+    /// - Throws: `precondition-required`, or `precondition-failed` with the current version.
+    func checkConditions(on current: Representation, version: Int64, isRequired: Bool) throws(Problem) {
+        if isRequired, request.fields[.ifMatch] == nil, request.fields[.ifUnmodifiedSince] == nil {
+            throw ProblemType.preconditionRequired("Send If-Match with the ETag that the edit is based on.")
+        }
+        let outcome = Preconditions(request).evaluate(
+            method: request.method,
+            entityTag: current.entityTag,
+            lastModified: current.lastModified
+        )
+        guard outcome == .proceed else {
+            var fields = Fields()
+            fields.add(.etag, current.entityTag.description)
+            var problem = ProblemType.preconditionFailed(
+                "The condition does not hold for version \(version), which is current.",
+                fields: fields
+            )
+            problem.extensions["currentVersion"] = .integer(version)
+            throw problem
+        }
+    }
+}
+
+extension Preconditions {
+    /// The conditions that a request states.
+    init(_ request: borrowing Request) {
+        self.init(
+            ifMatch: request.fields.combined(.ifMatch),
+            ifNoneMatch: request.fields.combined(.ifNoneMatch),
+            ifModifiedSince: request.fields[.ifModifiedSince],
+            ifUnmodifiedSince: request.fields[.ifUnmodifiedSince]
+        )
+    }
+}
+
+extension Call {
+    /// `Last-Modified` for something that changed at `updated`, or nil while the second of that change is not over: a later
+    /// change in the same second would have the same date, and the date would vouch for bytes that are gone (RFC 9110
+    /// §8.8.2.2).
+    func lastModified(_ updated: WallTime) -> WallTime? {
+        world.clock.now.seconds > updated.seconds ? WallTime(seconds: updated.seconds) : nil
+    }
+}

@@ -1,0 +1,55 @@
+/// Wraps items into the form that all lists have: `{"items":[…],"nextCursor":…,"previousCursor":…}`.
+enum ListPage {
+    static let opening: StaticString = "{\"items\":["
+
+    static func close(_ bytes: inout [UInt8], next: Cursor?, previous: Cursor?) {
+        bytes.append("],\"nextCursor\":")
+        append(next, to: &bytes)
+        bytes.append(",\"previousCursor\":")
+        append(previous, to: &bytes)
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    private static func append(_ cursor: Cursor?, to bytes: inout [UInt8]) {
+        guard let cursor else { return bytes.append("null") }
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: cursor.text.utf8)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// The cursors of a page read newest first.
+    ///
+    /// - Parameters:
+    ///   - rows: the rows on the page, newest first.
+    ///   - extent: the oldest and newest row of the whole list.
+    /// - Returns: the position of what is older and of what is newer; nil at the ends.
+    static func cursors(
+        _ start: PageStart,
+        rows: [Int64],
+        extent: ClosedRange<Int64>?,
+        list: Cursor.List,
+        owner: Int64 = 0
+    ) -> (next: Cursor?, previous: Cursor?) {
+        let older: Int64?
+        let newer: Int64?
+        if let first = rows.first, let last = rows.last {
+            older = extent.map { $0.lowerBound < last } ?? false ? last : nil
+            newer = extent.map { $0.upperBound > first } ?? false ? first : nil
+        } else {
+            // An empty page stands between two rows: both neighbours are told relative to where it was asked for.
+            switch start {
+            case .newest: (older, newer) = (nil, nil)
+            case .after(let row):
+                older = nil
+                newer = extent.map { $0.upperBound >= row } ?? false ? row - 1 : nil
+            case .before(let row):
+                older = extent.map { $0.lowerBound <= row } ?? false ? row + 1 : nil
+                newer = nil
+            }
+        }
+        return (
+            older.map { Cursor(list, owner: owner, row: $0) },
+            newer.map { Cursor(list, owner: owner, row: $0) }
+        )
+    }
+}

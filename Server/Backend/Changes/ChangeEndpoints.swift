@@ -1,0 +1,171 @@
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// The change feed, read in pages or waited for.
+enum ChangeEndpoints {
+    static let routes: [Route] = [
+        Route(.get, "/v1/changes", .optional, read)
+    ]
+
+    static let waitSecondsMaximum = 30
+
+    private static func read(_ call: inout Call) throws(Problem) -> Answer {
+        let limit = try call.limit(default: 100, maximum: 500)
+        let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
+        let filter = try filter(call)
+        let since = try since(call.query.first("since"))
+        let current = call
+        let now = call.world.clock.now
+        let waiter = wait > 0 ? LongPoll(call.exchange, call.world, session: call.session) : nil
+        let page = try call.world.read { store -> ChangePage? in
+            let reader = ChangeReader(store: store, retention: current.world.settings.tombstoneRetention, now: now)
+            let scope = try store.scope(of: current.viewer)
+            if case .now = since {
+                let token = try reader.present(filter: filter ?? .all, viewer: current.viewer)
+                return ChangePage(items: [], count: 0, next: token, hasMore: false)
+            }
+            let token = try reader.start(since: since.token, filter: filter, viewer: current.viewer)
+            let page = try reader.page(after: token, scope: scope, limit: limit)
+            guard page.count == 0, !page.hasMore, let waiter else { return page }
+            // Added while the store is held: a commit comes either before, and is on the page, or after, and wakes the poll.
+            waiter.wait(for: page.next, scope: scope, limit: limit)
+            return nil
+        }
+        guard let page else {
+            waiter?.startTimer(.seconds(wait))
+            return .later
+        }
+        return .json(.ok, body(page), cacheControl: CachePolicy.noStore, fields: [.vary: "Authorization, Origin"])
+    }
+
+    static func body(_ page: ChangePage) -> [UInt8] {
+        var body: [UInt8] = []
+        body.reserveCapacity(page.items.count + 160)
+        body.append("{\"items\":[")
+        body.append(contentsOf: page.items)
+        body.append("],\"nextToken\":\"")
+        body.append(contentsOf: page.next.text.utf8)
+        body.append(page.hasMore ? "\",\"hasMore\":true}" : "\",\"hasMore\":false}")
+        return body
+    }
+
+    /// Where a reader wants to begin.
+    enum Since {
+        /// With everything.
+        case beginning
+        /// With what happens from now on.
+        case now
+        case token(ChangeToken)
+
+        var token: ChangeToken? { if case .token(let token) = self { token } else { nil } }
+    }
+
+    static func since(_ text: String?) throws(Problem) -> Since {
+        switch text {
+        case nil: return .beginning
+        case "now": return .now
+        case let text?:
+            guard let token = ChangeToken(parsing: text) else {
+                throw ChangeReader.resync("`since` is not a token that this server issued.", reason: "foreign")
+            }
+            return .token(token)
+        }
+    }
+
+    /// The kinds in `types=post,message`.
+    static func filter(_ call: Call) throws(Problem) -> ChangeFilter? {
+        guard let text = call.query.first("types") else { return nil }
+        var filter: ChangeFilter = []
+        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let kind = EntityKind(named: name), EntityKind.inChangeFeed.contains(kind) else {
+                let names = EntityKind.inChangeFeed.map { $0.name.description }.joined(separator: ", ")
+                throw call.invalid("types", "must name types of the feed, separated by commas: \(names)")
+            }
+            filter.insert(ChangeFilter(kind))
+        }
+        return filter
+    }
+}
+
+/// A request that waits for the first change after its token.
+///
+/// Whatever comes first, a change, the end of the wait or the end of the world, answers the exchange; the rest finds it done.
+final class LongPoll: LiveSink {
+    private struct State {
+        var reader: UInt64?
+        var timer: TimerID?
+        var isDone = false
+        var token: ChangeToken?
+        var scope: ReaderScope = .anonymous
+        var limit = 0
+    }
+
+    let session: Int64?
+    private let exchange: Exchange
+    private let world: World
+    private let state = Mutex(State())
+
+    init(_ exchange: Exchange, _ world: World, session: SessionRow?) {
+        self.exchange = exchange
+        self.world = world
+        self.session = session?.row
+    }
+
+    /// Listens from `token` on. To be called while the store is held.
+    func wait(for token: ChangeToken, scope: ReaderScope, limit: Int) {
+        let reader = world.live.add(self, scope: scope, from: token)
+        state.withLock { state in
+            state.reader = reader
+            state.token = token
+            state.scope = scope
+            state.limit = limit
+        }
+    }
+
+    func startTimer(_ wait: Duration) {
+        let timer = exchange.loop.schedule(after: wait) { [self] in finish() }
+        let isDone = state.withLock { state in
+            state.timer = timer
+            return state.isDone
+        }
+        if isDone { exchange.loop.cancel(timer) }
+    }
+
+    func send(_ event: LiveEvent) {
+        // The store is held here. The page is read from the loop, when it is not, with whatever else has come by then.
+        exchange.loop.execute { [self] in finish() }
+    }
+
+    /// A poll that was allowed when it came is answered with what it may see.
+    func sessionEnded() { exchange.loop.execute { [self] in finish() } }
+
+    private func finish() {
+        let work = state.withLock { state -> State? in
+            guard !state.isDone else { return nil }
+            state.isDone = true
+            return state
+        }
+        guard let work, let token = work.token else { return }
+        if let reader = work.reader { world.live.remove(reader) }
+        if let timer = work.timer { exchange.loop.cancel(timer) }
+        let reply: Reply
+        do {
+            let page = try world.read { store in
+                let reader = ChangeReader(
+                    store: store,
+                    retention: world.settings.tombstoneRetention,
+                    now: world.clock.now
+                )
+                return try reader.page(after: token, scope: work.scope, limit: work.limit)
+            }
+            var fields: Fields = [.contentType: "application/json", .vary: "Authorization, Origin"]
+            fields.set(.cacheControl, CachePolicy.noStore.description)
+            reply = .response(Response(status: .ok, fields: fields, body: .bytes(ChangeEndpoints.body(page))))
+        } catch {
+            reply = error.reply
+        }
+        exchange.complete(reply)
+    }
+}

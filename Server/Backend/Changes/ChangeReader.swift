@@ -1,0 +1,114 @@
+import LarderHTTP
+import LarderSQLite
+import LarderTime
+
+/// A page of the change feed.
+struct ChangePage: Sendable {
+    /// The changes as JSON, separated by commas.
+    var items: [UInt8]
+    var count: Int
+    var next: ChangeToken
+    var hasMore: Bool
+}
+
+/// Reads the change feed for one reader. Used while the store is held.
+struct ChangeReader {
+    let store: Store
+    let retention: Duration
+    let now: WallTime
+
+    /// How many rows one page looks at, at most: a reader to whom little is visible still gets an answer soon.
+    private static let rowsMaximum = 4_096
+    private static let batch = 256
+
+    /// Where a reader begins: behind a token, or with nothing, which means with everything.
+    ///
+    /// - Throws: `resync-required` when what came after the token can no longer be told, `filter-mismatch` when it was issued
+    ///   for other types.
+    func start(since: ChangeToken?, filter: ChangeFilter?, viewer: Int64) throws -> ChangeToken {
+        let newest = try store.changes.newestPosition()
+        guard let token = since else {
+            return ChangeToken(
+                instance: store.instance,
+                viewer: viewer,
+                filter: filter ?? .all,
+                position: 0,
+                floor: newest
+            )
+        }
+        if let forgotten = try store.changes.forgetTombstones(before: now - retention) {
+            try store.meta.set(.tombstoneHorizon, max(forgotten, try store.meta.integer(.tombstoneHorizon) ?? 0))
+        }
+        guard token.instance == store.instance, token.position <= newest else {
+            throw Self.resync("The token was issued by another database.", reason: "foreign")
+        }
+        guard token.viewer == viewer else {
+            throw Self.resync("The token was issued for another reader.", reason: "foreign")
+        }
+        guard try store.meta.integer(.tombstoneHorizon) ?? 0 <= max(token.position, token.floor) else {
+            throw Self.resync("Deletions after the token have been forgotten.", reason: "expired")
+        }
+        if let filter, filter != token.filter {
+            throw ProblemType.filterMismatch(
+                "The token is bound to other types than `types` names.",
+                errors: [Problem.FieldError(pointer: "types", detail: "must be what the token was issued for")]
+            )
+        }
+        return token
+    }
+
+    /// The token of the present moment: everything up to now counts as told.
+    func present(filter: ChangeFilter, viewer: Int64) throws -> ChangeToken {
+        let newest = try store.changes.newestPosition()
+        return ChangeToken(
+            instance: store.instance,
+            viewer: viewer,
+            filter: filter,
+            position: newest,
+            floor: newest
+        )
+    }
+
+    /// What came after `token`, as far as its reader may see it.
+    func page(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> ChangePage {
+        var page = ChangePage(items: [], count: 0, next: token, hasMore: false)
+        page.items.reserveCapacity(limit * 256)
+        var looked = 0
+        while true {
+            let rows = try store.changes.rows(after: page.next.position, limit: Self.batch)
+            for row in rows {
+                if isVisible(row, to: scope, under: token) {
+                    guard page.count < limit else {
+                        page.hasMore = true
+                        return page
+                    }
+                    if page.count > 0 { page.items.append(UInt8(ascii: ",")) }
+                    try ChangeJSON.append(row, viewer: scope.viewer, from: store, to: &page.items)
+                    page.count += 1
+                }
+                page.next = page.next.advanced(to: row.position)
+            }
+            looked += rows.count
+            if rows.count < Self.batch { break }
+            if looked >= Self.rowsMaximum {
+                page.hasMore = true
+                return page
+            }
+        }
+        // Positions that belong to nobody any more (an entity changed again) are covered too.
+        page.next = page.next.advanced(to: max(page.next.position, try store.changes.newestPosition()))
+        return page
+    }
+
+    private func isVisible(_ row: ChangeRow, to scope: ReaderScope, under token: ChangeToken) -> Bool {
+        guard token.filter.includes(row.entity.kind), scope.includes(row.audience) else { return false }
+        // Whoever is still reading the initial state never saw what was deleted before it began.
+        return !(row.isDeleted && row.position <= token.floor && token.position < token.floor)
+    }
+
+    static func resync(_ detail: String, reason: String) -> Problem {
+        var problem = ProblemType.resyncRequired(detail)
+        problem.extensions["reason"] = .string(reason)
+        return problem
+    }
+}

@@ -1,0 +1,66 @@
+import LarderEngine
+import LarderTime
+import Synchronization
+
+/// The live channel as Server-Sent Events: `hello`, then `change` events whose `id` is the token to resume from.
+final class LiveEventStream: EventStreamHandler, LiveSink {
+    private struct State {
+        var handle: EventStreamHandle?
+        var reader: UInt64?
+        var timer: TimerID?
+    }
+
+    let session: Int64?
+    private let expires: WallTime?
+    private let opening: LiveEndpoints.Opening
+    private let world: World
+    private let state = Mutex(State())
+
+    /// How long a client should wait before it connects again.
+    private static let retryMilliseconds: Int64 = 2_000
+
+    init(_ opening: LiveEndpoints.Opening, world: World, session: SessionRow?) {
+        self.opening = opening
+        self.world = world
+        self.session = session?.row
+        expires = session?.accessExpires
+    }
+
+    func opened(_ handle: EventStreamHandle) {
+        state.withLock { $0.handle = handle }
+        do {
+            let reader = try LiveEndpoints.begin(opening, world, self) { hello, token in
+                var bytes: [UInt8] = []
+                bytes.append("retry: ")
+                bytes.append(decimal: Self.retryMilliseconds)
+                bytes.append(UInt8(ascii: "\n"))
+                bytes.append(contentsOf: LiveEvent.serverSentEvent(named: "hello", id: token, data: hello))
+                handle.send(bytes)
+            }
+            state.withLock { $0.reader = reader }
+        } catch {
+            handle.finish()
+            return
+        }
+        if let expires {
+            let timer = handle.loop.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
+            state.withLock { $0.timer = timer }
+        }
+    }
+
+    func send(_ event: LiveEvent) {
+        state.withLock { $0.handle }?.send(event.serverSentEvent)
+    }
+
+    /// The stream ends; the reconnection that follows is answered with 401.
+    func sessionEnded() { state.withLock { $0.handle }?.finish() }
+
+    func closed() {
+        let last = state.withLock { state in
+            defer { state = State() }
+            return state
+        }
+        if let reader = last.reader { world.live.remove(reader) }
+        if let timer = last.timer { last.handle?.loop.cancel(timer) }
+    }
+}

@@ -1,0 +1,85 @@
+import LarderCoding
+import LarderEngine
+import LarderTime
+import LarderWebSocket
+import Synchronization
+
+/// The live channel over a WebSocket.
+///
+/// One way but for one thing: a client may send `{"type":"ping"}` and gets `{"type":"pong"}`, because browsers cannot send
+/// the protocol's own pings. Anything else is refused with 1008. When the session ends the close code is 4401.
+final class LiveWebSocket: WebSocketHandler, LiveSink {
+    private struct State {
+        var handle: WebSocketHandle?
+        var reader: UInt64?
+        var timer: TimerID?
+    }
+
+    let session: Int64?
+    private let expires: WallTime?
+    private let opening: LiveEndpoints.Opening
+    private let world: World
+    private let state = Mutex(State())
+
+    /// Closes a channel whose session has ended.
+    static let sessionEndedCode: UInt16 = 4401
+
+    init(_ opening: LiveEndpoints.Opening, world: World, session: SessionRow?) {
+        self.opening = opening
+        self.world = world
+        self.session = session?.row
+        expires = session?.accessExpires
+    }
+
+    func opened(_ handle: WebSocketHandle) {
+        state.withLock { $0.handle = handle }
+        do {
+            let reader = try LiveEndpoints.begin(opening, world, self) { hello, _ in handle.send(text: hello) }
+            state.withLock { $0.reader = reader }
+        } catch {
+            handle.close(code: WebSocketCloseCode.internalError.rawValue, reason: error.title)
+            return
+        }
+        if let expires {
+            let timer = handle.loop.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
+            state.withLock { $0.timer = timer }
+        }
+    }
+
+    func send(_ event: LiveEvent) {
+        state.withLock { $0.handle }?.send(frame: event.frame)
+    }
+
+    func received(text: [UInt8]) {
+        let isPing =
+            if case .object(let object)? = try? JSONParser.parse(text), object["type"] == .string("ping") { true } else {
+                false
+            }
+        guard let handle = state.withLock({ $0.handle }) else { return }
+        if isPing {
+            handle.send(text: Array("{\"type\":\"pong\"}".utf8))
+        } else {
+            handle.close(code: WebSocketCloseCode.policyViolation.rawValue, reason: "only {\"type\":\"ping\"} may be sent")
+        }
+    }
+
+    func received(binary: [UInt8]) {
+        state.withLock { $0.handle }?.close(
+            code: WebSocketCloseCode.unsupportedData.rawValue,
+            reason: "the channel speaks text"
+        )
+    }
+
+    func sessionEnded() {
+        state.withLock { $0.handle }?.close(code: Self.sessionEndedCode, reason: "the session has ended")
+    }
+
+    func closed(code: UInt16?, reason: String) {
+        let last = state.withLock { state in
+            defer { state = State() }
+            return state
+        }
+        if let reader = last.reader { world.live.remove(reader) }
+        if let timer = last.timer { last.handle?.loop.cancel(timer) }
+    }
+}

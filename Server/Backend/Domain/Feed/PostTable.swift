@@ -1,0 +1,302 @@
+import LarderCoding
+import LarderSQLite
+import LarderTime
+
+/// A post as stored.
+struct PostRow {
+    let row: Int64
+    let author: Int64
+    var members: JSONObject
+    var likes: Int64
+    var version: Int64
+    var updated: WallTime
+}
+
+/// What a page of posts holds besides the JSON that was appended.
+struct PostPage {
+    var rows: [Int64] = []
+    var authors: [Int64] = []
+    /// Whether there is more in the direction of reading.
+    var hasMore = false
+}
+
+/// Posts: rows are numbered in order of creation, so the feed, newest first, is the table read backwards.
+final class PostTable {
+    private let insert: Statement
+    private let select: Statement
+    private let update: Statement
+    private let count: Statement
+    private let remove: Statement
+    private let one: Statement
+    private let bounds: Statement
+    private let feedAfter: Statement
+    private let feedAfterAs: Statement
+    private let feedBefore: Statement
+    private let authoredAfter: Statement
+    private let authoredBefore: Statement
+    private let authoredBounds: Statement
+    private let offset: Statement
+    private let number: Statement
+    private let next: Statement
+
+    init(_ database: Database) throws(SQLiteError) {
+        insert = try database.prepare(
+            "INSERT INTO posts (id, author, head, likes, version, updated) VALUES (?, ?, ?, 0, 1, ?)"
+        )
+        select = try database.prepare("SELECT author, head, likes, version, updated FROM posts WHERE id = ?")
+        update = try database.prepare("UPDATE posts SET head = ?, version = ?, updated = ? WHERE id = ?")
+        count = try database.prepare(
+            "UPDATE posts SET likes = likes + ?, version = version + 1, updated = ? WHERE id = ? RETURNING version"
+        )
+        remove = try database.prepare("DELETE FROM posts WHERE id = ?")
+        one = try database.prepare(
+            """
+            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
+            LEFT JOIN likes l ON l.user = ?1 AND l.post = p.id WHERE p.id = ?2
+            """
+        )
+        bounds = try database.prepare("SELECT (SELECT min(id) FROM posts), (SELECT max(id) FROM posts)")
+        feedAfter = try database.prepare(
+            "SELECT id, head, likes, version, updated, author FROM posts WHERE id < ? ORDER BY id DESC LIMIT ?"
+        )
+        feedAfterAs = try database.prepare(
+            """
+            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
+            LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.id < ?1 ORDER BY p.id DESC LIMIT ?2
+            """
+        )
+        feedBefore = try database.prepare(
+            """
+            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
+            LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.id > ?1 ORDER BY p.id LIMIT ?2
+            """
+        )
+        authoredAfter = try database.prepare(
+            """
+            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
+            LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.author = ?4 AND p.id < ?1
+            ORDER BY p.id DESC LIMIT ?2
+            """
+        )
+        authoredBefore = try database.prepare(
+            """
+            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
+            LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.author = ?4 AND p.id > ?1
+            ORDER BY p.id LIMIT ?2
+            """
+        )
+        authoredBounds = try database.prepare("SELECT min(id), max(id) FROM posts WHERE author = ?")
+        offset = try database.prepare(
+            """
+            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
+            LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id ORDER BY p.id DESC LIMIT ?2 OFFSET ?1
+            """
+        )
+        number = try database.prepare("SELECT count(*) FROM posts")
+        next = try database.prepare("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'posts'")
+    }
+
+    func add(_ row: Int64, author: Int64, head: [UInt8], at: WallTime) throws(SQLiteError) {
+        try insert.bind(row, at: 1)
+        try insert.bind(author, at: 2)
+        try insert.bind(head, at: 3)
+        try insert.bind(at.milliseconds, at: 4)
+        try insert.run()
+    }
+
+    func find(_ row: Int64) throws -> PostRow? {
+        defer { select.reset() }
+        try select.bind(row, at: 1)
+        guard try select.step() else { return nil }
+        return PostRow(
+            row: row,
+            author: select.int64(0),
+            members: try EntityHead.decode(select.bytes(1)),
+            likes: select.int64(2),
+            version: select.int64(3),
+            updated: WallTime(milliseconds: select.int64(4))
+        )
+    }
+
+    /// Whether there is such a post.
+    func contains(_ row: Int64) throws(SQLiteError) -> Bool {
+        defer { select.reset() }
+        try select.bind(row, at: 1)
+        return try select.step()
+    }
+
+    func replace(_ post: PostRow) throws(SQLiteError) {
+        try update.bind(EntityHead.encode(post.members), at: 1)
+        try update.bind(post.version, at: 2)
+        try update.bind(post.updated.milliseconds, at: 3)
+        try update.bind(post.row, at: 4)
+        try update.run()
+    }
+
+    /// Adds to the number of likes and returns the post's new version, or nil when there is no such post.
+    func addLikes(_ delta: Int64, to row: Int64, at: WallTime) throws(SQLiteError) -> Int64? {
+        defer { count.reset() }
+        try count.bind(delta, at: 1)
+        try count.bind(at.milliseconds, at: 2)
+        try count.bind(row, at: 3)
+        guard try count.step() else { return nil }
+        let version = count.int64(0)
+        // A RETURNING statement finishes its work only when it has been stepped to its end.
+        while try count.step() {}
+        return version
+    }
+
+    func delete(_ row: Int64) throws(SQLiteError) {
+        try remove.bind(row, at: 1)
+        try remove.run()
+    }
+
+    /// Appends one post as `viewer` sees it, and returns its version and author.
+    func append(
+        _ row: Int64,
+        viewer: Int64,
+        to bytes: inout [UInt8]
+    ) throws(SQLiteError) -> (version: EntityVersion, author: Int64)? {
+        defer { one.reset() }
+        try one.bind(viewer, at: 1)
+        try one.bind(row, at: 2)
+        guard try one.step() else { return nil }
+        Self.appendCurrent(one, isLiked: !one.isNull(6), to: &bytes)
+        return (EntityVersion(one.int64(3), WallTime(milliseconds: one.int64(4))), one.int64(5))
+    }
+
+    /// The number that the next post will have. Numbers of deleted posts are not used again.
+    func nextRow() throws(SQLiteError) -> Int64 {
+        defer { next.reset() }
+        return try next.step() ? next.int64(0) : 1
+    }
+
+    func total() throws(SQLiteError) -> Int64 {
+        defer { number.reset() }
+        return try number.step() ? number.int64(0) : 0
+    }
+
+    /// Appends the posts from an offset on; returns how many there were.
+    func appendOffset(
+        _ position: Int,
+        viewer: Int64,
+        limit: Int,
+        to bytes: inout [UInt8]
+    ) throws(SQLiteError) -> Int {
+        defer { offset.reset() }
+        try offset.bind(Int64(position), at: 1)
+        try offset.bind(Int64(limit), at: 2)
+        try offset.bind(viewer, at: 3)
+        var count = 0
+        while try offset.step() {
+            if count > 0 { bytes.append(UInt8(ascii: ",")) }
+            Self.appendCurrent(offset, isLiked: !offset.isNull(6), to: &bytes)
+            count += 1
+        }
+        return count
+    }
+
+    /// The lowest and highest numbers in use, of everybody's posts or one author's.
+    func extent(author: Int64?) throws(SQLiteError) -> ClosedRange<Int64>? {
+        let statement = author == nil ? bounds : authoredBounds
+        defer { statement.reset() }
+        if let author { try statement.bind(author, at: 1) }
+        guard try statement.step(), !statement.isNull(0) else { return nil }
+        return statement.int64(0)...statement.int64(1)
+    }
+
+    /// Appends up to `limit` posts, newest first and separated by commas.
+    func appendPage(
+        _ start: PageStart,
+        author: Int64?,
+        viewer: Int64,
+        limit: Int,
+        to bytes: inout [UInt8]
+    ) throws(SQLiteError) -> PostPage {
+        switch start {
+        case .newest: try appendOlder(than: .max, author: author, viewer: viewer, limit: limit, to: &bytes)
+        case .after(let row): try appendOlder(than: row, author: author, viewer: viewer, limit: limit, to: &bytes)
+        case .before(let row): try appendNewer(than: row, author: author, viewer: viewer, limit: limit, to: &bytes)
+        }
+    }
+
+    private func appendOlder(
+        than row: Int64,
+        author: Int64?,
+        viewer: Int64,
+        limit: Int,
+        to bytes: inout [UInt8]
+    ) throws(SQLiteError) -> PostPage {
+        // Somebody who has not signed in likes nothing: their page is spared a look-up for every post.
+        let statement = author != nil ? authoredAfter : viewer == 0 ? feedAfter : feedAfterAs
+        defer { statement.reset() }
+        try bind(statement, row, limit: limit, viewer: viewer, author: author)
+        var page = PostPage()
+        while try statement.step() {
+            if page.rows.count == limit {
+                page.hasMore = true
+                break
+            }
+            if !page.rows.isEmpty { bytes.append(UInt8(ascii: ",")) }
+            page.rows.append(statement.int64(0))
+            page.authors.append(statement.int64(5))
+            Self.appendCurrent(statement, isLiked: viewer != 0 && !statement.isNull(6), to: &bytes)
+        }
+        return page
+    }
+
+    private func appendNewer(
+        than row: Int64,
+        author: Int64?,
+        viewer: Int64,
+        limit: Int,
+        to bytes: inout [UInt8]
+    ) throws(SQLiteError) -> PostPage {
+        let statement = author != nil ? authoredBefore : feedBefore
+        defer { statement.reset() }
+        try bind(statement, row, limit: limit, viewer: viewer, author: author)
+        var page = PostPage()
+        var posts: [[UInt8]] = []
+        while try statement.step() {
+            if posts.count == limit {
+                page.hasMore = true
+                break
+            }
+            var post: [UInt8] = []
+            Self.appendCurrent(statement, isLiked: !statement.isNull(6), to: &post)
+            posts.append(post)
+            page.rows.append(statement.int64(0))
+            page.authors.append(statement.int64(5))
+        }
+        page.rows.reverse()
+        page.authors.reverse()
+        for (index, post) in posts.reversed().enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes.append(contentsOf: post)
+        }
+        return page
+    }
+
+    private func bind(
+        _ statement: Statement,
+        _ row: Int64,
+        limit: Int,
+        viewer: Int64,
+        author: Int64?
+    ) throws(SQLiteError) {
+        try statement.bind(row, at: 1)
+        // One more than asked for tells whether there is another page.
+        try statement.bind(Int64(limit + 1), at: 2)
+        if statement !== feedAfter { try statement.bind(viewer, at: 3) }
+        if let author { try statement.bind(author, at: 4) }
+    }
+
+    /// Appends the post that a statement stands on: id, head, likes, version, updated in columns 0 to 4.
+    private static func appendCurrent(_ statement: Statement, isLiked: Bool, to bytes: inout [UInt8]) {
+        statement.append(1, to: &bytes)
+        bytes.append(",\"likeCount\":")
+        bytes.append(decimal: statement.int64(2))
+        bytes.append(isLiked ? ",\"likedByMe\":true" : ",\"likedByMe\":false")
+        bytes.append(version: statement.int64(3), updated: WallTime(milliseconds: statement.int64(4)))
+    }
+}

@@ -1,0 +1,84 @@
+import LarderCoding
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// Who a bearer token belongs to, remembered so that a request costs neither a digest nor a query.
+///
+/// Everything is forgotten when a session ends or is exchanged; expiry is checked at every use. Safe from any thread.
+final class Authenticator: Sendable {
+    private let known = Mutex<[UInt64: (token: [UInt8], session: SessionRow)]>([:])
+    private static let countMaximum = 10_000
+
+    /// The session that an `Authorization` value opens.
+    ///
+    /// - Throws: `invalid-token` or `token-expired`, with the challenge that RFC 6750 §3 asks for.
+    func session(bearing credentials: Span<UInt8>, in world: World) throws(Problem) -> SessionRow {
+        guard let token = Self.token(in: credentials) else {
+            throw ProblemType.invalidToken(
+                "The Authorization field is not `Bearer` and one token.",
+                fields: Self.challenge("invalid_request")
+            )
+        }
+        return try session(token: token, in: world)
+    }
+
+    /// The session that a token opens; see `session(bearing:in:)`.
+    func session(token: [UInt8], in world: World) throws(Problem) -> SessionRow {
+        let key = ContentHash.hash64(token.span)
+        var session = known.withLock { known -> SessionRow? in
+            guard let entry = known[key], entry.token == token else { return nil }
+            return entry.session
+        }
+        if session == nil {
+            let digest = SHA256.hash(token)
+            session = try world.read { try $0.sessions.find(access: digest) }
+            if let session {
+                known.withLock { known in
+                    if known.count >= Self.countMaximum { known.removeAll(keepingCapacity: true) }
+                    known[key] = (token, session)
+                }
+            }
+        }
+        guard let session else {
+            throw ProblemType.invalidToken(
+                "No session has this token.",
+                fields: Self.challenge("invalid_token")
+            )
+        }
+        if let expires = session.accessExpires, world.clock.now >= expires {
+            throw ProblemType.tokenExpired(
+                "The token expired at \(expires.rfc3339()).",
+                fields: Self.challenge("invalid_token")
+            )
+        }
+        return session
+    }
+
+    /// Forgets every token; called while the store that ended a session is still held.
+    func forgetAll() { known.withLock { $0.removeAll(keepingCapacity: true) } }
+
+    static func challenge(_ error: String?) -> Fields {
+        var fields = Fields()
+        let parameters = error.map { ", error=\"\($0)\"" } ?? ""
+        fields.add(.wwwAuthenticate, "Bearer realm=\"larder\"\(parameters)")
+        return fields
+    }
+
+    /// The token of `Bearer <token>`; the scheme's name is compared without regard to case (RFC 9110 §11.1).
+    private static func token(in credentials: Span<UInt8>) -> [UInt8]? {
+        let scheme: StaticString = "bearer "
+        let length = scheme.utf8CodeUnitCount
+        guard credentials.count > length, credentials.count <= 512 else { return nil }
+        for (index, expected) in "bearer ".utf8.enumerated() where credentials[index] | 0x20 != expected | 0x20 {
+            return nil
+        }
+        var token: [UInt8] = []
+        token.reserveCapacity(credentials.count - length)
+        for index in length..<credentials.count {
+            guard credentials[index] > 0x20, credentials[index] < 0x7F else { return nil }
+            token.append(credentials[index])
+        }
+        return token
+    }
+}

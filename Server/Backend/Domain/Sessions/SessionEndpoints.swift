@@ -1,0 +1,137 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Signing in, exchanging tokens, signing out.
+enum SessionEndpoints {
+    static let routes: [Route] = [
+        Route(.post, "/v1/sessions", .ignored, signIn),
+        Route(.post, "/v1/sessions/refresh", .ignored, refresh),
+        Route(.delete, "/v1/sessions/current", .required, signOut),
+    ]
+
+    private static func signIn(_ call: inout Call) throws(Problem) -> Answer {
+        var reader = BodyReader(try call.jsonObject())
+        let handle = reader.string("handle", length: 1...64)
+        let password = reader.string("password", length: 1...256)
+        try reader.finish()
+        guard let handle, let password else {
+            preconditionFailure("finish() throws when a required member is missing.")
+        }
+        let world = call.world
+        guard password == world.settings.password else { throw wrongCredentials }
+        let tokens = Tokens(world)
+        let body = try world.write { store, commit in
+            guard let user = try store.profiles.row(handle: handle) else { throw wrongCredentials }
+            try store.sessions.add(
+                user: user,
+                access: tokens.access,
+                accessExpires: tokens.accessExpires,
+                refresh: tokens.refresh,
+                refreshExpires: tokens.refreshExpires,
+                at: commit.now
+            )
+            return try tokens.json(user: user, store)
+        }
+        return .json(.created, body, cacheControl: CachePolicy.noStore)
+    }
+
+    private static var wrongCredentials: Problem {
+        ProblemType.invalidCredentials(
+            "No user has this handle and password.",
+            fields: Authenticator.challenge(nil)
+        )
+    }
+
+    private static func refresh(_ call: inout Call) throws(Problem) -> Answer {
+        var reader = BodyReader(try call.jsonObject())
+        let token = reader.string("refreshToken", length: 1...512)
+        try reader.finish()
+        guard let token else { preconditionFailure("finish() throws when a required member is missing.") }
+        let world = call.world
+        let tokens = Tokens(world)
+        let digest = SessionTable.digest(token)
+        let body = try world.write { store, commit -> [UInt8]? in
+            if let stolen = try store.sessions.find(spentRefresh: digest) {
+                // One of two holders of the token is not its owner, and nobody can tell which (RFC 9700 §4.14.2).
+                try store.sessions.delete(stolen)
+                world.authenticator.forgetAll()
+                return nil
+            }
+            guard let session = try store.sessions.find(refresh: digest) else { return nil }
+            if let expires = session.accessExpires, commit.now >= expires { return nil }
+            try store.sessions.rotate(
+                session.row,
+                spent: digest,
+                access: tokens.access,
+                accessExpires: tokens.accessExpires,
+                refresh: tokens.refresh,
+                refreshExpires: tokens.refreshExpires
+            )
+            world.authenticator.forgetAll()
+            return try tokens.json(user: session.user, store)
+        }
+        guard let body else {
+            throw ProblemType.invalidRefreshToken(
+                "The refresh token is unknown, expired or was exchanged before.",
+                fields: Authenticator.challenge("invalid_token")
+            )
+        }
+        return .json(.ok, body, cacheControl: CachePolicy.noStore)
+    }
+
+    private static func signOut(_ call: inout Call) throws(Problem) -> Answer {
+        guard let session = call.session else {
+            preconditionFailure("The router admits nobody here who has not signed in.")
+        }
+        let world = call.world
+        try world.write { store, _ in
+            try store.sessions.delete(session.row)
+            world.authenticator.forgetAll()
+        }
+        world.live.end(session: session.row)
+        return .noContent
+    }
+
+    /// A fresh pair of tokens.
+    private struct Tokens {
+        let access: String
+        let refresh: String
+        let accessExpires: WallTime
+        let refreshExpires: WallTime
+        let lifetime: Int64
+
+        init(_ world: World) {
+            access = world.newSecret(prefix: "at_")
+            refresh = world.newSecret(prefix: "rt_")
+            let now = world.clock.now
+            accessExpires = now + world.settings.accessTokenLifetime
+            refreshExpires = now + world.settings.refreshTokenLifetime
+            lifetime = world.settings.accessTokenLifetime.components.seconds
+        }
+
+        func json(user: Int64, _ store: Store) throws -> [UInt8] {
+            var writer = JSONWriter(capacity: 512)
+            writer.beginObject()
+            writer.key("tokenType")
+            writer.string("Bearer")
+            writer.key("accessToken")
+            writer.string(access)
+            writer.key("expiresIn")
+            writer.integer(lifetime)
+            writer.key("expiresAt")
+            writer.timestamp(accessExpires)
+            writer.key("refreshToken")
+            writer.string(refresh)
+            writer.key("refreshExpiresAt")
+            writer.timestamp(refreshExpires)
+            writer.key("user")
+            var profile: [UInt8] = []
+            _ = try store.profiles.append(user, to: &profile)
+            writer.raw(profile)
+            writer.endObject()
+            return writer.bytes
+        }
+    }
+}

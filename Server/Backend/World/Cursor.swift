@@ -1,0 +1,47 @@
+/// A keyset position in a list, opaque to clients: the row beside which a page begins.
+///
+/// It is bound to its list, so that a cursor of one conversation cannot be used in another. Rows that come and go elsewhere
+/// do not move it, and neither does the deletion of the row that it names.
+struct Cursor: Hashable, Sendable {
+    /// The lists that are read by cursor. Raw values are part of issued cursors: they are never reused.
+    enum List: UInt64 {
+        case feed = 1
+        case authoredPosts = 2
+        case transactions = 3
+        case conversations = 4
+        case messages = 5
+        case profiles = 6
+    }
+
+    let list: List
+    /// The account, conversation or author whose list it is; 0 where there is only one such list.
+    let owner: Int64
+    let row: Int64
+
+    init(_ list: List, owner: Int64 = 0, row: Int64) {
+        self.list = list
+        self.owner = owner
+        self.row = row
+    }
+
+    init?(parsing text: String) {
+        guard let values = OpaqueText.decode(text, format: Self.format, count: 3), let list = List(rawValue: values[0]),
+            let owner = Int64(exactly: values[1]), let row = Int64(exactly: values[2])
+        else { return nil }
+        self.init(list, owner: owner, row: row)
+    }
+
+    var text: String { OpaqueText.encode(format: Self.format, [list.rawValue, UInt64(owner), UInt64(row)]) }
+
+    private static let format: UInt8 = 2
+}
+
+/// Which part of a list a request asks for.
+enum PageStart: Hashable, Sendable {
+    /// From the newest on.
+    case newest
+    /// What is older than a row.
+    case after(Int64)
+    /// What is newer than a row, nearest first; the page itself is newest first again.
+    case before(Int64)
+}

@@ -1,0 +1,71 @@
+import LarderSQLite
+import LarderTime
+
+/// The state of one world: its database and the prepared statements over it.
+///
+/// Not safe for concurrent use: it lives inside its world's `Mutex`, which makes the one writer that SQLite wants and lets
+/// reads see whole commits only.
+final class Store {
+    let database: Database
+    let meta: MetaTable
+    let changes: ChangeTable
+    let profiles: ProfileTable
+    let posts: PostTable
+    let likes: LikeTable
+    let accounts: AccountTable
+    let ledger: LedgerTable
+    let conversations: ConversationTable
+    let messages: MessageTable
+    let sessions: SessionTable
+    let idempotency: IdempotencyTable
+    /// The identity of this history, part of every change token.
+    let instance: UInt64
+
+    /// Takes over a database whose schema is in place.
+    ///
+    /// - Parameter instance: the identity that a database which has none yet is given.
+    init(_ database: Database, instance fresh: UInt64) throws(SQLiteError) {
+        self.database = database
+        meta = try MetaTable(database)
+        changes = try ChangeTable(database)
+        profiles = try ProfileTable(database)
+        posts = try PostTable(database)
+        likes = try LikeTable(database)
+        accounts = try AccountTable(database)
+        ledger = try LedgerTable(database)
+        conversations = try ConversationTable(database)
+        messages = try MessageTable(database)
+        sessions = try SessionTable(database)
+        idempotency = try IdempotencyTable(database)
+        if let stored = try meta.integer(.instance) {
+            instance = UInt64(bitPattern: stored)
+        } else {
+            instance = fresh
+            try meta.set(.instance, Int64(bitPattern: fresh))
+        }
+    }
+
+    /// Appends an entity as `viewer` sees it; false when it is not there (any more).
+    func append(_ entity: EntityID, viewer: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> Bool {
+        switch entity.kind {
+        case .profile: return try profiles.append(entity.row, to: &bytes) != nil
+        case .post: return try posts.append(entity.row, viewer: viewer, to: &bytes) != nil
+        case .account:
+            guard let account = try accounts.find(entity.row) else { return false }
+            account.append(to: &bytes)
+            return true
+        case .transaction: return try ledger.append(entity.row, to: &bytes)
+        case .transfer:
+            guard let transfer = try ledger.transfer(entity.row) else { return false }
+            transfer.append(to: &bytes)
+            return true
+        case .conversation: return try conversations.append(entity.row, to: &bytes) != nil
+        case .message: return try messages.append(entity.row, to: &bytes) != nil
+        }
+    }
+
+    /// What a reader of the change feed may see.
+    func scope(of viewer: Int64) throws(SQLiteError) -> ReaderScope {
+        viewer == 0 ? .anonymous : ReaderScope(viewer: viewer, conversations: try conversations.of(viewer))
+    }
+}

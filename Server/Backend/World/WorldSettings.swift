@@ -1,0 +1,19 @@
+/// The numbers by which a world lives.
+package struct WorldSettings: Sendable, Hashable {
+    /// How long an access token is good for.
+    package var accessTokenLifetime: Duration = .seconds(3600)
+    /// How long a refresh token is good for.
+    package var refreshTokenLifetime: Duration = .seconds(30 * 86_400)
+    /// How long the change feed remembers deletions; a token older than a forgotten one leads to a resync.
+    package var tombstoneRetention: Duration = .seconds(7 * 86_400)
+    /// What every fixture user's password is.
+    package var password = "larder"
+    /// The most that cached replies may hold, in bytes; 0 builds every reply anew.
+    package var responseCacheBytesMaximum = 16 << 20
+    /// Requests that one caller may make in `rateWindow`; nil for no limit.
+    package var rateLimit: Int?
+    /// The window of the rate limit.
+    package var rateWindow: Duration = .seconds(60)
+
+    package init() {}
+}

@@ -1,0 +1,121 @@
+/// The name of a header field: a token, compared without regard to case (RFC 9110 §5.1).
+///
+/// Keeps the spelling it was given, for those who look at it.
+public struct FieldName: Sendable, Hashable, CustomStringConvertible {
+    /// The name as it was written.
+    public let description: String
+    /// The name in lower case, by which it is compared.
+    public let canonical: String
+
+    /// A name; nil for text that is no token (RFC 9110 §5.6.2).
+    public init?(_ text: String) {
+        guard !text.isEmpty, text.utf8.allSatisfy(isTokenByte) else { return nil }
+        self.init(trusted: text)
+    }
+
+    private init(trusted text: String) {
+        description = text
+        canonical = text.utf8.contains { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z") } ? text.lowercased() : text
+    }
+
+    /// Equal when they differ in case only.
+    public static func == (left: FieldName, right: FieldName) -> Bool { left.canonical == right.canonical }
+
+    /// Hashes the name without regard to case.
+    public func hash(into hasher: inout Hasher) { hasher.combine(canonical) }
+
+    /// `Accept` (RFC 9110 §12.5.1).
+    public static let accept = FieldName(trusted: "Accept")
+    /// `Accept-Ranges` (RFC 9110 §14.3).
+    public static let acceptRanges = FieldName(trusted: "Accept-Ranges")
+    /// `Access-Control-Allow-Headers` (Fetch).
+    public static let accessControlAllowHeaders = FieldName(trusted: "Access-Control-Allow-Headers")
+    /// `Access-Control-Allow-Methods` (Fetch).
+    public static let accessControlAllowMethods = FieldName(trusted: "Access-Control-Allow-Methods")
+    /// `Access-Control-Allow-Origin` (Fetch).
+    public static let accessControlAllowOrigin = FieldName(trusted: "Access-Control-Allow-Origin")
+    /// `Access-Control-Max-Age` (Fetch).
+    public static let accessControlMaxAge = FieldName(trusted: "Access-Control-Max-Age")
+    /// `Age` (RFC 9111 §5.1).
+    public static let age = FieldName(trusted: "Age")
+    /// `Allow` (RFC 9110 §10.2.1).
+    public static let allow = FieldName(trusted: "Allow")
+    /// `Authorization` (RFC 9110 §11.6.2).
+    public static let authorization = FieldName(trusted: "Authorization")
+    /// `Cache-Control` (RFC 9111 §5.2).
+    public static let cacheControl = FieldName(trusted: "Cache-Control")
+    /// `Connection` (RFC 9110 §7.6.1).
+    public static let connection = FieldName(trusted: "Connection")
+    /// `Content-Encoding` (RFC 9110 §8.4).
+    public static let contentEncoding = FieldName(trusted: "Content-Encoding")
+    /// `Content-Length` (RFC 9110 §8.6).
+    public static let contentLength = FieldName(trusted: "Content-Length")
+    /// `Content-Range` (RFC 9110 §14.4).
+    public static let contentRange = FieldName(trusted: "Content-Range")
+    /// `Content-Type` (RFC 9110 §8.3).
+    public static let contentType = FieldName(trusted: "Content-Type")
+    /// `Date` (RFC 9110 §6.6.1).
+    public static let date = FieldName(trusted: "Date")
+    /// `ETag` (RFC 9110 §8.8.3).
+    public static let etag = FieldName(trusted: "ETag")
+    /// `Expect` (RFC 9110 §10.1.1).
+    public static let expect = FieldName(trusted: "Expect")
+    /// `Expires` (RFC 9111 §5.3).
+    public static let expires = FieldName(trusted: "Expires")
+    /// `Host` (RFC 9110 §7.2).
+    public static let host = FieldName(trusted: "Host")
+    /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
+    public static let idempotencyKey = FieldName(trusted: "Idempotency-Key")
+    /// `If-Match` (RFC 9110 §13.1.1).
+    public static let ifMatch = FieldName(trusted: "If-Match")
+    /// `If-Modified-Since` (RFC 9110 §13.1.3).
+    public static let ifModifiedSince = FieldName(trusted: "If-Modified-Since")
+    /// `If-None-Match` (RFC 9110 §13.1.2).
+    public static let ifNoneMatch = FieldName(trusted: "If-None-Match")
+    /// `If-Range` (RFC 9110 §13.1.5).
+    public static let ifRange = FieldName(trusted: "If-Range")
+    /// `If-Unmodified-Since` (RFC 9110 §13.1.4).
+    public static let ifUnmodifiedSince = FieldName(trusted: "If-Unmodified-Since")
+    /// `Last-Event-ID` (HTML, Server-Sent Events).
+    public static let lastEventID = FieldName(trusted: "Last-Event-ID")
+    /// `Last-Modified` (RFC 9110 §8.8.2).
+    public static let lastModified = FieldName(trusted: "Last-Modified")
+    /// `Location` (RFC 9110 §10.2.2).
+    public static let location = FieldName(trusted: "Location")
+    /// `Origin` (RFC 6454).
+    public static let origin = FieldName(trusted: "Origin")
+    /// `Range` (RFC 9110 §14.2).
+    public static let range = FieldName(trusted: "Range")
+    /// `Retry-After` (RFC 9110 §10.2.3).
+    public static let retryAfter = FieldName(trusted: "Retry-After")
+    /// `Sec-WebSocket-Accept` (RFC 6455).
+    public static let secWebSocketAccept = FieldName(trusted: "Sec-WebSocket-Accept")
+    /// `Sec-WebSocket-Key` (RFC 6455).
+    public static let secWebSocketKey = FieldName(trusted: "Sec-WebSocket-Key")
+    /// `Sec-WebSocket-Protocol` (RFC 6455).
+    public static let secWebSocketProtocol = FieldName(trusted: "Sec-WebSocket-Protocol")
+    /// `Sec-WebSocket-Version` (RFC 6455).
+    public static let secWebSocketVersion = FieldName(trusted: "Sec-WebSocket-Version")
+    /// `Transfer-Encoding` (RFC 9112 §6.1).
+    public static let transferEncoding = FieldName(trusted: "Transfer-Encoding")
+    /// `Upgrade` (RFC 9110 §7.8).
+    public static let upgrade = FieldName(trusted: "Upgrade")
+    /// `Vary` (RFC 9110 §12.5.5).
+    public static let vary = FieldName(trusted: "Vary")
+    /// `WWW-Authenticate` (RFC 9110 §11.6.1).
+    public static let wwwAuthenticate = FieldName(trusted: "WWW-Authenticate")
+}
+
+/// Whether a byte may stand in a token (RFC 9110 §5.6.2).
+package func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+        UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+        true
+    default: false
+    }
+}

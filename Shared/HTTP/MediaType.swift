@@ -1,0 +1,116 @@
+/// A media type with its parameters (RFC 9110 §8.3.1).
+public struct MediaType: Sendable, Hashable {
+    /// Type and subtype in lower case: `application/json`.
+    public let essence: String
+    private let parameters: [String: String]
+
+    /// Reads a media type; nil for what breaks the grammar.
+    public init?(parsing text: String) {
+        let parts = ListParser.split(text, at: ";")
+        let essence = (parts.first ?? "").lowercased()
+        let halves = essence.split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2, halves.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isTokenByte) }) else { return nil }
+        var parameters: [String: String] = [:]
+        for part in parts.dropFirst() where !part.isEmpty {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard pair.count == 2, !pair[0].isEmpty, pair[0].utf8.allSatisfy(isTokenByte) else { return nil }
+            parameters[pair[0].lowercased()] = ListParser.unquoted(String(pair[1]))
+        }
+        self.essence = essence
+        self.parameters = parameters
+    }
+
+    /// The value of a parameter, such as `charset`.
+    public func parameter(_ name: String) -> String? { parameters[name] }
+}
+
+/// What a client accepts (RFC 9110 §12.5.1).
+public struct Accept: Sendable, Hashable {
+    private struct Range: Sendable, Hashable {
+        let type: String
+        let subtype: String
+        let quality: Double
+
+        /// How closely it names a media type; nil if it does not.
+        func specificity(for halves: [Substring]) -> Int? {
+            if type == "*", subtype == "*" { return 0 }
+            guard type == halves[0] else { return nil }
+            return subtype == "*" ? 1 : subtype == halves[1] ? 2 : nil
+        }
+    }
+
+    private let ranges: [Range]
+
+    /// Reads an `Accept` field; members that break the grammar are passed over.
+    public init(parsing text: String) {
+        ranges = ListParser.split(text, at: ",").compactMap { member in
+            guard let mediaType = MediaType(parsing: member) else { return nil }
+            let halves = mediaType.essence.split(separator: "/")
+            let quality = mediaType.parameter("q").map { Double($0) ?? 0 } ?? 1
+            return Range(type: String(halves[0]), subtype: String(halves[1]), quality: quality)
+        }
+    }
+
+    /// How much a media type is wanted: 0 is not at all. The most specific range counts.
+    public func quality(of mediaType: String) -> Double {
+        guard !ranges.isEmpty else { return 1 }
+        let halves = mediaType.split(separator: "/")
+        guard halves.count == 2 else { return 0 }
+        let best = ranges.compactMap { range in range.specificity(for: halves).map { ($0, range.quality) } }
+            .max { $0.0 < $1.0 }
+        return best?.1 ?? 0
+    }
+
+    /// Whether a media type may be sent.
+    public func accepts(_ mediaType: String) -> Bool { quality(of: mediaType) > 0 }
+}
+
+/// Lists in field values: separators inside quoted strings do not count.
+enum ListParser {
+    static func split(_ text: String, at separator: Character) -> [String] {
+        var parts: [String] = []
+        var part = ""
+        var isQuoted = false
+        var isEscaped = false
+        for character in text {
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted, character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                isQuoted.toggle()
+            } else if character == separator, !isQuoted {
+                parts.append(trimmed(part))
+                part = ""
+                continue
+            }
+            part.append(character)
+        }
+        parts.append(trimmed(part))
+        return parts
+    }
+
+    static func trimmed(_ text: String) -> String {
+        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+        var rest = text.drop(while: isSpace)
+        while let last = rest.last, isSpace(last) { rest.removeLast() }
+        return String(rest)
+    }
+
+    /// What a token or a quoted string says.
+    static func unquoted(_ text: String) -> String {
+        let text = trimmed(text)
+        guard text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") else { return text }
+        var result = ""
+        var isEscaped = false
+        for character in text.dropFirst().dropLast() {
+            if !isEscaped, character == "\\" {
+                isEscaped = true
+            } else {
+                result.append(character)
+                isEscaped = false
+            }
+        }
+        return result
+    }
+}

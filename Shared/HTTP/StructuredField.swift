@@ -1,0 +1,36 @@
+/// The part of RFC 9651 that the API's fields use.
+public enum StructuredField {
+    /// Reads an item that is a string (§3.3.3), without parameters; nil for anything else.
+    public static func string(parsing text: String) -> String? {
+        let bytes = Array(ListParser.trimmed(text).utf8)
+        guard bytes.count >= 2, bytes[0] == UInt8(ascii: "\""), bytes[bytes.count - 1] == UInt8(ascii: "\"") else {
+            return nil
+        }
+        var result: [UInt8] = []
+        var index = 1
+        while index < bytes.count - 1 {
+            var byte = bytes[index]
+            guard byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "\"") else { return nil }
+            if byte == UInt8(ascii: "\\") {
+                index += 1
+                guard index < bytes.count - 1 else { return nil }
+                byte = bytes[index]
+                guard byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "\"") else { return nil }
+            }
+            result.append(byte)
+            index += 1
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// A string as an item (§4.1.6); nil where it has characters that none can have.
+    public static func serialize(string: String) -> String? {
+        guard string.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else { return nil }
+        var result = "\""
+        for character in string {
+            if character == "\"" || character == "\\" { result.append("\\") }
+            result.append(character)
+        }
+        return result + "\""
+    }
+}

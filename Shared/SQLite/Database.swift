@@ -1,0 +1,209 @@
+import CSQLite
+
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// A connection to a SQLite database.
+///
+/// Not safe for concurrent use and not `Sendable`: its owner keeps it inside a `Mutex` or an actor. It is closed when the last
+/// reference to it or to one of its statements is released.
+///
+/// `@safe`: the handle is valid from `init` to `deinit` and never leaves this module.
+@safe package final class Database {
+    /// Where a database lives.
+    package enum Location: Sendable, Hashable {
+        case memory
+        /// A file, made with mode 0600 if it is not there.
+        case file(String)
+    }
+
+    /// When a commit counts as done (SQLite's `synchronous`).
+    package enum Durability: Sendable, Hashable {
+        /// Survives the death of the process.
+        case normal
+        /// Survives the loss of power too.
+        case full
+    }
+
+    package struct Options: Sendable, Hashable {
+        package var durability: Durability = .full
+        /// How long to wait for another connection's lock, in milliseconds.
+        package var busyTimeoutMilliseconds: Int32 = 5_000
+        /// The most memory for cached pages, in KiB.
+        package var pageCacheKibibytes: Int32 = 8_192
+
+        package init() {}
+    }
+
+    private let handle: OpaquePointer
+    /// What this connection was opened on, for messages.
+    package let location: Location
+
+    /// Opens a database, and makes it if it is not there.
+    ///
+    /// - Throws: `.cannotOpen`, `.notADatabase`, `.corrupt`, or `.busy` after the timeout.
+    package init(_ location: Location, _ options: Options = Options()) throws(SQLiteError) {
+        self.location = location
+        let path: String
+        switch location {
+        case .memory: path = ":memory:"
+        case .file(let file):
+            path = file
+            try Self.createPrivately(file)
+        }
+        var opened: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let result = unsafe sqlite3_open_v2(path, &opened, flags, nil)
+        guard result == SQLITE_OK, let opened = unsafe opened else {
+            let error = unsafe SQLiteError(opened)
+            unsafe sqlite3_close_v2(opened)
+            throw error
+        }
+        unsafe handle = opened
+        unsafe sqlite3_busy_timeout(handle, options.busyTimeoutMilliseconds)
+        try execute("PRAGMA foreign_keys = ON")
+        try execute("PRAGMA trusted_schema = OFF")
+        try run("PRAGMA cache_size = -\(options.pageCacheKibibytes)")
+        switch location {
+        case .memory:
+            try execute("PRAGMA journal_mode = MEMORY")
+            try execute("PRAGMA synchronous = OFF")
+        case .file:
+            try execute("PRAGMA journal_mode = WAL")
+            try execute(options.durability == .full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+        }
+        try execute("PRAGMA temp_store = MEMORY")
+    }
+
+    deinit {
+        // Statements hold a reference to this object, so none can be left here.
+        unsafe sqlite3_close_v2(handle)
+    }
+
+    /// SQLite makes the journal files with the database's own mode, so the database is made with it before SQLite looks.
+    private static func createPrivately(_ path: String) throws(SQLiteError) {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            let reason = unsafe String(cString: strerror(errno))
+            throw SQLiteError(code: .cannotOpen, message: "\(path): \(reason)")
+        }
+        fchmod(descriptor, 0o600)
+        close(descriptor)
+    }
+
+    // MARK: Statements
+
+    /// Runs one or more statements that take no values and whose rows are not wanted.
+    package func execute(_ sql: StaticString) throws(SQLiteError) { try run(sql.description) }
+
+    /// For the few statements whose text must be made up, because SQLite binds no values there. Never with foreign text.
+    private func run(_ sql: String) throws(SQLiteError) {
+        let result = unsafe sqlite3_exec(handle, sql, nil, nil, nil)
+        guard result == SQLITE_OK else { throw unsafe SQLiteError(handle, sql: sql) }
+    }
+
+    /// Prepares a statement to be kept and used often.
+    package func prepare(_ sql: StaticString) throws(SQLiteError) -> Statement {
+        var statement: OpaquePointer?
+        let result = unsafe sqlite3_prepare_v3(
+            handle,
+            sql.description,
+            -1,
+            UInt32(SQLITE_PREPARE_PERSISTENT),
+            &statement,
+            nil
+        )
+        guard result == SQLITE_OK, let statement = unsafe statement else {
+            throw unsafe SQLiteError(handle, sql: sql.description)
+        }
+        return unsafe Statement(statement, database: self, sql: sql)
+    }
+
+    // MARK: Transactions
+
+    /// How a transaction begins.
+    package enum TransactionKind {
+        /// Locks when it first reads or writes.
+        case deferred
+        /// Takes the write lock at once, so that it cannot fail half-way for want of it.
+        case immediate
+    }
+
+    /// Runs `body` in a transaction: committed when it returns, rolled back when it throws. Inside another it is a savepoint.
+    package func transaction<Result, Failure: Error>(
+        _ kind: TransactionKind = .immediate,
+        _ body: () throws(Failure) -> Result
+    ) throws -> Result {
+        guard unsafe sqlite3_get_autocommit(handle) != 0 else { return try savepoint(body) }
+        try execute(kind == .immediate ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED")
+        do {
+            let result = try body()
+            try execute("COMMIT")
+            return result
+        } catch {
+            rollback()
+            throw error
+        }
+    }
+
+    private func savepoint<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws -> Result {
+        try execute("SAVEPOINT nested")
+        do {
+            let result = try body()
+            try execute("RELEASE nested")
+            return result
+        } catch {
+            // Where the whole transaction is gone already (disk full), there is no savepoint left to roll back to.
+            if unsafe sqlite3_get_autocommit(handle) == 0 {
+                unsafe sqlite3_exec(handle, "ROLLBACK TO nested; RELEASE nested", nil, nil, nil)
+            }
+            throw error
+        }
+    }
+
+    private func rollback() {
+        // SQLite rolls back by itself after some errors; then there is no transaction any more and nothing left to do.
+        if unsafe sqlite3_get_autocommit(handle) == 0 { unsafe sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+    }
+
+    // MARK: Facts
+
+    /// The row that was inserted last.
+    package var lastInsertRowID: Int64 { unsafe sqlite3_last_insert_rowid(handle) }
+
+    /// How many rows the last statement inserted, changed or deleted.
+    package var changes: Int { Int(unsafe sqlite3_changes64(handle)) }
+
+    /// How many rows were inserted, changed or deleted since the connection was opened.
+    package var changesTotal: Int64 { unsafe sqlite3_total_changes64(handle) }
+
+    /// A value that one statement gives, such as a pragma's.
+    package func integer(_ sql: StaticString) throws(SQLiteError) -> Int64 {
+        let statement = try prepare(sql)
+        defer { statement.reset() }
+        guard try statement.step() else {
+            throw SQLiteError(code: .error, message: "the statement gave no row", sql: sql.description)
+        }
+        return statement.int64(0)
+    }
+
+    /// The application's own number of the schema, in the file's header.
+    package func setUserVersion(_ version: Int32) throws(SQLiteError) { try run("PRAGMA user_version = \(version)") }
+
+    /// The number by which tools know whose file it is.
+    package func setApplicationID(_ id: Int32) throws(SQLiteError) { try run("PRAGMA application_id = \(id)") }
+
+    /// What is wrong with the file's structure; empty if nothing is. Cost: it reads everything.
+    package func integrityProblems() throws(SQLiteError) -> [String] {
+        let statement = try prepare("PRAGMA integrity_check(20)")
+        defer { statement.reset() }
+        var problems: [String] = []
+        while try statement.step() { problems.append(statement.text(0)) }
+        return problems == ["ok"] ? [] : problems
+    }
+
+    func error(_ sql: StaticString) -> SQLiteError { unsafe SQLiteError(handle, sql: sql.description) }
+}

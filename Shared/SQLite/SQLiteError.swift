@@ -1,0 +1,64 @@
+import CSQLite
+
+/// Why SQLite refused.
+///
+/// Carries the statement, never the values bound to it: those may be secrets.
+package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// A primary result code of SQLite. A struct, because SQLite may return codes that no list here knows.
+    package struct Code: RawRepresentable, Sendable, Hashable {
+        package let rawValue: Int32
+
+        package init(rawValue: Int32) { self.rawValue = rawValue }
+
+        package static let error = Code(rawValue: SQLITE_ERROR)
+        package static let busy = Code(rawValue: SQLITE_BUSY)
+        package static let locked = Code(rawValue: SQLITE_LOCKED)
+        package static let readOnly = Code(rawValue: SQLITE_READONLY)
+        package static let interrupted = Code(rawValue: SQLITE_INTERRUPT)
+        package static let inputOutput = Code(rawValue: SQLITE_IOERR)
+        package static let corrupt = Code(rawValue: SQLITE_CORRUPT)
+        package static let full = Code(rawValue: SQLITE_FULL)
+        package static let cannotOpen = Code(rawValue: SQLITE_CANTOPEN)
+        package static let constraint = Code(rawValue: SQLITE_CONSTRAINT)
+        package static let tooBig = Code(rawValue: SQLITE_TOOBIG)
+        package static let misuse = Code(rawValue: SQLITE_MISUSE)
+        package static let notADatabase = Code(rawValue: SQLITE_NOTADB)
+    }
+
+    package let code: Code
+    /// SQLite's extended code, which tells the kinds of one code apart.
+    package let extendedCode: Int32
+    package let message: String
+    package let sql: String?
+
+    package init(code: Code, extendedCode: Int32? = nil, message: String, sql: String? = nil) {
+        self.code = code
+        self.extendedCode = extendedCode ?? code.rawValue
+        self.message = message
+        self.sql = sql
+    }
+
+    /// The last error of a connection.
+    init(_ handle: OpaquePointer?, sql: String? = nil) {
+        let extended = unsafe sqlite3_extended_errcode(handle)
+        let message = unsafe String(cString: sqlite3_errmsg(handle))
+        self.init(code: Code(rawValue: extended & 0xFF), extendedCode: extended, message: message, sql: sql)
+    }
+
+    /// What to do about it.
+    package var remedy: String {
+        switch code {
+        case .busy, .locked: "Another connection holds the database: try again, or close the other program."
+        case .full: "The disk is full: free space and try again; nothing of the transaction was kept."
+        case .corrupt, .notADatabase: "The file is damaged or no SQLite database: set it aside and start with a new one."
+        case .readOnly, .cannotOpen: "Check that the directory exists and that it and the file may be written."
+        case .inputOutput: "The disk failed: check the system's log."
+        default: "See the message."
+        }
+    }
+
+    package var description: String {
+        let statement = sql.map { " in «\($0)»" } ?? ""
+        return "SQLite error \(extendedCode): \(message)\(statement). \(remedy)"
+    }
+}

@@ -1,0 +1,134 @@
+import CSQLite
+
+/// A prepared statement with its bound values and, while it is being stepped, its current row.
+///
+/// Confined like its database, which it keeps open. Parameters are numbered from 1, columns from 0. Reading a column is only
+/// meaningful after `step()` returned true.
+/// `@safe`: the handle is valid from `init` to `deinit` and never leaves this file.
+@safe package final class Statement {
+    private let handle: OpaquePointer
+    private let database: Database
+    package let sql: StaticString
+
+    init(_ handle: OpaquePointer, database: Database, sql: StaticString) {
+        unsafe self.handle = handle
+        self.database = database
+        self.sql = sql
+    }
+
+    deinit { unsafe sqlite3_finalize(handle) }
+
+    // MARK: Binding
+
+    package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
+        try check(unsafe sqlite3_bind_int64(handle, index, value))
+    }
+
+    package func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
+        try check(unsafe sqlite3_bind_double(handle, index, value))
+    }
+
+    package func bind(_ value: String, at index: Int32) throws(SQLiteError) {
+        // An empty string may have no address, and without one SQLite would bind NULL.
+        guard !value.isEmpty else { return try check(unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8))) }
+        var value = value
+        let result = value.withUTF8 { utf8 in
+            unsafe utf8.withMemoryRebound(to: CChar.self) { text in
+                unsafe sqlite3_bind_text64(
+                    handle,
+                    index,
+                    text.baseAddress,
+                    UInt64(text.count),
+                    Self.transient,
+                    UInt8(SQLITE_UTF8)
+                )
+            }
+        }
+        try check(result)
+    }
+
+    package func bind(_ value: [UInt8], at index: Int32) throws(SQLiteError) {
+        guard !value.isEmpty else { return try check(unsafe sqlite3_bind_zeroblob(handle, index, 0)) }
+        let result = unsafe value.withUnsafeBytes { bytes in
+            unsafe sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), Self.transient)
+        }
+        try check(result)
+    }
+
+    package func bind(_ value: Int64?, at index: Int32) throws(SQLiteError) {
+        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+    }
+
+    package func bind(_ value: String?, at index: Int32) throws(SQLiteError) {
+        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+    }
+
+    package func bind(_ value: [UInt8]?, at index: Int32) throws(SQLiteError) {
+        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+    }
+
+    package func bindNull(at index: Int32) throws(SQLiteError) {
+        try check(unsafe sqlite3_bind_null(handle, index))
+    }
+
+    /// SQLite copies the value before it returns: the bytes need not outlive the call.
+    private static var transient: sqlite3_destructor_type { unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+    // MARK: Stepping
+
+    /// Moves to the next row; false at the end.
+    package func step() throws(SQLiteError) -> Bool {
+        switch unsafe sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default:
+            let error = database.error(sql)
+            unsafe sqlite3_reset(handle)
+            throw error
+        }
+    }
+
+    /// Ends the statement's use, so that it holds no lock, and makes it ready for the next. Bound values stay.
+    package func reset() { unsafe sqlite3_reset(handle) }
+
+    /// Runs the statement to its end and resets it.
+    package func run() throws(SQLiteError) {
+        while try step() {}
+        reset()
+    }
+
+    // MARK: Columns
+
+    package var columnCount: Int32 { unsafe sqlite3_column_count(handle) }
+
+    package func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(handle, column) == SQLITE_NULL }
+
+    package func int64(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, column) }
+
+    package func double(_ column: Int32) -> Double { unsafe sqlite3_column_double(handle, column) }
+
+    /// The text of a column; empty for NULL.
+    package func text(_ column: Int32) -> String {
+        guard let start = unsafe sqlite3_column_text(handle, column) else { return "" }
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// The bytes of a column; empty for NULL.
+    package func bytes(_ column: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        append(column, to: &bytes)
+        return bytes
+    }
+
+    /// Appends the bytes of a column to a buffer: one copy, no allocation if the buffer has room.
+    package func append(_ column: Int32, to buffer: inout [UInt8]) {
+        guard let start = unsafe sqlite3_column_blob(handle, column) else { return }
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        unsafe buffer.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    private func check(_ result: Int32) throws(SQLiteError) {
+        guard result == SQLITE_OK else { throw database.error(sql) }
+    }
+}

@@ -1,0 +1,50 @@
+/// xoshiro256** seeded by SplitMix64 (Blackman and Vigna): the same numbers for the same seed, everywhere and for ever.
+///
+/// Good for worlds, faults and tests that must repeat; not for secrets that protect anything.
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: (UInt64, UInt64, UInt64, UInt64)
+
+    /// A generator whose whole future is given by `seed`.
+    public init(seed: UInt64) {
+        var mixer = seed
+        func mix() -> UInt64 {
+            mixer &+= 0x9E37_79B9_7F4A_7C15
+            var z = mixer
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+        state = (mix(), mix(), mix(), mix())
+    }
+
+    /// The next 64 bits.
+    public mutating func next() -> UInt64 {
+        let result = rotate(state.1 &* 5, 7) &* 9
+        let shifted = state.1 << 17
+        state.2 ^= state.0
+        state.3 ^= state.1
+        state.1 ^= state.2
+        state.0 ^= state.3
+        state.2 ^= shifted
+        state.3 = rotate(state.3, 45)
+        return result
+    }
+
+    /// A whole number in the range, each as likely as the other.
+    public mutating func uniform(in range: Range<Int>) -> Int {
+        precondition(!range.isEmpty, "There is no number in an empty range.")
+        // Lemire's method: a multiplication instead of a division, and rejection where it would be unfair.
+        let bound = UInt64(range.upperBound - range.lowerBound)
+        var (high, low) = next().multipliedFullWidth(by: bound)
+        if low < bound {
+            let threshold = (0 &- bound) % bound
+            while low < threshold { (high, low) = next().multipliedFullWidth(by: bound) }
+        }
+        return range.lowerBound + Int(high)
+    }
+
+    /// A number from 0 up to but not including 1, in steps of 2⁻⁵³.
+    public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+
+    private func rotate(_ value: UInt64, _ count: UInt64) -> UInt64 { (value << count) | (value >> (64 - count)) }
+}
