@@ -94,6 +94,9 @@ import Glibc
         close(descriptor)
     }
 
+    /// Whether there is a file of that name.
+    package static func fileExists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
     // MARK: Statements
 
     /// Runs one or more statements that take no values and whose rows are not wanted.

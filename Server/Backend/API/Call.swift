@@ -146,10 +146,6 @@ extension Preconditions {
 }
 
 extension Call {
-    /// `Last-Modified` for something that changed at `updated`, or nil while the second of that change is not over: a later
-    /// change in the same second would have the same date, and the date would vouch for bytes that are gone (RFC 9110
-    /// §8.8.2.2).
-    func lastModified(_ updated: WallTime) -> WallTime? {
-        world.clock.now.seconds > updated.seconds ? WallTime(seconds: updated.seconds) : nil
-    }
+    /// When something that changed at `updated` counts as modified, seen from now.
+    func modification(_ updated: WallTime) -> Modification { Modification(at: updated, now: world.clock.now) }
 }

@@ -21,7 +21,7 @@ enum EchoEndpoints {
         writer.string(request.minorVersion == 0 ? "1.0" : "1.1")
         writer.key("fields")
         writer.beginArray()
-        for field in request.fields {
+        for field in request.fields.all {
             writer.beginObject()
             writer.key("name")
             writer.string(field.name)

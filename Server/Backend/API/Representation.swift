@@ -13,6 +13,21 @@ enum CachePolicy {
     static let documentation: StaticString = "public, max-age=300"
 }
 
+/// When a resource last changed, as `Last-Modified` can tell it.
+///
+/// While the second of a change is not over there is no date for it: a later change in the same second would have the same
+/// date, and the date would vouch for bytes that are gone (RFC 9110 §8.8.2.2).
+struct Modification {
+    let date: WallTime?
+
+    init(at updated: WallTime, now: WallTime) {
+        date = now.seconds > updated.seconds ? WallTime(seconds: updated.seconds) : nil
+    }
+
+    /// Whether what is said now will still be said in a second.
+    var isSettled: Bool { date != nil }
+}
+
 /// The current representation of a resource: what a 200 sends, what a 304 sends, and the validators of both.
 ///
 /// Immutable, and serialised once however often it is sent.
@@ -22,21 +37,24 @@ final class Representation: Sendable {
     let entityTag: EntityTag
     let lastModified: WallTime?
     let dependencies: Dependencies
+    /// Whether it may be served again. Not while it lacks a `Last-Modified` that it will have in a second.
+    let isReusable: Bool
 
     /// - Parameters:
-    ///   - lastModified: when the resource last changed, if that says everything (a list from which something was deleted
-    ///     has no such time).
+    ///   - modified: when the resource last changed, if that says everything (a list from which something was deleted has no
+    ///     such time).
     ///   - dependencies: what part of the state a change of which makes this outdated.
     init(
         body: [UInt8],
         mediaType: StaticString = "application/json",
         cacheControl: StaticString,
         vary: StaticString = "Authorization, Origin",
-        lastModified: WallTime? = nil,
-        entityTag: EntityTag? = nil,
+        modified: Modification? = nil,
         dependencies: Dependencies
     ) {
-        let tag = entityTag ?? EntityTag.strong(contentOf: body.span)
+        let tag = EntityTag.strong(contentOf: body.span)
+        isReusable = modified?.isSettled ?? true
+        let lastModified = modified?.date
         self.entityTag = tag
         self.lastModified = lastModified
         self.dependencies = dependencies

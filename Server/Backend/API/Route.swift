@@ -1,4 +1,4 @@
-package import LarderHTTP
+import LarderHTTP
 
 /// Whether a route needs to know who asks.
 enum Authentication: Sendable {

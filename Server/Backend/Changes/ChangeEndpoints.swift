@@ -37,7 +37,7 @@ enum ChangeEndpoints {
             waiter?.startTimer(.seconds(wait))
             return .later
         }
-        return .json(.ok, body(page), cacheControl: CachePolicy.noStore, fields: [.vary: "Authorization, Origin"])
+        return .json(.ok, body(page), fields: [.vary: "Authorization, Origin"], cacheControl: CachePolicy.noStore)
     }
 
     static func body(_ page: ChangePage) -> [UInt8] {

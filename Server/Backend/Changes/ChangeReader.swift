@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderHTTP
 import LarderSQLite
 import LarderTime

@@ -1,5 +1,6 @@
 import LarderCoding
 import LarderEngine
+import LarderHTTP
 import LarderTime
 import LarderWebSocket
 import Synchronization

@@ -1,4 +1,4 @@
-package import LarderTime
+import LarderTime
 
 /// What rows are written with on the hot path: bytes straight into the body, no tree and no intermediate string.
 extension [UInt8] {

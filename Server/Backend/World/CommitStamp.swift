@@ -48,3 +48,27 @@ final class CommitStamp: Sendable {
         if dependencies.contains(.chat) { chat.add(1, ordering: .releasing) }
     }
 }
+
+/// All counters at one moment.
+struct StampSnapshot: Sendable {
+    private let profiles: UInt64
+    private let posts: UInt64
+    private let bank: UInt64
+    private let chat: UInt64
+
+    init(_ stamp: CommitStamp) {
+        profiles = stamp.value(of: .profiles)
+        posts = stamp.value(of: .posts)
+        bank = stamp.value(of: .bank)
+        chat = stamp.value(of: .chat)
+    }
+
+    func value(of dependencies: Dependencies) -> UInt64 {
+        var sum: UInt64 = 0
+        if dependencies.contains(.profiles) { sum &+= profiles }
+        if dependencies.contains(.posts) { sum &+= posts }
+        if dependencies.contains(.bank) { sum &+= bank }
+        if dependencies.contains(.chat) { sum &+= chat }
+        return sum
+    }
+}

@@ -1,5 +1,5 @@
-package import LarderCoding
-import LarderTime
+import LarderCoding
+package import LarderTime
 
 /// The version of an entity and when it got it.
 package struct EntityVersion: Sendable, Hashable {

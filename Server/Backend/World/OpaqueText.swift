@@ -27,7 +27,7 @@ enum OpaqueText {
 
     /// The numbers in `text`, or nil if it is not `count` numbers of that format with a right check.
     static func decode(_ text: String, format: UInt8, count: Int) -> [UInt64]? {
-        guard text.utf8.count <= lengthMaximum, let bytes = try? Base64.decodeURL(text), bytes.count >= 3 + count,
+        guard text.utf8.count <= lengthMaximum, let bytes = Base64.decodeURL(text), bytes.count >= 3 + count,
             bytes[0] == format
         else { return nil }
         let end = bytes.count - 2

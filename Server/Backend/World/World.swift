@@ -1,4 +1,4 @@
-package import LarderCoding
+import LarderCoding
 package import LarderHTTP
 package import LarderSQLite
 package import LarderTime
@@ -20,7 +20,13 @@ package final class World: Sendable {
     let keysInFlight = KeysInFlight()
     let limiter: RateLimiter?
     private let random: Mutex<SeededGenerator>
-    private let store: Mutex<Store>
+    private let store: Mutex<Confined>
+
+    /// `@unchecked Sendable`: a store is made in `init`, put behind the mutex there, and from then on only ever reached by the
+    /// closures that `read` and `write` run under it. Nothing of it leaves them, because their results are `Sendable`.
+    private struct Confined: @unchecked Sendable {
+        let store: Store
+    }
 
     /// Takes over a database whose schema is in place.
     package init(
@@ -40,7 +46,7 @@ package final class World: Sendable {
         var generator = SeededGenerator(seed: seed)
         let instance = generator.next()
         random = Mutex(generator)
-        store = Mutex(try Store(database, instance: instance))
+        store = Mutex(Confined(store: try Store(database, instance: instance)))
     }
 
     /// Reads a consistent state: no commit happens while `body` runs.
@@ -48,7 +54,7 @@ package final class World: Sendable {
     /// - Throws: the problem that `body` throws, or `storage-unavailable` when the database refuses.
     func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
         do {
-            return try store.withLock { try body($0) }
+            return try store.withLock { try body($0.store) }
         } catch {
             throw Self.problem(error)
         }
@@ -59,7 +65,8 @@ package final class World: Sendable {
     /// - Throws: the problem that `body` throws, or `storage-unavailable` when the database refuses.
     func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
         do {
-            return try store.withLock { store in
+            return try store.withLock { confined in
+                let store = confined.store
                 var commit = Commit(now: clock.now)
                 let result = try store.database.transaction(.immediate) { try body(store, &commit) }
                 // Raised and announced while the store is still held, so that the order of announcements is the order of
@@ -87,6 +94,18 @@ package final class World: Sendable {
                 }
             }
             return prefix + Base64.encodeURL(bytes)
+        }
+    }
+
+    /// The first people of the world.
+    package func firstPeople(_ count: Int) throws(Problem) -> [(name: String, handle: String)] {
+        try read { store in
+            var people: [(name: String, handle: String)] = []
+            for row in 1...Int64(max(1, count)) {
+                guard let members = try store.profiles.find(row)?.members else { break }
+                people.append((members["displayName"]?.string ?? "", members["handle"]?.string ?? ""))
+            }
+            return people
         }
     }
 

@@ -19,11 +19,18 @@ struct AccountRow {
     /// Only accounts of the world outside may owe.
     var mayOverdraw: Bool { owner == nil }
 
+    /// Changes the balance by an amount of its currency.
+    mutating func apply(_ amount: Int64, at time: WallTime) {
+        balance += amount
+        version += 1
+        updated = time
+    }
+
     func append(to bytes: inout [UInt8]) {
         var writer = JSONWriter(capacity: 320)
         writer.beginObject()
         writer.key("id")
-        writer.string(EntityID(.account, row).text)
+        writer.identifier(.account, row)
         writer.key("name")
         writer.string(name)
         writer.key("kind")

@@ -43,7 +43,7 @@ enum BankEndpoints {
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.revalidate,
-                    lastModified: current.lastModified(account.updated),
+                    modified: current.modification(account.updated),
                     dependencies: .bank
                 )
             }
@@ -252,14 +252,5 @@ enum BankEndpoints {
             return body
         }
         return .json(.ok, body, cacheControl: CachePolicy.noStore)
-    }
-}
-
-extension AccountRow {
-    /// Changes the balance by an amount of its currency.
-    fileprivate mutating func apply(_ amount: Int64, at time: WallTime) {
-        balance += amount
-        version += 1
-        updated = time
     }
 }

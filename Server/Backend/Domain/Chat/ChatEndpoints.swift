@@ -50,7 +50,7 @@ enum ChatEndpoints {
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.revalidate,
-                    lastModified: current.lastModified(version.updated),
+                    modified: current.modification(version.updated),
                     dependencies: .chat
                 )
             }
@@ -115,7 +115,7 @@ enum ChatEndpoints {
         return Representation(
             body: body,
             cacheControl: CachePolicy.revalidate,
-            lastModified: call.lastModified(version.updated),
+            modified: call.modification(version.updated),
             dependencies: .chat
         )
     }
@@ -226,7 +226,7 @@ enum ChatEndpoints {
                 version: message.version,
                 in: store
             )
-            return try representation(of: row, for: current, in: store)
+            return try Self.representation(of: row, for: current, in: store)
         }
         return .reply(.prepared(representation.full, extra: []))
     }

@@ -28,7 +28,7 @@ final class MessageTable {
         insert = try database.prepare(
             """
             INSERT INTO messages (id, conversation, author, client_id, head, deleted, version, updated)
-            VALUES (?, ?, ?, ?, ?, 0, 1, ?)
+            VALUES (?, ?, ?, ?, ?, ?, 1, ?)
             """
         )
         select = try database.prepare(
@@ -68,6 +68,7 @@ final class MessageTable {
         author: Int64,
         clientID: String?,
         head: [UInt8],
+        isDeleted: Bool = false,
         at: WallTime
     ) throws(SQLiteError) {
         try insert.bind(row, at: 1)
@@ -75,7 +76,8 @@ final class MessageTable {
         try insert.bind(author, at: 3)
         try insert.bind(clientID, at: 4)
         try insert.bind(head, at: 5)
-        try insert.bind(at.milliseconds, at: 6)
+        try insert.bind(isDeleted ? 1 : 0 as Int64, at: 6)
+        try insert.bind(at.milliseconds, at: 7)
         try insert.run()
     }
 

@@ -98,7 +98,7 @@ enum FeedEndpoints {
         let row = try call.row(.post)
         let includesProfiles = try include(call)
         let (world, viewer) = (call.world, call.viewer)
-        let lastModified = call.lastModified
+        let modification = call.modification
         return .representation(
             try world.read { store in
                 var body: [UInt8] = []
@@ -112,7 +112,7 @@ enum FeedEndpoints {
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.feed,
-                    lastModified: includesProfiles ? nil : lastModified(post.version.updated),
+                    modified: includesProfiles ? nil : modification(post.version.updated),
                     dependencies: includesProfiles ? [.posts, .profiles] : .posts
                 )
             }
@@ -209,7 +209,7 @@ enum FeedEndpoints {
             post.updated = commit.now
             try store.posts.replace(post)
             try commit.record(.post, row, audience: .everyone, version: post.version, in: store)
-            return try representation(of: row, for: current, in: store)
+            return try Self.representation(of: row, for: current, in: store)
         }
         return .reply(.prepared(representation.full, extra: []))
     }
@@ -259,7 +259,7 @@ enum FeedEndpoints {
         return Representation(
             body: body,
             cacheControl: CachePolicy.feed,
-            lastModified: call.lastModified(post.version.updated),
+            modified: call.modification(post.version.updated),
             dependencies: .posts
         )
     }

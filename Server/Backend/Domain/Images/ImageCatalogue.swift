@@ -1,5 +1,5 @@
 package import LarderCoding
-import LarderHTTP
+package import LarderHTTP
 
 /// The pictures of a world: described in memory, their bytes in files that only the catalogue can name.
 ///

@@ -56,7 +56,7 @@ enum ProfileEndpoints {
             cacheControl: CachePolicy.profile,
             // `/v1/me` is another person's for another caller; `/v1/profiles/{id}` is the same for all.
             vary: call.parameters.isEmpty ? "Authorization, Origin" : "Origin",
-            lastModified: call.lastModified(version.updated),
+            modified: call.modification(version.updated),
             dependencies: .profiles
         )
     }
@@ -69,7 +69,7 @@ enum ProfileEndpoints {
             }
             guard row == call.viewer else { throw ProblemType.forbidden("Profile user_\(row) is somebody else's.") }
             try call.checkConditions(
-                on: try representation(of: row, for: call, in: store),
+                on: try Self.representation(of: row, for: call, in: store),
                 version: profile.version,
                 isRequired: true
             )

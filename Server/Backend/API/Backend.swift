@@ -1,0 +1,220 @@
+import LarderCoding
+package import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Answers HTTP requests out of a world: finds who asks and what for, and turns what comes out into a reply.
+///
+/// Safe from any thread.
+package final class Backend: ExchangeHandler {
+    package let world: World
+    private let log: (any AccessLog)?
+    private let router: Router
+
+    package init(world: World, log: (any AccessLog)? = nil) {
+        self.world = world
+        self.log = log
+        router = Router(Self.routes)
+    }
+
+    static let routes: [Route] =
+        SessionEndpoints.routes + ProfileEndpoints.routes + FeedEndpoints.routes + LikeEndpoints.routes
+        + BankEndpoints.routes + ChatEndpoints.routes + ImageEndpoints.routes + ChangeEndpoints.routes
+        + LiveEndpoints.routes
+
+    // MARK: Requests
+
+    package func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        // Fields that belong to this exchange alone are added at the end, to whatever reply was found.
+        var extra: [UInt8] = []
+        if request.fields.range(of: "origin") != nil { CrossOrigin.appendFields(to: &extra) }
+        if let limiter = world.limiter {
+            let verdict = limiter.take(caller(request), now: world.clock.now)
+            RateLimitFields.append(verdict, limiter, to: &extra)
+            guard verdict.isAllowed else {
+                return RateLimitFields.refusal(verdict).reply.adding(extra)
+            }
+        }
+        if let reply = repeated(request, extra) { return reply }
+        do {
+            switch try answer(request, exchange) {
+            case .representation(let representation): return reply(representation, request, extra)
+            case .reply(let reply): return reply.adding(extra)
+            case .later: return nil
+            }
+        } catch { return error.reply.adding(extra) }
+    }
+
+    /// A read that was answered before and of which nothing has changed since.
+    private func repeated(_ request: Request, _ extra: [UInt8]) -> Reply? {
+        guard request.method == .get || request.method == .head, Negotiation.acceptsJSON(request),
+            let viewer = try? session(request)?.user ?? 0,
+            let known = world.cache.find(key(request, viewer: viewer))
+        else { return nil }
+        return reply(known, request, extra)
+    }
+
+    private func answer(_ request: Request, _ exchange: Exchange) throws(Problem) -> Answer {
+        switch router.match(request.method, path: Array(request.path)) {
+        case .route(let route, let parameters):
+            return try answer(request, exchange, route, parameters)
+        case .otherMethods(let methods):
+            let allowed = CrossOrigin.allowed(methods)
+            if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
+            throw ProblemType.methodNotAllowed(
+                "\(request.method) is not among them.",
+                fields: [.allow: allowed]
+            )
+        case .none:
+            if let document = try DocumentationEndpoints.answer(request) { return document }
+            throw ProblemType.notFound("Nothing is at \(String(request.pathText.prefix(200))).")
+        }
+    }
+
+    private func answer(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ route: Route,
+        _ parameters: [String]
+    ) throws(Problem) -> Answer {
+        var session: SessionRow?
+        if case .ignored = route.authentication {} else { session = try self.session(request) }
+        if case .required = route.authentication, session == nil {
+            throw ProblemType.unauthenticated(
+                "\(route.template) is personal.",
+                fields: Authenticator.challenge(nil)
+            )
+        }
+        guard let query = QueryString(parsing: Array(request.query ?? [])) else {
+            throw ProblemType.invalidParameter("The query is not well-formed percent-encoded UTF-8.")
+        }
+        var call = Call(
+            request: request,
+            exchange: exchange,
+            world: world,
+            parameters: parameters,
+            session: session,
+            query: query
+        )
+        // Taken before the state is read: an entry that is stamped too old is only built once more.
+        let answer: Answer
+        if request.method == .get || request.method == .head {
+            let stamps = StampSnapshot(world.stamp)
+            answer = try route.answer(&call)
+            if case .representation(let representation) = answer {
+                guard Negotiation.acceptsJSON(request) else {
+                    throw ProblemType.notAcceptable("The resource is application/json.")
+                }
+                if representation.isReusable {
+                    world.cache.store(
+                        representation,
+                        for: key(request, viewer: session?.user ?? 0),
+                        stamp: stamps.value(of: representation.dependencies)
+                    )
+                }
+            }
+        } else {
+            answer = try route.answer(&call)
+        }
+        return answer
+    }
+
+    private func key(_ request: Request, viewer: Int64) -> ResponseCache.Key {
+        request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }
+    }
+
+    /// The representation, or what the request's conditions make of it (RFC 9110 §13.2).
+    private func reply(_ representation: Representation, _ request: Request, _ extra: [UInt8]) -> Reply {
+        guard request.hasConditions else { return .prepared(representation.full, extra: extra) }
+        let outcome = Preconditions(request).evaluate(
+            method: request.method,
+            entityTag: representation.entityTag,
+            lastModified: representation.lastModified
+        )
+        switch outcome {
+        case .proceed: return .prepared(representation.full, extra: extra)
+        case .notModified: return .prepared(representation.notModified, extra: extra)
+        case .preconditionFailed:
+            return ProblemType.preconditionFailed(
+                "The condition does not hold for the current representation.",
+                fields: [.etag: representation.entityTag.description]
+            ).reply.adding(extra)
+        }
+    }
+
+    /// Who asks, by the bearer token. Where browsers can set no fields (WebSocket, EventSource) the token may stand in the
+    /// query (RFC 6750 §2.3).
+    private func session(_ request: Request) throws(Problem) -> SessionRow? {
+        if let range = request.fields.range(of: "authorization") {
+            return try world.authenticator.session(bearing: request.head.span.extracting(range), in: world)
+        }
+        guard request.path.starts(with: "/v1/live".utf8), let query = QueryString(parsing: Array(request.query ?? [])),
+            let token = query.first("access_token")
+        else { return nil }
+        return try world.authenticator.session(token: Array(token.utf8), in: world)
+    }
+
+    private func caller(_ request: Request) -> String {
+        if let session = try? session(request) { return "user \(session.user)" }
+        return request.peer.host
+    }
+
+    // MARK: What is no request, and what is over
+
+    package func refused(_ refusal: Refusal) -> Response {
+        let type: ProblemType =
+            switch refusal.reason {
+            case .malformed: .malformedRequest
+            case .headTooLarge: .fieldsTooLarge
+            case .targetTooLong: .uriTooLong
+            case .bodyTooLarge: .contentTooLarge
+            case .timeout: .requestTimeout
+            case .unsupportedExpectation: .expectationFailed
+            case .unsupportedTransferCoding: .notImplemented
+            case .unsupportedVersion: .versionNotSupported
+            case .tooManyConnections: .unavailable
+            }
+        var fields: Fields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
+        if refusal.reason == .tooManyConnections { fields.add(.retryAfter, "1") }
+        return Response(status: type.status, fields: fields, body: .bytes(type(refusal.detail).encoded()))
+    }
+
+    package var wantsRecords: Bool { log != nil }
+
+    package func finished(_ record: ExchangeRecord) { log?.write(record, at: world.clock.now) }
+}
+
+extension Request {
+    /// Whether any condition of RFC 9110 §13.1 is stated.
+    var hasConditions: Bool {
+        fields.range(of: "if-none-match") != nil || fields.range(of: "if-modified-since") != nil
+            || fields.range(of: "if-match") != nil || fields.range(of: "if-unmodified-since") != nil
+    }
+}
+
+extension Reply {
+    /// The reply with further field lines.
+    func adding(_ lines: [UInt8]) -> Reply {
+        guard !lines.isEmpty else { return self }
+        switch self {
+        case .response(let response):
+            if case .file = response.body {
+                var response = response
+                for line in String(decoding: lines, as: UTF8.self).split(separator: "\r\n") {
+                    let parts = line.split(separator: ":", maxSplits: 1)
+                    guard parts.count == 2, let name = FieldName(String(parts[0])) else { continue }
+                    response.fields.add(name, String(parts[1].drop { $0 == " " }))
+                }
+                return .response(response)
+            }
+            let body: [UInt8] = if case .bytes(let bytes) = response.body { bytes } else { [] }
+            let prepared = PreparedResponse(status: response.status, head: response.serializedHead(), body: body)
+            return .prepared(prepared, extra: lines)
+        case .prepared(let prepared, let extra): return .prepared(prepared, extra: extra + lines)
+        case .eventStream(var fields, let handler):
+            if !lines.isEmpty { fields.set(.accessControlAllowOrigin, "*") }
+            return .eventStream(fields, handler)
+        case .webSocket: return self
+        }
+    }
+}

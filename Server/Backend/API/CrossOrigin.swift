@@ -1,0 +1,64 @@
+import LarderEngine
+import LarderHTTP
+
+/// Cross-origin reads and writes from browsers (Fetch). The API is open to every origin because nothing in it rides on
+/// cookies: who has no token gets what anybody gets.
+enum CrossOrigin {
+    private static let exposed =
+        "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, Age, Date, Content-Range"
+
+    static func appendFields(to bytes: inout [UInt8]) {
+        bytes.append("Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ")
+        bytes.append(contentsOf: exposed.utf8)
+        bytes.append("\r\n")
+    }
+
+    /// The value of `Allow` for a resource that has these methods.
+    static func allowed(_ methods: [Method]) -> String {
+        var names = methods.map(\.rawValue)
+        if names.contains("GET") { names.append("HEAD") }
+        names.append("OPTIONS")
+        return names.sorted().joined(separator: ", ")
+    }
+
+    static func preflight(_ allowed: String) -> Reply {
+        .response(
+            Response(
+                status: .noContent,
+                fields: [
+                    .allow: allowed,
+                    .accessControlAllowMethods: allowed,
+                    .accessControlAllowHeaders: """
+                    Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-Modified-Since, If-None-Match, \
+                    If-Range, If-Unmodified-Since, Last-Event-ID, Range
+                    """,
+                    .accessControlMaxAge: "600",
+                    .cacheControl: "no-store",
+                    .vary: "Origin",
+                ]
+            )
+        )
+    }
+}
+
+/// The fields of draft-ietf-httpapi-ratelimit-headers-10.
+enum RateLimitFields {
+    static func append(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
+        bytes.append("RateLimit-Policy: \"default\";q=")
+        bytes.append(decimal: Int64(limiter.quota))
+        bytes.append(";w=")
+        bytes.append(decimal: Int64(limiter.windowSeconds))
+        bytes.append("\r\nRateLimit: \"default\";r=")
+        bytes.append(decimal: Int64(verdict.remaining))
+        bytes.append(";t=")
+        bytes.append(decimal: Int64(verdict.secondsToReset))
+        bytes.append("\r\n")
+    }
+
+    static func refusal(_ verdict: RateLimiter.Verdict) -> Problem {
+        ProblemType.rateLimited(
+            "The quota is spent for another \(verdict.secondsToReset) s.",
+            fields: [.retryAfter: String(verdict.secondsToReset)]
+        )
+    }
+}

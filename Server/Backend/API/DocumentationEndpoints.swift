@@ -1,0 +1,115 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+
+/// What the server says of itself: health, the API's description, problem types, a front page, and the echo.
+enum DocumentationEndpoints {
+    /// The answer, if the path is one of these.
+    static func answer(_ request: Request) throws(Problem) -> Answer? {
+        let path = request.pathText
+        if path == EchoEndpoints.path.description { return .reply(EchoEndpoints.answer(request)) }
+        let body: [UInt8]
+        var mediaType = "application/json"
+        var cacheControl = CachePolicy.documentation
+        switch path {
+        case "/healthz":
+            body = Array("{\"status\":\"ok\"}".utf8)
+            cacheControl = CachePolicy.noStore
+        case "/openapi.json": body = OpenAPI.document
+        case "/problems": body = problemList()
+        case "/":
+            body = frontPage()
+            mediaType = "text/html; charset=utf-8"
+        default:
+            guard path.hasPrefix("/problems/"),
+                let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
+            else { return nil }
+            let wantsPage = request.fields.combined(.accept).map { Accept(parsing: $0).quality(of: "text/html") > 0.5 } ?? false
+            if wantsPage {
+                body = page(type)
+                mediaType = "text/html; charset=utf-8"
+            } else {
+                body = json(type)
+            }
+        }
+        guard request.method == .get || request.method == .head else {
+            let allowed = CrossOrigin.allowed([.get])
+            if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
+            throw ProblemType.methodNotAllowed("\(request.method) is not among them.", fields: [.allow: allowed])
+        }
+        let fields: Fields = [
+            .contentType: mediaType, .cacheControl: cacheControl.description, .vary: "Accept, Origin",
+        ]
+        return .reply(.response(Response(status: .ok, fields: fields, body: .bytes(body))))
+    }
+
+    private static func json(_ type: ProblemType) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        append(type, to: &writer)
+        return writer.bytes
+    }
+
+    private static func problemList() -> [UInt8] {
+        var writer = JSONWriter(capacity: 16_384)
+        writer.beginObject()
+        writer.key("items")
+        writer.beginArray()
+        for type in ProblemType.all { append(type, to: &writer) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func append(_ type: ProblemType, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("type")
+        writer.string("/problems/\(type.name)")
+        writer.key("title")
+        writer.string(type.title)
+        writer.key("status")
+        writer.integer(Int64(type.status.code))
+        writer.key("explanation")
+        writer.string(type.explanation)
+        writer.endObject()
+    }
+
+    private static let style = """
+        <style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem;color:#222}\
+        code{background:#f3f1ec;padding:.1em .3em;border-radius:3px}h1{font-size:1.5rem}li{margin:.3em 0}</style>
+        """
+
+    private static func page(_ type: ProblemType) -> [UInt8] {
+        let html = """
+            <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(escape(type.title))</title>\(style)</head>
+            <body><p><code>\(type.status.code)</code> <code>/problems/\(type.name)</code></p>
+            <h1>\(escape(type.title))</h1><p>\(escape(type.explanation))</p><p><a href="/">Larder</a></p></body></html>
+            """
+        return Array(html.utf8)
+    }
+
+    private static func frontPage() -> [UInt8] {
+        let links = [
+            ("/v1/feed?limit=5&include=profiles", "the feed"), ("/v1/profiles", "people"),
+            ("/v1/changes?limit=5", "the change feed"), ("/v1/live/events", "changes as they happen (event stream)"),
+            ("/openapi.json", "the API, as OpenAPI 3.1"), ("/problems", "every kind of problem"),
+            ("/healthz", "health"),
+        ]
+        let items = links.map { "<li><a href=\"\($0.0)\"><code>\($0.0)</code></a> — \($0.1)</li>" }.joined(separator: "\n")
+        let html = """
+            <!doctype html><html lang="en"><head><meta charset="utf-8"><title>Larder</title>\(style)</head>
+            <body><h1>Larder is serving.</h1><ul>\(items)</ul>
+            <p>Personal parts need <code>Authorization: Bearer dev-ana</code>.</p></body></html>
+            """
+        return Array(html.utf8)
+    }
+
+    private static func escape(_ text: String) -> String {
+        text.reduce(into: "") { result, character in
+            switch character {
+            case "<": result += "&lt;"
+            case "&": result += "&amp;"
+            default: result.append(character)
+            }
+        }
+    }
+}

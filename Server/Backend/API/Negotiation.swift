@@ -1,0 +1,14 @@
+import LarderEngine
+import LarderHTTP
+
+/// Whether a client takes what there is (RFC 9110 §12.5.1).
+enum Negotiation {
+    static func acceptsJSON(_ request: Request) -> Bool {
+        guard let range = request.fields.range(of: "accept") else { return true }
+        // What nearly every client sends is not worth parsing.
+        if range.count == 3, request.head[range].elementsEqual("*/*".utf8) { return true }
+        if range.count == 16, request.head[range].elementsEqual("application/json".utf8) { return true }
+        guard let accept = request.fields.combined(.accept) else { return true }
+        return Accept(parsing: accept).accepts("application/json")
+    }
+}

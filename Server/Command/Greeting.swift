@@ -1,0 +1,28 @@
+import LarderServer
+
+/// What a person sees when the server is up.
+enum Greeting {
+    static func text(_ backend: MockBackend, _ arguments: Arguments) -> String {
+        let url = backend.url
+        let people = (try? backend.developerTokens(2)) ?? []
+        let first = people.first?.token ?? "…"
+        let tokens = people.map { "  \($0.name.padded(to: 18))\($0.token)" }.joined(separator: "\n")
+        return """
+            Larder serves \(url)
+
+            Try:
+              curl '\(url)/v1/feed?limit=2'
+              curl -i '\(url)/v1/profiles/user_1'
+              curl -H 'Authorization: Bearer \(first)' '\(url)/v1/accounts'
+
+            Tokens (every user has one: dev-HANDLE):
+            \(tokens)
+
+            API: \(url)/openapi.json   Stop: Ctrl-C
+            """
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(1, width - count)) }
+}

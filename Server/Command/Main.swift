@@ -1,0 +1,75 @@
+import LarderEngine
+import LarderSQLite
+import LarderServer
+import LarderTime
+
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// The command: reads the arguments, serves until a signal comes, and stops in order.
+@main
+enum Main {
+    static func main() async {
+        do {
+            let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+            switch arguments.action {
+            case .help: Terminal.print(Help.text)
+            case .version: Terminal.print("larder-server \(Help.version)")
+            case .check: try check(arguments)
+            case .checkHealth(let url): try HealthCheck.run(url)
+            case .serve: try await serve(arguments)
+            }
+        } catch let error as UsageError {
+            Terminal.fail(error.message, code: 2)
+        } catch {
+            Terminal.fail("\(error)", code: 1)
+        }
+    }
+
+    private static func serve(_ arguments: Arguments) async throws {
+        // Before any thread is started, so that all of them leave the signals to the one that waits for them.
+        let signals = StopSignals()
+        let backend = try MockBackend.start(source(arguments), configuration(arguments))
+        if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
+        await signals.wait()
+        await backend.stop()
+    }
+
+    private static func check(_ arguments: Arguments) throws {
+        guard let path = arguments.database else { return }
+        let report = try DatabaseCheck.run(path)
+        for line in report.lines { Terminal.print(line) }
+        if !report.isSound { exit(1) }
+    }
+
+    private static func source(_ arguments: Arguments) -> WorldSource {
+        guard let numbers = arguments.numbers else { return .fixtures(directory: arguments.fixtures) }
+        return .generated(numbers, picturesFrom: unsafe access(arguments.fixtures, R_OK) == 0 ? arguments.fixtures : nil)
+    }
+
+    private static func configuration(_ arguments: Arguments) -> MockBackend.Configuration {
+        var configuration = MockBackend.Configuration()
+        configuration.databasePath = arguments.database
+        configuration.server.host = arguments.host
+        configuration.server.port = arguments.port
+        configuration.server.loops = arguments.loops
+        if arguments.usesPoll { configuration.server.poller = .poll }
+        if let limit = arguments.headLimit { configuration.server.headBytesMaximum = limit }
+        if let limit = arguments.bodyLimit { configuration.server.bodyBytesMaximum = limit }
+        if let limit = arguments.connectionLimit { configuration.server.connectionsMaximum = limit }
+        if let seconds = arguments.headTimeout { configuration.server.headReadTimeout = .seconds(seconds) }
+        if let seconds = arguments.idleTimeout { configuration.server.idleTimeout = .seconds(seconds) }
+        if let seconds = arguments.tokenTTL { configuration.settings.accessTokenLifetime = .seconds(seconds) }
+        if let seconds = arguments.tombstoneRetention { configuration.settings.tombstoneRetention = .seconds(seconds) }
+        if !arguments.usesResponseCache { configuration.settings.responseCacheBytesMaximum = 0 }
+        configuration.settings.rateLimit = arguments.rateLimit
+        configuration.durability = arguments.isDurable ? .full : .normal
+        if let format = arguments.log.flatMap({ StandardAccessLog.Format(rawValue: $0) }), !arguments.isQuiet {
+            configuration.log = StandardAccessLog(format)
+        }
+        return configuration
+    }
+}

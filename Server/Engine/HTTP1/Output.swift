@@ -1,0 +1,99 @@
+/// What a connection has yet to send: bytes that are ready, and then large bodies that are fetched piece by piece.
+struct Output {
+    private enum Large {
+        case bytes([UInt8], sent: Int)
+        case file(FileRegion, sent: Int)
+    }
+
+    enum Outcome {
+        /// Everything was given to the system.
+        case drained
+        /// The system takes no more for now.
+        case blocked
+        /// The peer is gone, or a file could not be read on.
+        case failed
+    }
+
+    private var bytes: [UInt8] = []
+    private var sent = 0
+    private var large: [Large] = []
+
+    /// Bodies up to this size are copied behind their head and leave with it in one write.
+    static let copiedBytesMaximum = 64 << 10
+    private static let pieceBytes = 256 << 10
+
+    var isEmpty: Bool { sent == bytes.count && large.isEmpty }
+
+    /// Bytes in memory that wait because the peer does not read.
+    var waitingBytes: Int {
+        large.reduce(bytes.count - sent) { sum, item in
+            if case .bytes(let body, let sent) = item { sum + body.count - sent } else { sum }
+        }
+    }
+
+    var hasLarge: Bool { !large.isEmpty }
+
+    mutating func append(_ more: [UInt8]) {
+        precondition(large.isEmpty, "Nothing is sent behind a large body before it has left.")
+        bytes.append(contentsOf: more)
+    }
+
+    mutating func appendLarge(_ body: [UInt8]) { large.append(.bytes(body, sent: 0)) }
+
+    mutating func appendLarge(_ file: FileRegion) { large.append(.file(file, sent: 0)) }
+
+    /// Writes bytes that are not in here yet, and keeps what the system did not take.
+    mutating func write(_ fresh: [UInt8], to descriptor: Int32) -> Outcome {
+        guard bytes.isEmpty else {
+            bytes.append(contentsOf: fresh)
+            return flush(to: descriptor)
+        }
+        var offset = 0
+        while offset < fresh.count {
+            switch SystemCall.send(descriptor, fresh, from: offset) {
+            case .count(let count): offset += count
+            case .wouldBlock:
+                bytes = Array(fresh[offset...])
+                return .blocked
+            case .failed: return .failed
+            }
+        }
+        return flush(to: descriptor)
+    }
+
+    mutating func flush(to descriptor: Int32) -> Outcome {
+        while true {
+            while sent < bytes.count {
+                switch SystemCall.send(descriptor, bytes, from: sent) {
+                case .count(let count): sent += count
+                case .wouldBlock: return .blocked
+                case .failed: return .failed
+                }
+            }
+            bytes = []
+            sent = 0
+            guard let item = large.first else { return .drained }
+            switch item {
+            case .bytes(let body, let from):
+                switch SystemCall.send(descriptor, body, from: from) {
+                case .count(let count): advance(.bytes(body, sent: from + count), isDone: from + count == body.count)
+                case .wouldBlock: return .blocked
+                case .failed: return .failed
+                }
+            case .file(let region, let from):
+                let count = min(Self.pieceBytes, region.range.count - from)
+                guard count > 0 else {
+                    large.removeFirst()
+                    continue
+                }
+                guard let piece = region.read(at: from, count: count) else { return .failed }
+                bytes = piece
+                advance(.file(region, sent: from + count), isDone: from + count == region.range.count)
+            }
+        }
+    }
+
+    private mutating func advance(_ item: Large, isDone: Bool) {
+        if isDone { large.removeFirst() } else { large[0] = item }
+    }
+}

@@ -1,0 +1,39 @@
+package import LarderHTTP
+
+/// Why a request is refused before anybody sees it. The connection is closed after the reply.
+package struct Refusal: Error, Sendable, Hashable {
+    package enum Reason: Sendable, Hashable {
+        case malformed
+        case headTooLarge
+        case targetTooLong
+        case bodyTooLarge
+        case timeout
+        case unsupportedExpectation
+        case unsupportedTransferCoding
+        case unsupportedVersion
+        case tooManyConnections
+    }
+
+    package let reason: Reason
+    /// A sentence for the engineer who sent it.
+    package let detail: String
+
+    init(_ reason: Reason, _ detail: String) {
+        self.reason = reason
+        self.detail = detail
+    }
+
+    package var status: Status {
+        switch reason {
+        case .malformed: .badRequest
+        case .headTooLarge: .requestHeaderFieldsTooLarge
+        case .targetTooLong: .uriTooLong
+        case .bodyTooLarge: .contentTooLarge
+        case .timeout: .requestTimeout
+        case .unsupportedExpectation: .expectationFailed
+        case .unsupportedTransferCoding: .notImplemented
+        case .unsupportedVersion: .httpVersionNotSupported
+        case .tooManyConnections: .serviceUnavailable
+        }
+    }
+}

@@ -1,0 +1,49 @@
+package import LarderHTTP
+import LarderWebSocket
+
+/// A complete request.
+package struct Request: Sendable {
+    package let method: Method
+    package let fields: RequestFields
+    package var body: [UInt8] = []
+    /// 0 or 1: the minor version of HTTP/1.
+    package let minorVersion: Int
+    /// The number of the connection in this server, from 1.
+    package internal(set) var connection: UInt64 = 0
+    /// The number of the exchange on its connection, from 1.
+    package internal(set) var exchangeIndex: Int = 0
+    package internal(set) var peer = SocketAddress(host: "", port: 0)
+    let target: Range<Int>
+    let pathEnd: Int
+
+    /// The head as it came, without the empty line.
+    package var head: [UInt8] { fields.head }
+
+    /// Path and query, in origin form whatever form was sent; `*` for `OPTIONS *`.
+    package var targetBytes: ArraySlice<UInt8> { fields.head[target] }
+
+    package var targetText: String { String(decoding: targetBytes, as: UTF8.self) }
+
+    /// The path, not decoded.
+    package var path: ArraySlice<UInt8> { fields.head[target.lowerBound..<pathEnd] }
+
+    package var pathText: String { String(decoding: path, as: UTF8.self) }
+
+    /// What stands after the `?`; nil where there is none.
+    package var query: ArraySlice<UInt8>? { pathEnd < target.upperBound ? fields.head[(pathEnd + 1)..<target.upperBound] : nil }
+
+    /// Lends the target's bytes to a function, without a copy.
+    package func withTarget<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+        body(fields.head.span.extracting(target))
+    }
+
+    /// Whether the request asks for a WebSocket (RFC 6455 §4.1).
+    package var isWebSocketUpgrade: Bool { WebSocketHandshake.isUpgrade(handshakeField) }
+
+    /// The sub-protocols that a WebSocket client offers.
+    package var offeredSubprotocols: [String] {
+        (fields.combined(.secWebSocketProtocol) ?? "").split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+    }
+
+    func handshakeField(_ name: StaticString) -> String? { FieldName(name.description).flatMap { fields.combined($0) } }
+}

@@ -1,0 +1,334 @@
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// A thread that waits for sockets, timers and jobs, and serves the connections that it accepted.
+///
+/// `execute`, `schedule`, `cancel` and `whenEnded` are safe from any thread; everything else belongs to the loop's own.
+///
+/// `@unchecked Sendable`: the stored properties below the line "confined" are touched on the loop's thread alone. Every way in
+/// from outside goes through the mailbox, which is a `Mutex`, and `connection(_:)` traps on another thread.
+package final class EventLoop: @unchecked Sendable {
+    private struct Mailbox {
+        var jobs: [@Sendable () -> Void] = []
+        var endings: [@Sendable () -> Void] = []
+        var hasEnded = false
+    }
+
+    package let index: Int
+    let configuration: ServerConfiguration
+    let handler: any ExchangeHandler
+    private let listener: Listener
+    private let census: ConnectionCensus
+    private let wakeUp: WakeUp
+    private let mailbox = Mutex(Mailbox())
+    private let lastTimer = Atomic<UInt64>(0)
+    private let thread = Atomic<UInt>(0)
+
+    // Confined.
+    private let poller: any Poller
+    private var connections: [UInt64: Connection] = [:]
+    private var descriptors: [Int32: Connection] = [:]
+    private var timers = TimerQueue()
+    private var dirty: [Connection] = []
+    private var registration: ClockRegistration?
+    private var nextSweep = MonotonicTime(nanoseconds: 0)
+    private var isListening = false
+    private var isStopping = false
+    private var stopDeadline: MonotonicTime?
+    /// The time at the loop's last turn: what the hot path goes by.
+    private(set) var now = MonotonicTime(nanoseconds: 0)
+    private(set) var date = DateField()
+    /// Lent to the connection that is being read.
+    var readBuffer = [UInt8](repeating: 0, count: 64 << 10)
+    /// Lent to the connection that is being written, so that idle ones hold no buffer.
+    var scratch: [UInt8] = []
+
+    init(
+        _ index: Int,
+        _ configuration: ServerConfiguration,
+        _ listener: Listener,
+        _ census: ConnectionCensus,
+        _ handler: any ExchangeHandler
+    ) throws(EngineError) {
+        self.index = index
+        self.configuration = configuration
+        self.listener = listener
+        self.census = census
+        self.handler = handler
+        wakeUp = try WakeUp()
+        #if os(Linux)
+        poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
+        #else
+        poller = PollPoller()
+        #endif
+        scratch.reserveCapacity(64 << 10)
+    }
+
+    // MARK: From any thread
+
+    /// Runs a job on the loop, after those given before. After the loop's end nothing runs any more.
+    package func execute(_ job: @escaping @Sendable () -> Void) {
+        let mustWake = mailbox.withLock { mailbox in
+            guard !mailbox.hasEnded else { return false }
+            mailbox.jobs.append(job)
+            return mailbox.jobs.count == 1
+        }
+        if mustWake, !isCurrent { wakeUp.signal() }
+    }
+
+    /// Runs a job on the loop once that much time has passed on the server's monotonic clock.
+    package func schedule(after delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
+        let id = TimerID(rawValue: lastTimer.add(1, ordering: .relaxed).newValue)
+        let deadline = configuration.monotonic.uptime + delay
+        execute { [self] in timers.add(id, at: deadline, job) }
+        return id
+    }
+
+    package func cancel(_ timer: TimerID) { execute { [self] in timers.cancel(timer) } }
+
+    /// Whether the caller runs on this loop's thread.
+    package var isCurrent: Bool { thread.load(ordering: .relaxed) == Self.currentThread }
+
+    func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        let hasEnded = mailbox.withLock { mailbox in
+            if !mailbox.hasEnded { mailbox.endings.append(body) }
+            return mailbox.hasEnded
+        }
+        if hasEnded { body() }
+    }
+
+    // MARK: The thread
+
+    func start() {
+        registration = configuration.monotonic.onJump { [weak self] in self?.execute {} }
+        let box = unsafe Unmanaged.passRetained(self).toOpaque()
+        #if canImport(Darwin)
+        var handle: pthread_t?
+        #else
+        var handle = pthread_t()
+        #endif
+        let result = unsafe pthread_create(
+            &handle,
+            nil,
+            { argument in
+                #if canImport(Darwin)
+                let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
+                #else
+                guard let argument = unsafe argument else { return nil }
+                let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
+                #endif
+                loop.run()
+                return nil
+            },
+            box
+        )
+        precondition(result == 0, "The system gives no thread: \(SystemCall.describe(result))")
+        #if canImport(Darwin)
+        if let handle { pthread_detach(handle) }
+        #else
+        pthread_detach(handle)
+        #endif
+    }
+
+    private static var currentThread: UInt {
+        #if canImport(Darwin)
+        unsafe UInt(bitPattern: pthread_self())
+        #else
+        UInt(pthread_self())
+        #endif
+    }
+
+    private func run() {
+        thread.store(Self.currentThread, ordering: .relaxed)
+        watchOrTrap(wakeUp.descriptor, for: .read)
+        listen(true)
+        turn()
+        while !(isStopping && connections.isEmpty) {
+            poller.wait(timeout: timeout()) { descriptor, readiness in
+                if descriptor == wakeUp.descriptor {
+                    wakeUp.clear()
+                } else if let connection = descriptors[descriptor] {
+                    connection.ready(readiness)
+                } else if descriptor == listener.descriptor {
+                    turn()
+                    acceptConnections()
+                }
+            }
+            turn()
+            runJobs()
+            for job in timers.takeDue(now) { job() }
+            if now >= nextSweep { sweep() }
+            flushDirty()
+        }
+        end()
+    }
+
+    /// Takes the time for what comes next.
+    private func turn() {
+        now = configuration.monotonic.uptime
+        date.update(configuration.wall.now)
+    }
+
+    private func timeout() -> Int32 {
+        if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
+        var next = connections.isEmpty ? nil : Optional(nextSweep)
+        for candidate in [timers.next, stopDeadline] {
+            if let candidate, candidate < next ?? candidate + .nanoseconds(1) { next = candidate }
+        }
+        guard let next else { return -1 }
+        let left = (next - configuration.monotonic.uptime).nanosecondsSaturating
+        return Int32(clamping: max(0, (left + 999_999) / 1_000_000))
+    }
+
+    private func runJobs() {
+        let jobs = mailbox.withLock { mailbox in
+            defer { mailbox.jobs.removeAll(keepingCapacity: mailbox.jobs.capacity < 1_024) }
+            return mailbox.jobs
+        }
+        for job in jobs { job() }
+    }
+
+    private func watchOrTrap(_ descriptor: Int32, for interest: Readiness) {
+        do {
+            try poller.watch(descriptor, for: interest, isShared: false)
+        } catch {
+            preconditionFailure("A loop that cannot watch its own wake-up is useless: \(error)")
+        }
+    }
+
+    // MARK: Connections
+
+    /// The connection with that number, if it is still there. On the loop's thread only.
+    func connection(_ id: UInt64) -> Connection? {
+        precondition(isCurrent, "Connections belong to their loop.")
+        return connections[id]
+    }
+
+    var connectionCount: Int { connections.count }
+
+    private func listen(_ shouldListen: Bool) {
+        guard shouldListen != isListening else { return }
+        isListening = shouldListen
+        if shouldListen {
+            do {
+                try poller.watch(listener.descriptor, for: .read, isShared: configuration.loops > 1)
+            } catch {
+                preconditionFailure("A loop that cannot watch its listener is useless: \(error)")
+            }
+        } else {
+            poller.forget(listener.descriptor)
+        }
+    }
+
+    private func acceptConnections() {
+        // A bounded number at a time: those who are connected have a right to be served too.
+        for _ in 0..<64 {
+            switch listener.accept() {
+            case .connection(let descriptor, let peer): admit(descriptor, peer)
+            case .none: return
+            case .exhausted:
+                // Without descriptors the listener stays ready; looking away for a moment keeps the loop from spinning.
+                listen(false)
+                let id = TimerID(rawValue: lastTimer.add(1, ordering: .relaxed).newValue)
+                timers.add(id, at: now + .milliseconds(100)) { [weak self] in
+                    guard let self, !isStopping else { return }
+                    listen(true)
+                }
+                return
+            }
+        }
+    }
+
+    private func admit(_ descriptor: Int32, _ peer: SocketAddress) {
+        let (id, count) = census.enter()
+        let connection = Connection(descriptor, id: id, peer: peer, loop: self)
+        if connections.isEmpty { nextSweep = now + .seconds(1) }
+        connections[id] = connection
+        descriptors[descriptor] = connection
+        watch(connection, for: .read)
+        if count > configuration.connectionsMaximum {
+            connection.refuse(Refusal(.tooManyConnections, "There are \(configuration.connectionsMaximum) connections already."))
+        }
+    }
+
+    func watch(_ connection: Connection, for interest: Readiness) {
+        do {
+            try poller.watch(connection.descriptor, for: interest, isShared: false)
+        } catch {
+            connection.close()
+        }
+    }
+
+    /// Takes a connection off the loop; its descriptor is closed by itself.
+    func forget(_ connection: Connection) {
+        guard connections.removeValue(forKey: connection.id) != nil else { return }
+        descriptors[connection.descriptor] = nil
+        poller.forget(connection.descriptor)
+        census.leave()
+    }
+
+    /// Has a connection's output written before the loop waits again.
+    func markDirty(_ connection: Connection) { dirty.append(connection) }
+
+    private func flushDirty() {
+        while !dirty.isEmpty {
+            let batch = dirty
+            dirty.removeAll(keepingCapacity: true)
+            for connection in batch { connection.flush() }
+        }
+    }
+
+    private func sweep() {
+        nextSweep = now + .seconds(1)
+        for connection in Array(connections.values) { connection.checkDeadlines(now) }
+        if let stopDeadline, now >= stopDeadline {
+            for connection in Array(connections.values) { connection.close() }
+        }
+    }
+
+    // MARK: Stopping
+
+    func beginStop(grace: Duration) {
+        guard !isStopping else { return }
+        isStopping = true
+        listen(false)
+        stopDeadline = now + grace
+        for connection in Array(connections.values) { connection.beginStop() }
+        flushDirty()
+    }
+
+    private func end() {
+        registration = nil
+        poller.forget(wakeUp.descriptor)
+        let endings = mailbox.withLock { mailbox in
+            mailbox.hasEnded = true
+            mailbox.jobs.removeAll()
+            defer { mailbox.endings.removeAll() }
+            return mailbox.endings
+        }
+        for ending in endings { ending() }
+    }
+}
+
+/// The `Date` field line, made once a second.
+struct DateField {
+    private var second = Int64.min
+    /// `Date: …` with its CRLF.
+    private(set) var line: [UInt8] = []
+
+    mutating func update(_ now: WallTime) {
+        guard now.seconds != second else { return }
+        second = now.seconds
+        line.removeAll(keepingCapacity: true)
+        line.append(contentsOf: "Date: ".utf8)
+        HTTPDate.appendIMF(now, to: &line)
+        line.append(contentsOf: "\r\n".utf8)
+    }
+}

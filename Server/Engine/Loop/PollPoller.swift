@@ -1,0 +1,48 @@
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// poll(2), which every system has. Cost grows with the number of descriptors watched.
+final class PollPoller: Poller {
+    private var entries: [pollfd] = []
+    private var indices: [Int32: Int] = [:]
+
+    func watch(_ target: Int32, for interest: Readiness, isShared: Bool) throws(EngineError) {
+        var events: Int32 = 0
+        if interest.contains(.read) { events |= Int32(POLLIN) }
+        if interest.contains(.write) { events |= Int32(POLLOUT) }
+        let entry = pollfd(fd: target, events: Int16(events), revents: 0)
+        if let index = indices[target] {
+            entries[index] = entry
+        } else {
+            indices[target] = entries.count
+            entries.append(entry)
+        }
+    }
+
+    func forget(_ target: Int32) {
+        guard let index = indices.removeValue(forKey: target) else { return }
+        let last = entries.removeLast()
+        guard index < entries.count else { return }
+        entries[index] = last
+        indices[last.fd] = index
+    }
+
+    func wait(timeout: Int32, _ body: (Int32, Readiness) -> Void) {
+        let count = unsafe poll(&entries, nfds_t(entries.count), timeout)
+        guard count > 0 else { return }
+        // A copy, because what is called may watch and forget.
+        for entry in entries.filter({ $0.revents != 0 }) {
+            let flags = Int32(entry.revents)
+            var readiness: Readiness = []
+            if flags & Int32(POLLIN) != 0 { readiness.insert(.read) }
+            if flags & Int32(POLLOUT) != 0 { readiness.insert(.write) }
+            if flags & Int32(POLLERR | POLLNVAL) != 0 { readiness.insert(.hangUp) }
+            // Bytes that came before the hang-up are still to be read.
+            if flags & Int32(POLLHUP) != 0 { readiness.insert(flags & Int32(POLLIN) != 0 ? .read : .hangUp) }
+            body(entry.fd, readiness)
+        }
+    }
+}

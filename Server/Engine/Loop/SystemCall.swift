@@ -1,0 +1,79 @@
+#if canImport(Darwin)
+import Darwin
+#else
+import CSystem
+import Glibc
+#endif
+
+/// The system calls on sockets and files: each reads `errno` before anything can disturb it and repeats what a signal
+/// interrupted.
+enum SystemCall {
+    enum Outcome {
+        case count(Int)
+        /// Nothing can be done now; the poller will tell.
+        case wouldBlock
+        case failed(Int32)
+    }
+
+    static func describe(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
+
+    static func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Outcome {
+        while true {
+            let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
+            if count >= 0 { return .count(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(code)
+        }
+    }
+
+    static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int) -> Outcome {
+        while true {
+            let count = unsafe bytes.withUnsafeBytes { raw in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: raw[offset...])
+                return unsafe sendQuietly(descriptor, rest.baseAddress, rest.count)
+            }
+            if count >= 0 { return .count(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(code)
+        }
+    }
+
+    /// Never raises SIGPIPE.
+    private static func sendQuietly(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
+        #if canImport(Darwin)
+        unsafe Darwin.send(descriptor, start, count, 0)
+        #else
+        unsafe Glibc.send(descriptor, start, count, Int32(MSG_NOSIGNAL))
+        #endif
+    }
+
+    static func read(_ descriptor: Int32, at position: Int, count: Int) -> [UInt8]? {
+        var failed = false
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            while initialized < count {
+                let start = unsafe buffer.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + initialized) }
+                let result = unsafe pread(descriptor, start, count - initialized, off_t(position + initialized))
+                if result < 0, errno == EINTR { continue }
+                guard result > 0 else {
+                    failed = true
+                    return
+                }
+                initialized += result
+            }
+        }
+        return failed ? nil : bytes
+    }
+
+    /// Makes a descriptor non-blocking and keeps it from child processes.
+    static func configure(_ descriptor: Int32) {
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    static func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        _ = unsafe setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+}

@@ -1,0 +1,180 @@
+import LarderHTTP
+import LarderTime
+import LarderWebSocket
+
+/// What a WebSocket is to do with what comes. Called on the connection's loop.
+package protocol WebSocketHandler: AnyObject, Sendable {
+    func opened(_ handle: WebSocketHandle)
+    func received(text: [UInt8])
+    func received(binary: [UInt8])
+    /// The connection is over. No code where the peer gave none or vanished.
+    func closed(code: UInt16?, reason: String)
+}
+
+/// Agreement to become a WebSocket.
+package struct WebSocketAcceptance: Sendable {
+    let handler: any WebSocketHandler
+    let subprotocols: [String]
+
+    /// - Parameter subprotocols: those that the handler speaks; the client's first choice among them is taken.
+    package init(handler: any WebSocketHandler, subprotocols: [String] = []) {
+        self.handler = handler
+        self.subprotocols = subprotocols
+    }
+}
+
+/// A way to send on a WebSocket, from any thread. Harmless once it is closed.
+package struct WebSocketHandle: Sendable {
+    package let loop: EventLoop
+    let connection: UInt64
+
+    package func send(text: [UInt8]) { send(.text, text) }
+
+    package func send(binary: [UInt8]) { send(.binary, binary) }
+
+    /// Sends a frame that was encoded before, for many.
+    package func send(frame: [UInt8]) {
+        withChannel { $0.send(frame: frame) }
+    }
+
+    /// Begins the closing handshake.
+    package func close(code: UInt16, reason: String) {
+        withChannel { $0.close(code: code, reason: reason) }
+    }
+
+    private func send(_ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8]) {
+        var frame: [UInt8] = []
+        WebSocketEncoder.append(opcode, payload, to: &frame)
+        send(frame: frame)
+    }
+
+    private func withChannel(_ body: @escaping @Sendable (WebSocketChannel) -> Void) {
+        let connection = connection
+        loop.execute { [loop] in
+            guard let channel = loop.connection(connection)?.webSocketChannel else { return }
+            body(channel)
+        }
+    }
+}
+
+/// A connection that has become a WebSocket (RFC 6455). Confined to its loop.
+final class WebSocketChannel {
+    /// Why no WebSocket can be made of a request.
+    enum Failure: Error {
+        case notAnUpgrade
+        case version
+        case key
+
+        var refusal: Refusal {
+            switch self {
+            case .notAnUpgrade: Refusal(.malformed, "The request asks for no WebSocket.")
+            case .version: Refusal(.malformed, "Only version 13 of the WebSocket protocol is spoken.")
+            case .key: Refusal(.malformed, "Sec-WebSocket-Key must be 16 bytes in Base64.")
+            }
+        }
+    }
+
+    private let handler: any WebSocketHandler
+    private unowned let connection: Connection
+    private var parser: WebSocketParser
+    private var hasSentClose = false
+    private var awaitsPong = false
+    private var isOver = false
+    private var closeInfo: (code: UInt16?, reason: String) = (nil, "")
+
+    private init(_ handler: any WebSocketHandler, _ connection: Connection) {
+        self.handler = handler
+        self.connection = connection
+        parser = WebSocketParser(
+            role: .server,
+            messageBytesMaximum: connection.loop.configuration.webSocketMessageBytesMaximum
+        )
+    }
+
+    /// The head of the 101 reply, without its empty line, and the channel.
+    static func accept(
+        _ acceptance: WebSocketAcceptance,
+        _ request: Request,
+        _ connection: Connection
+    ) throws(Failure) -> ([UInt8], WebSocketChannel) {
+        let accept: String
+        guard request.method == .get, request.minorVersion == 1 else { throw .notAnUpgrade }
+        do {
+            accept = try WebSocketHandshake.accept(request.handshakeField)
+        } catch {
+            switch error {
+            case .notAnUpgrade: throw .notAnUpgrade
+            case .version: throw .version
+            case .key: throw .key
+            }
+        }
+        var head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        head += "Sec-WebSocket-Accept: \(accept)\r\n"
+        let offered = request.fields.combined(.secWebSocketProtocol)
+        if let chosen = WebSocketHandshake.subprotocol(offered: offered, supported: acceptance.subprotocols) {
+            head += "Sec-WebSocket-Protocol: \(chosen)\r\n"
+        }
+        return (Array(head.utf8), WebSocketChannel(acceptance.handler, connection))
+    }
+
+    func start() { handler.opened(WebSocketHandle(loop: connection.loop, connection: connection.id)) }
+
+    func received(_ bytes: Span<UInt8>) {
+        awaitsPong = false
+        var events: [WebSocketEvent] = []
+        parser.receive(bytes, &events)
+        for event in events where !isOver {
+            switch event {
+            case .text(let text): if !hasSentClose { handler.received(text: text) }
+            case .binary(let binary): if !hasSentClose { handler.received(binary: binary) }
+            case .ping(let payload): if !hasSentClose { send(.pong, payload) }
+            case .pong: break
+            case .close(let code, let reason):
+                closeInfo = (code?.rawValue, reason)
+                sendClose(code, "")
+                connection.closeAfterOutput()
+            case .failed(let code, let reason):
+                closeInfo = (code.rawValue, reason)
+                sendClose(code, reason)
+                connection.closeAfterOutput()
+            }
+        }
+    }
+
+    func send(frame: [UInt8]) {
+        guard !hasSentClose, !isOver else { return }
+        connection.sendChannel(frame)
+    }
+
+    func close(code: UInt16, reason: String) {
+        guard !hasSentClose, !isOver else { return }
+        sendClose(WebSocketCloseCode(rawValue: code), reason)
+        // The peer has one heartbeat to answer.
+        awaitsPong = true
+    }
+
+    /// Called when nothing has come for a while: asks for a sign of life once, and gives up the second time.
+    func heartbeat() {
+        guard !awaitsPong else { return connection.close() }
+        awaitsPong = true
+        if !hasSentClose { send(.ping, []) }
+    }
+
+    func connectionClosed() {
+        guard !isOver else { return }
+        isOver = true
+        handler.closed(code: closeInfo.code, reason: closeInfo.reason)
+    }
+
+    private func sendClose(_ code: WebSocketCloseCode?, _ reason: String) {
+        guard !hasSentClose else { return }
+        send(.close, WebSocketEncoder.closePayload(code, reason))
+        hasSentClose = true
+    }
+
+    private func send(_ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8]) {
+        var frame: [UInt8] = []
+        WebSocketEncoder.append(opcode, payload, to: &frame)
+        connection.sendChannel(frame)
+    }
+}

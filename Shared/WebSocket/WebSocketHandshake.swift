@@ -1,0 +1,44 @@
+import LarderCoding
+
+/// The opening handshake (RFC 6455 §4).
+package enum WebSocketHandshake {
+    /// Why an upgrade cannot be agreed to.
+    package enum Refusal: Error, Sendable, Hashable {
+        /// The request asks for no WebSocket at all.
+        case notAnUpgrade
+        /// Another version than 13: answer 426 and name it.
+        case version
+        /// The key is not 16 bytes in Base64.
+        case key
+    }
+
+    /// What `Sec-WebSocket-Accept` says to a key.
+    package static func accept(forKey key: String) -> String {
+        Base64.encode(SHA1.hash(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
+    }
+
+    /// Checks a request's fields and returns the value of `Sec-WebSocket-Accept`.
+    ///
+    /// - Parameter field: gives a field's combined value by its name in lower case.
+    package static func accept(_ field: (StaticString) -> String?) throws(Refusal) -> String {
+        guard isUpgrade(field) else { throw .notAnUpgrade }
+        guard field("sec-websocket-version") == "13" else { throw .version }
+        guard let key = field("sec-websocket-key"), Base64.decode(key)?.count == 16 else { throw .key }
+        return accept(forKey: key)
+    }
+
+    /// Whether a request asks for a WebSocket.
+    package static func isUpgrade(_ field: (StaticString) -> String?) -> Bool {
+        list(field("upgrade")).contains("websocket") && list(field("connection")).contains("upgrade")
+    }
+
+    /// The first sub-protocol that both sides know, in the client's order of preference.
+    package static func subprotocol(offered: String?, supported: [String]) -> String? {
+        (offered ?? "").split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+            .first { supported.contains($0) }
+    }
+
+    private static func list(_ value: String?) -> [String] {
+        (value ?? "").lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+    }
+}
