@@ -27,7 +27,8 @@ final class Connection {
     let descriptor: Int32
     let id: UInt64
     let peer: SocketAddress
-    unowned let loop: EventLoop
+    /// Strong: the loop forgets its connections when they close, and an unowned reference would cost more than the cycle.
+    let loop: EventLoop
 
     private(set) var mode = Mode.http
     private var reader: RequestReader

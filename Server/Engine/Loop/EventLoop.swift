@@ -107,7 +107,7 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: The thread
 
     func start() {
-        registration = configuration.monotonic.onJump { [weak self] in self?.execute {} }
+        registration = configuration.monotonic.onJump { [wakeUp] in wakeUp.signal() }
         let box = unsafe Unmanaged.passRetained(self).toOpaque()
         #if canImport(Darwin)
         var handle: pthread_t?
@@ -237,9 +237,8 @@ package final class EventLoop: @unchecked Sendable {
                 // Without descriptors the listener stays ready; looking away for a moment keeps the loop from spinning.
                 listen(false)
                 let id = TimerID(rawValue: lastTimer.add(1, ordering: .relaxed).newValue)
-                timers.add(id, at: now + .milliseconds(100)) { [weak self] in
-                    guard let self, !isStopping else { return }
-                    listen(true)
+                timers.add(id, at: now + .milliseconds(100)) { [self] in
+                    if !isStopping { listen(true) }
                 }
                 return
             }
