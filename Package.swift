@@ -56,7 +56,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "larder-server",
-            dependencies: ["LarderServer", "LarderTime"],
+            dependencies: ["LarderServer", "LarderEngine", "LarderSQLite", "LarderTime"],
             path: "Server/Command",
             swiftSettings: strict
         ),
@@ -70,14 +70,18 @@ let package = Package(
         library("LarderTesting", "ClientSDK/Testing", ["Larder", "LarderServer", "LarderTime", "LarderHTTP"]),
 
         // Tests, beside each target's name.
+        .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
         tests("LarderTimeTests", ["LarderTime"]),
         tests("LarderCodingTests", ["LarderCoding"]),
         tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding"]),
         tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding"]),
         tests("LarderSQLiteTests", ["LarderSQLite", "CSQLite"]),
-        tests("LarderEngineTests", ["LarderEngine", "LarderHTTP", "LarderWebSocket", "LarderTime"]),
-        tests("LarderServerTests", ["LarderServer", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime"]),
-        tests("LarderTests", ["Larder", "LarderTime", "LarderHTTP"]),
+        tests("LarderEngineTests", ["LarderEngine", "LarderHTTP", "LarderWebSocket", "LarderTime", "TestSupport"]),
+        tests(
+            "LarderServerTests",
+            ["LarderServer", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "TestSupport"]
+        ),
+        tests("LarderTests", ["Larder", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP"]),
         tests("EndToEndTests", ["Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime"]),
     ],
     swiftLanguageModes: [.v6]

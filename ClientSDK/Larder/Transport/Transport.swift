@@ -1,0 +1,80 @@
+public import LarderHTTP
+
+/// A request as a transport sends it.
+public struct TransportRequest: Sendable, Hashable {
+    /// The method.
+    public var method: Method
+    /// The absolute URL.
+    public var url: String
+    /// The header fields, in order.
+    public var fields: Fields
+    /// The content, if there is any.
+    public var body: [UInt8]
+
+    /// A request.
+    public init(method: Method = .get, url: String, fields: Fields = Fields(), body: [UInt8] = []) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+    }
+}
+
+/// A reply as it came.
+public struct TransportResponse: Sendable, Hashable {
+    /// The status.
+    public var status: Status
+    /// The header fields; repeats may have been joined by the system's own client.
+    public var fields: Fields
+    /// The whole content.
+    public var body: [UInt8]
+
+    /// A reply.
+    public init(status: Status, fields: Fields = Fields(), body: [UInt8] = []) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+}
+
+/// Why there is no reply.
+public struct TransportError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it was. A struct, because systems fail in more ways than a list can name.
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// The code's name.
+        public let rawValue: String
+
+        /// A code by its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The server could not be reached, so nothing has happened there.
+        public static let unreachable = Code(rawValue: "unreachable")
+        /// The connection broke after the request had begun to leave: what happened at the server is not known.
+        public static let interrupted = Code(rawValue: "interrupted")
+        /// The reply did not come in time: what happened at the server is not known.
+        public static let timedOut = Code(rawValue: "timedOut")
+        /// The caller does not wait any more.
+        public static let cancelled = Code(rawValue: "cancelled")
+        /// The URL is none.
+        public static let invalidURL = Code(rawValue: "invalidURL")
+    }
+
+    /// What kind of failure it was.
+    public let code: Code
+    /// What the system said.
+    public let description: String
+
+    /// A failure of a kind.
+    public init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}
+
+/// Sends a request and gives back the whole reply. It caches nothing and retries nothing.
+///
+/// Safe from any task. When the task that calls is cancelled, the exchange is given up and its connection with it.
+public protocol Transport: Sendable {
+    /// Sends a request.
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
+}

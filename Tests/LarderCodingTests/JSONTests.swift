@@ -1,0 +1,139 @@
+import Testing
+
+@testable import LarderCoding
+
+@Suite("JSON")
+struct JSONTests {
+    @Test(
+        "refuses what RFC 8259 does not allow, and says where",
+        arguments: [
+            ("", 0), ("{", 1), ("[1,]", 3), ("{\"a\":1,}", 7), ("01", 0), ("1.", 2), ("+1", 0), ("nul", 0), ("\"\u{01}\"", 1),
+            ("\"\\x\"", 1), ("\"\\ud800\"", 1), ("{\"a\":1,\"a\":2}", 7), ("[1] 2", 4), ("1e999", 0), ("'a'", 0), ("\"abc", 0),
+        ]
+    )
+    func refuses(text: String, offset: Int) throws {
+        let error = try #require(throws: JSONError.self) { _ = try JSONParser.parse(Array(text.utf8)) }
+        #expect(error.offset == offset, "\(error)")
+    }
+
+    @Test func `bytes that are not UTF-8 are refused`() {
+        #expect(throws: JSONError.self) { try JSONParser.parse([0x22, 0xC3, 0x28, 0x22]) }
+    }
+
+    @Test func `whole numbers stay exact to the ends of 64 bits`() throws {
+        #expect(try JSONParser.parse(Array("9223372036854775807".utf8)) == .integer(.max))
+        #expect(try JSONParser.parse(Array("-9223372036854775808".utf8)) == .integer(.min))
+        #expect(try JSONParser.parse(Array("9007199254740993".utf8)) == .integer(9_007_199_254_740_993))
+    }
+
+    @Test func `nesting is bounded`() {
+        let deep = Array(String(repeating: "[", count: 100_000).utf8)
+        #expect(throws: JSONError.self) { try JSONParser.parse(deep) }
+    }
+
+    @Test func `what is written is read again, whatever it is`() throws {
+        let seed: UInt64 = 0x5EED_0002
+        var random = SplitMix(state: seed)
+        for round in 0..<500 {
+            let value = tree(&random, depth: 0)
+            var writer = JSONWriter()
+            writer.value(value)
+            #expect(try JSONParser.parse(writer.bytes) == value, "seed \(seed), round \(round)")
+        }
+    }
+
+    private struct SplitMix: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+    }
+
+    private func tree(_ random: inout SplitMix, depth: Int) -> JSONValue {
+        switch Int.random(in: 0..<(depth > 4 ? 5 : 7), using: &random) {
+        case 0: return .null
+        case 1: return .bool(Bool.random(using: &random))
+        case 2: return .integer(Int64.random(in: .min ... .max, using: &random))
+        case 3: return .number(Double.random(in: -1e9...1e9, using: &random) + 0.5)
+        case 4:
+            let scalars = (0..<Int.random(in: 0..<20, using: &random)).compactMap { _ in
+                Unicode.Scalar(UInt32.random(in: 0...0x10FFFF, using: &random))
+            }
+            return .string(String(String.UnicodeScalarView(scalars)))
+        case 5: return .array((0..<Int.random(in: 0..<5, using: &random)).map { _ in tree(&random, depth: depth + 1) })
+        default:
+            var object = JSONObject()
+            for index in 0..<Int.random(in: 0..<5, using: &random) {
+                object["k\(index)\"\n"] = tree(&random, depth: depth + 1)
+            }
+            return .object(object)
+        }
+    }
+
+    @Test(
+        "merges patches as RFC 7396's appendix does",
+        arguments: [
+            (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#), (#"{"a":"b"}"#, #"{"a":null}"#, "{}"),
+            (#"{"a":["b"]}"#, #"{"a":"c"}"#, #"{"a":"c"}"#), (#"{"a":{"b":"c"}}"#, #"{"a":{"b":"d","c":null}}"#, #"{"a":{"b":"d"}}"#),
+            (#"["a","b"]"#, #"["c","d"]"#, #"["c","d"]"#), (#"{"a":"foo"}"#, "null", "null"),
+            (#"{"e":null}"#, #"{"a":1}"#, #"{"e":null,"a":1}"#), ("{}", #"{"a":{"bb":{"ccc":null}}}"#, #"{"a":{"bb":{}}}"#),
+        ]
+    )
+    func merges(target: String, patch: String, result: String) throws {
+        let parse = { (text: String) in try JSONParser.parse(Array(text.utf8)) }
+        #expect(mergePatch(try parse(patch), into: try parse(target)) == (try parse(result)))
+    }
+}
+
+@Suite("Base64, digests and hashes")
+struct CodingTests {
+    @Test(arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")])
+    func `Base64 gives RFC 4648's examples and takes them back`(text: String, encoded: String) {
+        #expect(Base64.encode(Array(text.utf8)) == encoded)
+        #expect(Base64.decode(encoded) == Array(text.utf8))
+        let unpadded = encoded.replacing("=", with: "")
+        #expect(Base64.encodeURL(Array(text.utf8)) == unpadded)
+        #expect(Base64.decodeURL(unpadded) == Array(text.utf8))
+    }
+
+    @Test(arguments: ["Zg", "Zg=", "Z===", "Zh==", "Zm9v=", "Zm 9", "Zm-_"])
+    func `Base64 refuses wrong padding, foreign characters and bits that belong to no byte`(text: String) {
+        #expect(Base64.decode(text) == nil)
+    }
+
+    @Test func `digests are those of FIPS 180-4`() {
+        #expect(hexEncode(SHA256.hash([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        #expect(
+            hexEncode(SHA256.hash(Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)))
+                == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        )
+        #expect(
+            hexEncode(SHA256.hash(Array(repeating: 0x61, count: 1_000)))
+                == "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"
+        )
+        #expect(hexEncode(SHA1.hash(Array("abc".utf8))) == "a9993e364706816aba3e25717850c26c9cd0d89d")
+    }
+
+    @Test func `changing any bit changes the hash`() {
+        var bytes = (0..<100).map { UInt8($0) }
+        let first = ContentHash.hash128(bytes.span)
+        for bit in 0..<800 {
+            bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+            let other = ContentHash.hash128(bytes.span)
+            #expect(first.0 != other.0 && first.1 != other.1)
+            bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+        }
+        let same = ContentHash.hash128(bytes.span)
+        #expect(first == same)
+    }
+
+    @Test func `a shorter text of zeros has another hash`() {
+        let hashes = (0..<64).map { ContentHash.hash64([UInt8](repeating: 0, count: $0).span) }
+        #expect(Set(hashes).count == 64)
+    }
+}

@@ -1,0 +1,287 @@
+import LarderHTTP
+import LarderTime
+import LarderWebSocket
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderEngine
+
+/// Answers with what it was asked, and keeps what is at `/later`.
+private final class Mirror: ExchangeHandler {
+    let kept = Mutex<[Exchange]>([])
+    let records = Mutex<[ExchangeRecord]>([])
+
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        switch request.pathText {
+        case "/later":
+            kept.withLock { $0.append(exchange) }
+            return nil
+        case "/large": return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
+        case "/socket": return .webSocket(WebSocketAcceptance(handler: Echo()))
+        default:
+            let text = "\(request.method) \(request.targetText) \(String(decoding: request.body, as: UTF8.self))"
+            return .response(Response(status: .ok, body: .bytes(Array(text.utf8))))
+        }
+    }
+
+    func refused(_ refusal: Refusal) -> Response {
+        Response(status: refusal.status, body: .bytes(Array(refusal.detail.utf8)))
+    }
+
+    var wantsRecords: Bool { true }
+
+    func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
+}
+
+private final class Echo: WebSocketHandler {
+    private let handle = Mutex<WebSocketHandle?>(nil)
+
+    func opened(_ handle: WebSocketHandle) { self.handle.withLock { $0 = handle } }
+    func received(text: [UInt8]) { handle.withLock { $0 }?.send(text: text) }
+    func received(binary: [UInt8]) { handle.withLock { $0 }?.send(binary: binary) }
+    func closed(code: UInt16?, reason: String) {}
+}
+
+@Suite("Engine", .timeLimit(.minutes(1)))
+struct EngineTests {
+    private func serve(
+        _ poller: PollerChoice,
+        _ change: (inout ServerConfiguration) -> Void = { _ in },
+        _ body: (Int, Mirror, HTTPServer) async throws -> Void
+    ) async throws {
+        var configuration = ServerConfiguration()
+        configuration.poller = poller
+        change(&configuration)
+        let mirror = Mirror()
+        let server = try HTTPServer(configuration, handler: mirror)
+        do {
+            try await body(server.address.port, mirror, server)
+        } catch {
+            await server.stop(grace: .zero)
+            throw error
+        }
+        await server.stop(grace: .zero)
+    }
+
+    static let pollers: [PollerChoice] = [.automatic, .poll]
+
+    @Test(arguments: pollers)
+    func `pipelined requests are answered in order, in whatever pieces they come`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, _, _ in
+            let bytes = Array(
+                """
+                GET /a?x=1 HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc\
+                POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nhi\r\n0\r\nTrailer: t\r\n\r\n\
+                HEAD /d HTTP/1.1\r\nHost: h\r\n\r\nGET http://other/e HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n
+                """.utf8
+            )
+            for step in [1, 2, 3, 5, 17, 64, bytes.count] {
+                let client = try RawClient(port: port)
+                for start in stride(from: 0, to: bytes.count, by: step) {
+                    try client.send(Array(bytes[start..<min(start + step, bytes.count)]))
+                }
+                #expect(try client.reply().text == "GET /a?x=1 ")
+                #expect(try client.reply().text == "POST /b abc")
+                #expect(try client.reply().text == "POST /c hi")
+                let head = try client.reply(isHead: true)
+                #expect(head.field("Content-Length") == "8")
+                let last = try client.reply()
+                #expect(last.text == "GET /e ")
+                #expect(last.field("Connection") == "close")
+                #expect(client.isClosedByPeer())
+            }
+        }
+    }
+
+    static let malformed: [(String, Int)] = [
+        ("GET / HTTP/1.1\nHost: h\n\n", 400), ("GET / HTTP/1.1\r\nHost: h\r\n\n", 400), ("GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n", 400), ("GET / HTTP/1.1\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400), ("GET  / HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("GET /\u{7f} HTTP/1.1\r\nHost: h\r\n\r\n", 400), ("G@T / HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505), ("GET / HTTX/1.1\r\nHost: h\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\na", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\na", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+        ("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\nab\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffffffff\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n", 413),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n", 413),
+        ("POST / HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nContent-Length: 1\r\n\r\na", 417),
+        ("GET / HTTP/1.1\r\nHost: h\r\nX: " + String(repeating: "x", count: 20_000) + "\r\n\r\n", 431),
+        ("GET /" + String(repeating: "x", count: 9_000) + " HTTP/1.1\r\nHost: h\r\n\r\n", 414),
+    ]
+
+    @Test(arguments: pollers)
+    func `what could mean two things is refused and the connection closed`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, _, _ in
+            for (bytes, status) in Self.malformed {
+                let client = try RawClient(port: port)
+                try client.send(bytes + "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")
+                let reply = try client.reply()
+                #expect(reply.status == status, "\(bytes.prefix(80)): \(reply.text)")
+                #expect(reply.field("Connection") == "close")
+                client.finishSending()
+                #expect(client.isClosedByPeer(), "\(bytes.prefix(80))")
+            }
+        }
+    }
+
+    @Test(arguments: pollers)
+    func `a reply that is kept holds back those behind it`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, mirror, _ in
+            let client = try RawClient(port: port)
+            try client.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\n")
+            var exchange: Exchange?
+            while exchange == nil {
+                await Task.yield()
+                exchange = mirror.kept.withLock { $0.first }
+            }
+            exchange?.complete(.response(Response(status: .created, body: .bytes([0x31]))))
+            exchange?.complete(.response(Response(status: .conflict)))
+            #expect(try client.reply().status == 201)
+            #expect(try client.reply().text == "GET /next ")
+        }
+    }
+
+    @Test(arguments: pollers)
+    func `a client that waits for 100 gets it`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, _, _ in
+            let client = try RawClient(port: port)
+            try client.send("POST /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+            #expect(try client.reply().status == 100)
+            try client.send("hi")
+            #expect(try client.reply().text == "POST /x hi")
+        }
+    }
+
+    @Test(arguments: pollers)
+    func `a large reply reaches a reader who takes his time`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, _, _ in
+            let client = try RawClient(port: port)
+            try client.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\nGET /after HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try client.reply().body.count == 3_000_000)
+            #expect(try client.reply().text == "GET /after ")
+        }
+    }
+
+    @Test(arguments: pollers)
+    func `HTTP 1.0 is served, and kept alive only when it asks`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, _, _ in
+            let client = try RawClient(port: port)
+            try client.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            #expect(try client.reply().field("Connection") == "keep-alive")
+            try client.send("GET /b HTTP/1.0\r\n\r\n")
+            #expect(try client.reply().field("Connection") == "close")
+            #expect(client.isClosedByPeer())
+        }
+    }
+
+    @Test(arguments: pollers)
+    func `silent connections are closed and slow heads refused when their time is over`(poller: PollerChoice) async throws {
+        let clock = ManualClock()
+        let use = { (configuration: inout ServerConfiguration) in
+            configuration.monotonic = clock
+            configuration.wall = clock
+        }
+        try await serve(poller, use) { port, _, _ in
+            let idle = try RawClient(port: port)
+            try idle.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try idle.reply().status == 200)
+            let slow = try RawClient(port: port)
+            try slow.send("GET /b HTTP/1.1\r\nHo")
+            let probe = try RawClient(port: port)
+            try probe.send("GET /c HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try probe.reply().status == 200)
+            clock.advance(by: .seconds(11))
+            #expect(try slow.reply().status == 408)
+            clock.advance(by: .seconds(75))
+            #expect(idle.isClosedByPeer())
+        }
+    }
+
+    @Test(arguments: pollers)
+    func `a WebSocket echoes, answers pings and closes in order`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, _, _ in
+            let client = try RawClient(port: port)
+            try client.send(
+                """
+                GET /socket HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
+                """
+            )
+            let reply = try client.reply()
+            #expect(reply.status == 101)
+            #expect(reply.field("Sec-WebSocket-Accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+            var frames: [UInt8] = []
+            WebSocketEncoder.append(.ping, [1], mask: 7, to: &frames)
+            WebSocketEncoder.append(.text, Array("hé".utf8), mask: 9, to: &frames)
+            try client.send(frames)
+            #expect(try client.read(count: 3) == [0x8A, 1, 1])
+            #expect(try client.read(count: 5) == [0x81, 3] + Array("hé".utf8))
+            frames = []
+            WebSocketEncoder.append(.close, [0x03, 0xE8], mask: 3, to: &frames)
+            try client.send(frames)
+            #expect(try client.read(count: 4) == [0x88, 2, 0x03, 0xE8])
+            #expect(client.isClosedByPeer())
+        }
+    }
+
+    @Test(arguments: pollers)
+    func `stopping answers what has begun and says 1001 to WebSockets`(poller: PollerChoice) async throws {
+        try await serve(poller) { port, mirror, server in
+            let waiting = try RawClient(port: port)
+            try waiting.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
+            let socket = try RawClient(port: port)
+            try socket.send(
+                """
+                GET /socket HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
+                """
+            )
+            #expect(try socket.reply().status == 101)
+            while mirror.kept.withLock({ $0.isEmpty }) { await Task.yield() }
+            async let stopped: Void = server.stop(grace: .seconds(30))
+            #expect(try socket.read(count: 4) == [0x88, 24, 0x03, 0xE9])
+            _ = try socket.read(count: 22)
+            var close: [UInt8] = []
+            WebSocketEncoder.append(.close, [0x03, 0xE9], mask: 3, to: &close)
+            try socket.send(close)
+            mirror.kept.withLock { $0.first }?.complete(.response(Response(status: .ok, body: .bytes([0x31]))))
+            let last = try waiting.reply()
+            #expect(last.text == "1")
+            #expect(last.field("Connection") == "close")
+            await stopped
+            #expect(throws: RawClient.Failure.self) { try RawClient(port: port) }
+        }
+    }
+
+    @Test func `beyond the limit a connection is told so`() async throws {
+        try await serve(.automatic, { $0.connectionsMaximum = 1 }) { port, _, _ in
+            let first = try RawClient(port: port)
+            try first.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try first.reply().status == 200)
+            #expect(try RawClient(port: port).reply().status == 503)
+        }
+    }
+
+    @Test func `every exchange is reported once, with what became of it`() async throws {
+        try await serve(.automatic) { port, mirror, _ in
+            var client: RawClient? = try RawClient(port: port)
+            try client?.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try client?.reply().status == 200)
+            try client?.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
+            while mirror.kept.withLock({ $0.isEmpty }) { await Task.yield() }
+            client = nil
+            while mirror.records.withLock({ $0.count }) < 2 { await Task.yield() }
+            let records = mirror.records.withLock { $0 }
+            #expect(records.map(\.isComplete) == [true, false])
+            #expect(records.map(\.request.exchangeIndex) == [1, 2])
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import LarderTime
+import Testing
+
+@testable import LarderHTTP
+
+@Suite("Preconditions, RFC 9110 §13.2.2")
+struct PreconditionsTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        var match: String?
+        var noneMatch: String?
+        var modified: String?
+        var unmodified: String?
+        var method = Method.get
+        var outcome: PreconditionOutcome
+
+        var testDescription: String { "\(method) \(match ?? "-") \(noneMatch ?? "-") \(modified ?? "-") \(unmodified ?? "-")" }
+    }
+
+    static let changed = "Sun, 06 Nov 1994 08:49:37 GMT"
+    static let before = "Sun, 06 Nov 1994 08:49:36 GMT"
+    static let after = "Sun, 06 Nov 1994 08:49:38 GMT"
+
+    static let table: [Row] = [
+        Row(outcome: .proceed),
+        Row(noneMatch: "\"a\"", outcome: .notModified),
+        Row(noneMatch: "W/\"a\"", outcome: .notModified),
+        Row(noneMatch: "\"x\", \"a\"", outcome: .notModified),
+        Row(noneMatch: "*", outcome: .notModified),
+        Row(noneMatch: "\"x\"", outcome: .proceed),
+        Row(noneMatch: "a", outcome: .proceed),
+        Row(noneMatch: "\"a\"", method: .head, outcome: .notModified),
+        Row(noneMatch: "\"a\"", method: .put, outcome: .preconditionFailed),
+        Row(noneMatch: "*", method: .put, outcome: .preconditionFailed),
+        Row(match: "\"a\"", method: .patch, outcome: .proceed),
+        Row(match: "*", method: .patch, outcome: .proceed),
+        Row(match: "W/\"a\"", method: .patch, outcome: .preconditionFailed),
+        Row(match: "\"x\"", method: .patch, outcome: .preconditionFailed),
+        Row(match: "a", method: .patch, outcome: .preconditionFailed),
+        Row(match: "\"x\"", unmodified: after, method: .patch, outcome: .preconditionFailed),
+        Row(match: "\"a\"", unmodified: before, method: .patch, outcome: .proceed),
+        Row(unmodified: before, method: .patch, outcome: .preconditionFailed),
+        Row(unmodified: changed, method: .patch, outcome: .proceed),
+        Row(unmodified: "yesterday", method: .patch, outcome: .proceed),
+        Row(modified: changed, outcome: .notModified),
+        Row(modified: after, outcome: .notModified),
+        Row(modified: before, outcome: .proceed),
+        Row(modified: "yesterday", outcome: .proceed),
+        Row(modified: changed, method: .post, outcome: .proceed),
+        Row(noneMatch: "\"x\"", modified: after, outcome: .proceed),
+        Row(match: "\"a\"", noneMatch: "\"a\"", outcome: .notModified),
+    ]
+
+    @Test(arguments: table)
+    func `conditions are evaluated in order, with the comparison each asks for`(row: Row) throws {
+        let conditions = Preconditions(
+            ifMatch: row.match,
+            ifNoneMatch: row.noneMatch,
+            ifModifiedSince: row.modified,
+            ifUnmodifiedSince: row.unmodified
+        )
+        let outcome = conditions.evaluate(
+            method: row.method,
+            entityTag: try #require(EntityTag(opaque: "a")),
+            lastModified: HTTPDate.parse(Self.changed)
+        )
+        #expect(outcome == row.outcome)
+    }
+
+    @Test func `If-Range wants the same bytes: a strong tag, or exactly the date`() throws {
+        let tag = try #require(EntityTag(opaque: "a"))
+        let date = try #require(HTTPDate.parse(Self.changed))
+        #expect(Preconditions.ifRangeHolds("\"a\"", entityTag: tag, lastModified: nil))
+        #expect(!Preconditions.ifRangeHolds("W/\"a\"", entityTag: tag, lastModified: nil))
+        #expect(Preconditions.ifRangeHolds(Self.changed, entityTag: tag, lastModified: date))
+        #expect(!Preconditions.ifRangeHolds(Self.after, entityTag: tag, lastModified: date))
+    }
+}
+
+@Suite("HTTP dates")
+struct HTTPDateTests {
+    @Test(arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
+    func `all three forms are read`(text: String) { #expect(HTTPDate.parse(text)?.seconds == 784_111_777) }
+
+    @Test(arguments: ["", "0", "-1", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 6 Nov 1994 8:49:37 GMT", "So, 06 Nov 1994 08:49:37 GMT"])
+    func `what is no date is none`(text: String) { #expect(HTTPDate.parse(text) == nil) }
+
+    @Test func `what is written is read again`() {
+        var random = SeededGenerator(seed: 0x5EED_0003)
+        for _ in 0..<1_000 {
+            let time = WallTime(seconds: Int64(random.uniform(in: 0..<8_000_000_000)))
+            #expect(HTTPDate.parse(HTTPDate.format(time)) == time)
+            #expect(HTTPDate.format(time).utf8.count == HTTPDate.byteCount)
+        }
+    }
+}
+
+@Suite("Fields and values")
+struct FieldsTests {
+    @Test func `names are compared without case, order and repeats are kept`() {
+        var fields: Fields = [.etag: "\"a\""]
+        fields.add(.vary, "Origin")
+        fields.add(.vary, "Accept")
+        #expect(fields[FieldName("VARY") ?? .vary] == "Origin")
+        #expect(fields.combined(.vary) == "Origin, Accept")
+        fields.set(.vary, "*")
+        #expect(fields.values(of: .vary) == ["*"])
+    }
+
+    @Test func `a value cannot end its line`() {
+        let fields: Fields = [.location: "/a\r\nSet-Cookie: x\u{0}"]
+        #expect(fields[.location] == "/a  Set-Cookie: x ")
+    }
+
+    @Test(arguments: ["", "a b", "a:", "ä", "a\n"])
+    func `a name is a token`(text: String) { #expect(FieldName(text) == nil) }
+
+    @Test(arguments: [
+        ("bytes=0-4", 0..<5), ("bytes=5-", 5..<10), ("bytes=-3", 7..<10), ("bytes=0-99", 0..<10), ("bytes=-99", 0..<10),
+        ("BYTES=9-9", 9..<10), ("bytes=0-99999999999999999999", 0..<10),
+    ])
+    func `a range is resolved against the length`(text: String, bytes: Range<Int>) {
+        #expect(ByteRange.parse(text)?.first?.resolved(against: 10) == bytes)
+    }
+
+    @Test(arguments: ["bytes=10-", "bytes=-0", "bytes=11-12"])
+    func `a range outside of the content is not satisfiable`(text: String) throws {
+        let range = try #require(ByteRange.parse(text)?.first)
+        #expect(range.resolved(against: 10) == nil)
+    }
+
+    @Test(arguments: ["", "bytes", "bytes=", "bytes=-", "bytes=5-4", "bytes=a-b", "lines=0-4", "bytes=1-2-3"])
+    func `what is no range is passed over`(text: String) { #expect(ByteRange.parse(text) == nil) }
+
+    @Test(arguments: [
+        ("*/*", true), ("application/json", true), ("text/html", false), ("application/*;q=0.1", true),
+        ("application/json;q=0", false), ("text/html, application/json;q=0.5", true), ("*/*;q=0", false),
+        ("application/json;q=0, */*", false), ("", true),
+    ])
+    func `Accept is negotiated by the most specific range`(text: String, isAccepted: Bool) {
+        #expect(Accept(parsing: text).accepts("application/json") == isAccepted)
+    }
+
+    @Test func `structured strings are unquoted by their grammar alone`() {
+        #expect(StructuredField.string(parsing: #""a\"b\\c""#) == #"a"b\c"#)
+        #expect(StructuredField.string(parsing: #""a\n""#) == nil)
+        #expect(StructuredField.string(parsing: "a") == nil)
+        #expect(StructuredField.serialize(string: #"a"b"#) == #""a\"b""#)
+    }
+
+    @Test func `queries are decoded to the letter, or not at all`() {
+        let query = QueryString(parsing: Array("a=1&a=2&b=%F0%9F%91%8B+x&c".utf8))
+        #expect(query?.items.map(\.name) == ["a", "a", "b", "c"])
+        #expect(query?.first("b") == "👋 x")
+        #expect(QueryString(parsing: Array("a=%zz".utf8)) == nil)
+        #expect(QueryString(parsing: Array("a=%ff".utf8)) == nil)
+    }
+}

@@ -1,0 +1,143 @@
+import Testing
+
+@testable import LarderSQLite
+
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// A directory that is gone when the test is.
+final class ScratchDirectory {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/larder-test-XXXXXX".utf8CString)
+        let made = unsafe mkdtemp(&template)
+        path = unsafe made.map { unsafe String(cString: $0) } ?? "/tmp"
+    }
+
+    deinit {
+        for name in ["db", "db-wal", "db-shm"] { unsafe unlink("\(path)/\(name)") }
+        unsafe rmdir(path)
+    }
+
+    func mode(_ name: String) -> mode_t? {
+        var status = stat()
+        return unsafe stat("\(path)/\(name)", &status) == 0 ? status.st_mode & 0o777 : nil
+    }
+}
+
+@Suite("SQLite")
+struct DatabaseTests {
+    struct Failure: Error {}
+
+    @Test func `values come back as they went in`() throws {
+        let database = try Database(.memory)
+        let statement = try database.prepare("SELECT ?1, ?2, ?3, ?4, ?5, ?6")
+        try statement.bind(Int64.min, at: 1)
+        try statement.bind("a\u{0}b😀", at: 2)
+        try statement.bind("", at: 3)
+        try statement.bind([UInt8](), at: 4)
+        try statement.bind([0, 255] as [UInt8], at: 5)
+        try statement.bindNull(at: 6)
+        #expect(try statement.step())
+        #expect(statement.int64(0) == .min)
+        #expect(statement.text(1) == "a\u{0}b😀")
+        #expect(!statement.isNull(2) && statement.text(2) == "")
+        #expect(!statement.isNull(3) && statement.bytes(3) == [])
+        #expect(statement.bytes(4) == [0, 255])
+        #expect(statement.isNull(5))
+    }
+
+    @Test func `a transaction that throws leaves nothing behind, a nested one only takes its own back`() throws {
+        let database = try Database(.memory)
+        try database.execute("CREATE TABLE t (x)")
+        #expect(throws: Failure.self) {
+            try database.transaction {
+                try database.execute("INSERT INTO t VALUES (1)")
+                throw Failure()
+            }
+        }
+        try database.transaction {
+            try database.execute("INSERT INTO t VALUES (2)")
+            #expect(throws: Failure.self) {
+                try database.transaction {
+                    try database.execute("INSERT INTO t VALUES (3)")
+                    throw Failure()
+                }
+            }
+        }
+        #expect(try database.integer("SELECT sum(x) FROM t") == 2)
+    }
+
+    @Test func `the file and its journals are for their owner alone`() throws {
+        let directory = ScratchDirectory()
+        let database = try Database(.file(directory.path + "/db"))
+        try database.execute("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
+        #expect(directory.mode("db") == 0o600)
+        #expect(directory.mode("db-wal") == 0o600)
+        #expect(directory.mode("db-shm") == 0o600)
+    }
+
+    @Test func `a broken constraint says which kind`() throws {
+        let database = try Database(.memory)
+        try database.execute("CREATE TABLE t (x UNIQUE); INSERT INTO t VALUES (1)")
+        let error = try #require(throws: SQLiteError.self) { try database.execute("INSERT INTO t VALUES (1)") }
+        #expect(error.code == .constraint)
+        #expect(error.extendedCode == 2_067)
+    }
+
+    @Test func `two writers do not wait for ever`() throws {
+        let directory = ScratchDirectory()
+        var options = Database.Options()
+        options.busyTimeoutMilliseconds = 0
+        let first = try Database(.file(directory.path + "/db"), options)
+        try first.execute("CREATE TABLE t (x)")
+        let second = try Database(.file(directory.path + "/db"), options)
+        try first.transaction {
+            try first.execute("INSERT INTO t VALUES (1)")
+            let error = try #require(throws: SQLiteError.self) {
+                try second.transaction { try second.execute("INSERT INTO t VALUES (2)") }
+            }
+            #expect(error.code == .busy)
+        }
+    }
+
+    @Test func `what is no database is refused with a remedy`() throws {
+        let directory = ScratchDirectory()
+        let path = directory.path + "/db"
+        let descriptor = unsafe open(path, O_CREAT | O_WRONLY, 0o600)
+        let junk = [UInt8](repeating: 0x41, count: 4_096)
+        _ = unsafe write(descriptor, junk, junk.count)
+        close(descriptor)
+        let error = try #require(throws: SQLiteError.self) { _ = try Database(.file(path)) }
+        #expect(error.code == .notADatabase)
+        #expect(error.description.contains("set it aside"))
+    }
+
+    @Test func `migrations run once each, and a newer schema is refused`() throws {
+        let database = try Database(.memory)
+        let one = Migration("one") { database throws(SQLiteError) in try database.execute("CREATE TABLE a (x)") }
+        let two = Migration("two") { database throws(SQLiteError) in try database.execute("CREATE TABLE b (x)") }
+        try Migrations(applicationID: 7, [one]).run(on: database)
+        try Migrations(applicationID: 7, [one, two]).run(on: database)
+        try Migrations(applicationID: 7, [one, two]).run(on: database)
+        #expect(try database.integer("PRAGMA user_version") == 2)
+        #expect(throws: MigrationError.self) { try Migrations(applicationID: 7, [one]).run(on: database) }
+        #expect(throws: MigrationError.self) { try Migrations(applicationID: 8, [one, two]).run(on: database) }
+    }
+
+    @Test func `a migration that fails half-way leaves the schema before it`() throws {
+        let database = try Database(.memory)
+        let good = Migration("good") { database throws(SQLiteError) in try database.execute("CREATE TABLE a (x)") }
+        let bad = Migration("bad") { database throws(SQLiteError) in
+            try database.execute("CREATE TABLE b (x)")
+            try database.execute("CREATE TABLE a (x)")
+        }
+        #expect(throws: MigrationError.self) { try Migrations(applicationID: 7, [good, bad]).run(on: database) }
+        #expect(try database.integer("PRAGMA user_version") == 1)
+        #expect(try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'b'") == 0)
+    }
+}

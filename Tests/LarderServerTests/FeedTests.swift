@@ -1,0 +1,159 @@
+import LarderCoding
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+@Suite("Feed and posts", .timeLimit(.minutes(1)))
+struct FeedTests {
+    private func ids(_ page: JSONValue) -> [String] { (page["items"]?.array ?? []).compactMap { $0["id"]?.string } }
+
+    @Test func `paging by cursor shows every post that stays exactly once while others come and go`() async throws {
+        let scene = try Scene()
+        var seen: [String] = []
+        var cursor: String?
+        var step = 0
+        repeat {
+            let page = try scene.ask("GET", "/v1/feed?limit=7" + (cursor.map { "&after=\($0)" } ?? "")).json
+            seen += ids(page)
+            cursor = page["nextCursor"]?.string
+            // Somebody posts, and deletes the very post that the cursor stands on.
+            _ = try scene.ask("POST", "/v1/posts", #"{"text":"new \#(step)"}"#)
+            if step == 2, let last = seen.last {
+                let author = try scene.ask("GET", "/v1/posts/\(last)").json["authorId"]?.string ?? ""
+                let handle = try scene.ask("GET", "/v1/profiles/\(author)").json["handle"]?.string ?? ""
+                #expect(try scene.ask("DELETE", "/v1/posts/\(last)", as: handle).status == 204)
+            }
+            step += 1
+        } while cursor != nil
+        #expect(seen.count == 60)
+        #expect(Set(seen).count == 60)
+        await scene.backend.stop()
+    }
+
+    @Test func `offset pages repeat a post when somebody writes meanwhile`() async throws {
+        let scene = try Scene()
+        let first = ids(try scene.ask("GET", "/v1/feed/pages?page=1&limit=10").json)
+        _ = try scene.ask("POST", "/v1/posts", #"{"text":"shift"}"#)
+        let second = ids(try scene.ask("GET", "/v1/feed/pages?page=2&limit=10").json)
+        #expect(Set(first).intersection(second).count == 1)
+        await scene.backend.stop()
+    }
+
+    @Test func `paging backwards leads to the beginning, through an empty page too`() async throws {
+        let scene = try Scene()
+        let last = try scene.ask("GET", "/v1/feed?limit=100").json
+        let end = Cursor(.feed, row: 1).text
+        let empty = try scene.ask("GET", "/v1/feed?after=\(end)").json
+        #expect(ids(empty) == [] && empty["nextCursor"] == .null)
+        var cursor = empty["previousCursor"]?.string
+        var seen: [String] = []
+        while let before = cursor {
+            let page = try scene.ask("GET", "/v1/feed?limit=9&before=\(before)").json
+            seen = ids(page) + seen
+            cursor = page["previousCursor"]?.string
+        }
+        #expect(seen == ids(last))
+        await scene.backend.stop()
+    }
+
+    @Test func `an ETag changes exactly when the bytes do, also by reader`() async throws {
+        let scene = try Scene()
+        let anonymous = try scene.ask("GET", "/v1/posts/post_5", as: nil)
+        let mine = try scene.ask("GET", "/v1/posts/post_5")
+        let again = try scene.ask("GET", "/v1/posts/post_5")
+        #expect(mine.field("ETag") == again.field("ETag") && mine.body == again.body)
+        #expect((anonymous.body == mine.body) == (anonymous.field("ETag") == mine.field("ETag")))
+        let liked = try mine.json["likedByMe"] == .bool(true)
+        #expect(try scene.ask(liked ? "DELETE" : "PUT", "/v1/posts/post_5/like").status == 200)
+        let changed = try scene.ask("GET", "/v1/posts/post_5")
+        #expect(changed.field("ETag") != mine.field("ETag"))
+        #expect(try changed.json["version"]?.integer == (try mine.json["version"]?.integer ?? 0) + 1)
+        await scene.backend.stop()
+    }
+
+    @Test func `a repeated read is a 304 until the commit that changes it`() async throws {
+        let scene = try Scene()
+        let tag = try #require(try scene.ask("GET", "/v1/feed?limit=5").field("ETag"))
+        let unchanged = try scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": "\"x\", \(tag)"])
+        #expect(unchanged.status == 304 && unchanged.body.isEmpty)
+        #expect(unchanged.field("ETag") == tag && unchanged.field("Cache-Control") != nil && unchanged.field("Vary") != nil)
+        for _ in 0..<50 {
+            let created = try scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).json["id"]
+            #expect(try scene.ask("GET", "/v1/feed?limit=5").json["items"]?[0]?["id"] == created)
+        }
+        #expect(try scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": tag]).status == 200)
+        await scene.backend.stop()
+    }
+
+    @Test func `Last-Modified is not said before its second is over`() async throws {
+        let scene = try Scene()
+        let post = try #require(try scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
+        #expect(try scene.ask("GET", post).field("Last-Modified") == nil)
+        scene.clock.advance(by: .seconds(1))
+        let date = try #require(try scene.ask("GET", post).field("Last-Modified"))
+        #expect(try scene.ask("GET", post, ["If-Modified-Since": date]).status == 304)
+        await scene.backend.stop()
+    }
+
+    @Test func `edits need the version they are based on, and lose to a newer one`() async throws {
+        let scene = try Scene()
+        let post = try #require(try scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
+        let tag = try #require(try scene.ask("GET", post).field("ETag"))
+        #expect(try scene.ask("PATCH", post, #"{"text":"a"}"#).problem == "precondition-required")
+        #expect(try scene.ask("PATCH", post, #"{"text":"a"}"#, ["If-Match": tag]).status == 200)
+        let lost = try scene.ask("PATCH", post, #"{"text":"b"}"#, ["If-Match": tag])
+        #expect(lost.status == 412)
+        #expect(try lost.json["currentVersion"] == .integer(2))
+        #expect(try scene.ask("GET", post).json["text"] == .string("a"))
+        #expect(try scene.ask("PATCH", post, as: "person2", #"{"text":"c"}"#, ["If-Match": "*"]).problem == "forbidden")
+        await scene.backend.stop()
+    }
+
+    @Test func `a batch of likes has a result for each, and does the same when sent twice`() async throws {
+        let scene = try Scene()
+        let body = #"{"items":[{"postId":"post_1","liked":true},{"postId":"post_999","liked":true},{"postId":"post_2","liked":false}]}"#
+        let first = try scene.ask("POST", "/v1/likes", body)
+        #expect(try first.json["results"]?.array?.compactMap { $0["status"]?.integer } == [200, 404, 200])
+        #expect(try scene.ask("POST", "/v1/likes", body).body == first.body)
+        await scene.backend.stop()
+    }
+
+    @Test func `everything wrong with a body is named at once`() async throws {
+        let scene = try Scene()
+        let reply = try scene.ask("POST", "/v1/posts", #"{"text":"","image":{"id":"img_none"},"colour":1}"#)
+        #expect(reply.status == 422)
+        let pointers = try reply.json["errors"]?.array?.compactMap { $0["pointer"]?.string }
+        #expect(pointers == ["/text", "/image/id", "/colour"])
+        await scene.backend.stop()
+    }
+
+    @Test(arguments: [
+        ("GET", "/nowhere", 404, "not-found"), ("PUT", "/v1/feed", 405, "method-not-allowed"),
+        ("GET", "/v1/feed?limit=0", 400, "invalid-parameter"), ("GET", "/v1/feed?limit=1e3", 400, "invalid-parameter"),
+        ("GET", "/v1/feed?after=xyz", 400, "invalid-cursor"), ("GET", "/v1/feed?x=%zz", 400, "invalid-parameter"),
+        ("GET", "/v1/posts/post_0", 404, "not-found"), ("GET", "/v1/posts/user_1", 404, "not-found"),
+        ("GET", "/v1/changes?types=likes", 400, "invalid-parameter"), ("GET", "/v1/live", 426, "upgrade-required"),
+    ])
+    func `errors are problems of their kind`(method: String, target: String, status: Int, problem: String) async throws {
+        let scene = try Scene()
+        let reply = try scene.ask(method, target)
+        #expect(reply.status == status)
+        #expect(reply.problem == problem)
+        #expect(reply.field("Content-Type") == "application/problem+json")
+        if status == 405 { #expect(reply.field("Allow") == "GET, HEAD, OPTIONS") }
+        await scene.backend.stop()
+    }
+}
+
+extension Scene {
+    /// A request without a body.
+    func ask(_ method: String, _ target: String, _ fields: [String: String]) throws -> RawReply {
+        try ask(method, target, as: "ana", nil, fields)
+    }
+
+    /// A request of Ana's with a body.
+    func ask(_ method: String, _ target: String, _ body: String, _ fields: [String: String] = [:]) throws -> RawReply {
+        try ask(method, target, as: "ana", body, fields)
+    }
+}

@@ -1,0 +1,52 @@
+import LarderCoding
+import LarderServer
+import LarderTime
+import TestSupport
+import Testing
+
+/// A backend with a small world on a clock that is moved by hand, and words to ask it things.
+final class Scene {
+    let backend: MockBackend
+    let clock: ManualClock
+    let client: RawClient
+
+    init(_ change: (inout MockBackend.Configuration) -> Void = { _ in }) throws {
+        clock = ManualClock(WallTime(seconds: 1_790_000_000))
+        var configuration = MockBackend.Configuration()
+        configuration.use(clock)
+        configuration.seed = 1
+        change(&configuration)
+        var numbers = WorldNumbers()
+        numbers.people = 12
+        numbers.posts = 60
+        numbers.conversations = 6
+        numbers.messages = 60
+        numbers.transfers = 60
+        backend = try MockBackend.start(.generated(numbers, picturesFrom: nil), configuration)
+        client = try RawClient(port: backend.port)
+    }
+
+    /// Sends a request on the scene's own connection. `as` names a handle; nil is nobody.
+    func ask(
+        _ method: String,
+        _ target: String,
+        as handle: String? = "ana",
+        _ body: String? = nil,
+        _ fields: [String: String] = [:]
+    ) throws -> RawReply {
+        var text = "\(method) \(target) HTTP/1.1\r\nHost: test\r\n"
+        if let handle { text += "Authorization: Bearer \(handle.hasPrefix("at_") ? handle : "dev-" + handle)\r\n" }
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) { text += "\(name): \(value)\r\n" }
+        if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
+        try client.send(text + "\r\n" + (body ?? ""))
+        return try client.reply(isHead: method == "HEAD")
+    }
+}
+
+extension RawReply {
+    /// The body as JSON.
+    var json: JSONValue { get throws { try JSONParser.parse(body) } }
+
+    /// The last segment of the problem's type.
+    var problem: String? { (try? json["type"]?.string)?.split(separator: "/").last.map { String($0) } }
+}

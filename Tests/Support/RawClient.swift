@@ -1,0 +1,141 @@
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// A reply as a socket sees it.
+package struct RawReply: Sendable {
+    package let status: Int
+    package let head: String
+    package let body: [UInt8]
+
+    package var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The value of the first field line with that name.
+    package func field(_ name: String) -> String? {
+        for line in head.split(separator: "\r\n") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            if parts.count == 2, parts[0].lowercased() == name.lowercased() { return String(parts[1].drop { $0 == " " }) }
+        }
+        return nil
+    }
+}
+
+/// A blocking HTTP client on a bare socket: it says what it is told, be it HTTP or not. For tests.
+package final class RawClient {
+    package struct Failure: Error {
+        package let reason: String
+    }
+
+    private let descriptor: Int32
+    private var buffer: [UInt8] = []
+
+    /// Connects to a port of this machine. Waiting for bytes ends after ten seconds, so that a test fails and does not hang.
+    package init(port: Int) throws {
+        #if canImport(Darwin)
+        descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        #else
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #endif
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        unsafe inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
+        let result = unsafe withUnsafeBytes(of: &address) { raw in
+            unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
+        }
+        guard result == 0 else { throw Failure(reason: "nothing listens on port \(port)") }
+    }
+
+    deinit { close(descriptor) }
+
+    package func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    package func send(_ bytes: [UInt8]) throws {
+        var sent = 0
+        while sent < bytes.count {
+            #if canImport(Darwin)
+            let flags: Int32 = 0
+            #else
+            let flags = Int32(MSG_NOSIGNAL)
+            #endif
+            let count = unsafe bytes.withUnsafeBytes { raw in
+                unsafe Self.send(descriptor, UnsafeRawBufferPointer(rebasing: raw[sent...]), flags)
+            }
+            guard count > 0 else { throw Failure(reason: "the peer takes no more") }
+            sent += count
+        }
+    }
+
+    private static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ flags: Int32) -> Int {
+        #if canImport(Darwin)
+        unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, flags)
+        #else
+        unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
+        #endif
+    }
+
+    /// Says that nothing more will be sent.
+    package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Whether the peer has closed, once everything that it sent was read.
+    package func isClosedByPeer() -> Bool { buffer.isEmpty && !fill() }
+
+    /// Reads up to and with a mark.
+    package func read(until mark: String) throws -> [UInt8] {
+        let wanted = Array(mark.utf8)
+        while true {
+            if let end = Self.end(of: wanted, in: buffer) {
+                defer { buffer.removeFirst(end) }
+                return Array(buffer[..<end])
+            }
+            guard fill() else { throw Failure(reason: "closed before «\(mark)»; had \(String(decoding: buffer, as: UTF8.self))") }
+        }
+    }
+
+    /// Reads exactly that many bytes.
+    package func read(count: Int) throws -> [UInt8] {
+        while buffer.count < count { guard fill() else { throw Failure(reason: "closed after \(buffer.count) of \(count) bytes") } }
+        defer { buffer.removeFirst(count) }
+        return Array(buffer[..<count])
+    }
+
+    /// Reads one reply by its framing.
+    ///
+    /// - Parameter isHead: whether the reply is to a HEAD request, and so has no body whatever it says.
+    package func reply(isHead: Bool = false) throws -> RawReply {
+        let head = String(decoding: try read(until: "\r\n\r\n"), as: UTF8.self)
+        guard let status = Int(head.dropFirst(9).prefix(3)) else { throw Failure(reason: "no status in \(head)") }
+        let draft = RawReply(status: status, head: head, body: [])
+        var body: [UInt8] = []
+        if !isHead, status >= 200, status != 204, status != 304 {
+            if let length = draft.field("Content-Length").flatMap({ Int($0) }) {
+                body = try read(count: length)
+            } else if draft.field("Transfer-Encoding") == nil {
+                while fill() {}
+                body = buffer
+                buffer = []
+            }
+        }
+        return RawReply(status: status, head: head, body: body)
+    }
+
+    private func fill() -> Bool {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
+        guard count > 0 else { return false }
+        buffer.append(contentsOf: chunk[..<count])
+        return true
+    }
+
+    private static func end(of mark: [UInt8], in bytes: [UInt8]) -> Int? {
+        guard bytes.count >= mark.count else { return nil }
+        for start in 0...(bytes.count - mark.count) where bytes[start] == mark[0] {
+            if bytes[start..<(start + mark.count)].elementsEqual(mark) { return start + mark.count }
+        }
+        return nil
+    }
+}
