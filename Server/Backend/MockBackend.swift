@@ -59,8 +59,10 @@ public final class MockBackend: Sendable {
     /// The port that it serves on.
     public var port: Int { server.address.port }
 
-    /// Answers what has been asked, closes every connection and frees the port.
-    public func stop() async { await server.stop() }
+    /// Stops serving and frees the port.
+    ///
+    /// - Parameter grace: how long requests that are being answered, and WebSockets that are being closed, may take.
+    public func stop(grace: Duration = .zero) async { await server.stop(grace: grace) }
 
     /// The first people of the world and the tokens that they have without signing in.
     package func developerTokens(_ count: Int) throws -> [(name: String, token: String)] {

@@ -35,7 +35,7 @@ enum Main {
         let backend = try MockBackend.start(source(arguments), configuration(arguments))
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
         await signals.wait()
-        await backend.stop()
+        await backend.stop(grace: .seconds(5))
     }
 
     private static func check(_ arguments: Arguments) throws {

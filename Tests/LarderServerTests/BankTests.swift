@@ -8,10 +8,10 @@ import Testing
 @Suite("Bank", .timeLimit(.minutes(1)))
 struct BankTests {
     /// Ana's account, somebody else's of the same currency, and that person's handle.
-    private func accounts(_ scene: Scene) throws -> (mine: JSONValue, other: String, handle: String) {
-        let mine = try #require(try scene.ask("GET", "/v1/accounts").json["items"]?[0])
+    private func accounts(_ scene: Scene) async throws -> (mine: JSONValue, other: String, handle: String) {
+        let mine = try #require(try await scene.ask("GET", "/v1/accounts").json["items"]?[0])
         for person in 2...12 {
-            let account = try #require(try scene.ask("GET", "/v1/accounts", as: "person\(person)").json["items"]?[0])
+            let account = try #require(try await scene.ask("GET", "/v1/accounts", as: "person\(person)").json["items"]?[0])
             if account["balance"]?["currency"] == mine["balance"]?["currency"] {
                 return (mine, try #require(account["id"]?.string), "person\(person)")
             }
@@ -26,57 +26,57 @@ struct BankTests {
 
     @Test func `a transfer sent twice with one key moves the money once`() async throws {
         let scene = try Scene()
-        let (mine, other, _) = try accounts(scene)
+        let (mine, other, _) = try await accounts(scene)
         let before = mine["balance"]?["minorUnits"]?.integer ?? 0
-        let first = try scene.ask("POST", "/v1/transfers", body(mine, other, 500), ["Idempotency-Key": "\"k\""])
-        let second = try scene.ask("POST", "/v1/transfers", body(mine, other, 500), ["Idempotency-Key": "k"])
+        let first = try await scene.ask("POST", "/v1/transfers", body(mine, other, 500), ["Idempotency-Key": "\"k\""])
+        let second = try await scene.ask("POST", "/v1/transfers", body(mine, other, 500), ["Idempotency-Key": "k"])
         #expect(first.status == 201 && second.status == 201)
         #expect(first.body == second.body && first.field("Location") == second.field("Location"))
         #expect(first.field("Idempotent-Replayed") == nil && second.field("Idempotent-Replayed") == "true")
-        let after = try scene.ask("GET", "/v1/accounts").json["items"]?[0]?["balance"]?["minorUnits"]
+        let after = try await scene.ask("GET", "/v1/accounts").json["items"]?[0]?["balance"]?["minorUnits"]
         #expect(after == .integer(before - 500))
         #expect(try scene.backend.ledgerFaults() == [])
-        let found = try scene.ask("GET", "/v1/transfers?idempotencyKey=k").json["items"]?[0]?["id"]
+        let found = try await scene.ask("GET", "/v1/transfers?idempotencyKey=k").json["items"]?[0]?["id"]
         #expect(try found == first.json["id"])
         await scene.backend.stop()
     }
 
     @Test func `a key is bound to its body, its caller and its day`() async throws {
         let scene = try Scene()
-        let (mine, other, handle) = try accounts(scene)
+        let (mine, other, handle) = try await accounts(scene)
         let key = ["Idempotency-Key": "k"]
-        #expect(try scene.ask("POST", "/v1/transfers", body(mine, other, 1), key).status == 201)
-        #expect(try scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).problem == "idempotency-key-reused")
-        let theirs = try #require(try scene.ask("GET", "/v1/accounts", as: handle).json["items"]?[0])
+        #expect(try await scene.ask("POST", "/v1/transfers", body(mine, other, 1), key).status == 201)
+        #expect(try await scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).problem == "idempotency-key-reused")
+        let theirs = try #require(try await scene.ask("GET", "/v1/accounts", as: handle).json["items"]?[0])
         let back = body(theirs, mine["id"]?.string ?? "", 2)
-        #expect(try scene.ask("POST", "/v1/transfers", as: handle, back, key).field("Idempotent-Replayed") == nil)
+        #expect(try await scene.ask("POST", "/v1/transfers", as: handle, back, key).field("Idempotent-Replayed") == nil)
         scene.clock.advance(by: .seconds(86_401))
-        #expect(try scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).field("Idempotent-Replayed") == nil)
+        #expect(try await scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).field("Idempotent-Replayed") == nil)
         await scene.backend.stop()
     }
 
     @Test func `money that is not there is not moved, and the refusal is replayed`() async throws {
         let scene = try Scene()
-        let (mine, other, _) = try accounts(scene)
+        let (mine, other, _) = try await accounts(scene)
         let much = body(mine, other, 900_000_000)
-        let first = try scene.ask("POST", "/v1/transfers", much, ["Idempotency-Key": "k"])
+        let first = try await scene.ask("POST", "/v1/transfers", much, ["Idempotency-Key": "k"])
         #expect(first.status == 409 && first.problem == "insufficient-funds")
         #expect(try first.json["balance"] == mine["balance"])
-        #expect(try scene.ask("POST", "/v1/transfers", much, ["Idempotency-Key": "k"]).field("Idempotent-Replayed") == "true")
-        #expect(try scene.ask("POST", "/v1/transfers", much).problem == "idempotency-key-missing")
+        #expect(try await scene.ask("POST", "/v1/transfers", much, ["Idempotency-Key": "k"]).field("Idempotent-Replayed") == "true")
+        #expect(try await scene.ask("POST", "/v1/transfers", much).problem == "idempotency-key-missing")
         #expect(try scene.backend.ledgerFaults() == [])
         await scene.backend.stop()
     }
 
     @Test func `nobody's token opens another's account, and nothing tells that it exists`() async throws {
         let scene = try Scene()
-        let (_, other, _) = try accounts(scene)
-        let foreign = try scene.ask("GET", "/v1/accounts/\(other)")
-        let missing = try scene.ask("GET", "/v1/accounts/acct_9999")
+        let (_, other, _) = try await accounts(scene)
+        let foreign = try await scene.ask("GET", "/v1/accounts/\(other)")
+        let missing = try await scene.ask("GET", "/v1/accounts/acct_9999")
         #expect(foreign.status == 404 && missing.status == 404)
         #expect(foreign.problem == missing.problem)
-        #expect(try scene.ask("GET", "/v1/accounts", as: nil).status == 401)
-        #expect(try scene.ask("GET", "/v1/conversations/conv_4/messages", as: "person9").status == 404)
+        #expect(try await scene.ask("GET", "/v1/accounts", as: nil).status == 401)
+        #expect(try await scene.ask("GET", "/v1/conversations/conv_4/messages", as: "person9").status == 404)
         await scene.backend.stop()
     }
 
@@ -87,10 +87,10 @@ struct BankTests {
         for step in 0..<150 {
             let person = random.uniform(in: 1..<13)
             let handle = person == 1 ? "ana" : "person\(person)"
-            let account = try #require(try scene.ask("GET", "/v1/accounts", as: handle).json["items"]?[0])
+            let account = try #require(try await scene.ask("GET", "/v1/accounts", as: handle).json["items"]?[0])
             let target = "acct_\(random.uniform(in: 4..<16))"
             let units = Int64(random.uniform(in: 1..<400_000))
-            let reply = try scene.ask("POST", "/v1/transfers", as: handle, body(account, target, units), ["Idempotency-Key": "s\(step)"])
+            let reply = try await scene.ask("POST", "/v1/transfers", as: handle, body(account, target, units), ["Idempotency-Key": "s\(step)"])
             #expect([201, 409, 422].contains(reply.status), "seed \(seed), step \(step): \(reply.text)")
         }
         #expect(try scene.backend.ledgerFaults() == [])

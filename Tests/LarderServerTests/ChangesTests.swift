@@ -1,5 +1,5 @@
 import LarderCoding
-import LarderWebSocket
+import LarderTime
 import TestSupport
 import Testing
 
@@ -8,12 +8,12 @@ import Testing
 @Suite("Change feed and live events", .timeLimit(.minutes(1)))
 struct ChangesTests {
     /// Reads the feed to its end and returns the last token and what was told.
-    private func drain(_ scene: Scene, _ token: String?, as handle: String = "ana") throws -> (String, [JSONValue]) {
+    private func drain(_ scene: Scene, _ token: String?, as handle: String = "ana") async throws -> (String, [JSONValue]) {
         var token = token
         var items: [JSONValue] = []
         while true {
             let target = "/v1/changes?limit=25" + (token.map { "&since=\($0)" } ?? "")
-            let page = try scene.ask("GET", target, as: handle).json
+            let page = try await scene.ask("GET", target, as: handle).json
             items += page["items"]?.array ?? []
             token = try #require(page["nextToken"]?.string)
             if page["hasMore"] != .bool(true) { return (token ?? "", items) }
@@ -22,75 +22,75 @@ struct ChangesTests {
 
     @Test func `reading from nothing tells everything that the reader may see, and nothing else`() async throws {
         let scene = try Scene()
-        let (_, items) = try drain(scene, nil)
+        let (_, items) = try await drain(scene, nil)
         let posts = items.filter { $0["type"] == .string("post") }
         #expect(posts.count == 60)
-        let mine = try scene.ask("GET", "/v1/accounts").json["items"]?.array?.count
+        let mine = try await scene.ask("GET", "/v1/accounts").json["items"]?.array?.count
         #expect(items.count { $0["type"] == .string("account") } == mine)
         await scene.backend.stop()
     }
 
     @Test func `a token covers everything before it and nothing after it`() async throws {
         let scene = try Scene()
-        let (token, _) = try drain(scene, nil)
-        let post = try #require(try scene.ask("POST", "/v1/posts", #"{"text":"one"}"#).json["id"]?.string)
-        _ = try scene.ask("PUT", "/v1/posts/\(post)/like")
-        let gone = try #require(try scene.ask("POST", "/v1/posts", #"{"text":"two"}"#).json["id"]?.string)
-        _ = try scene.ask("DELETE", "/v1/posts/\(gone)")
-        let (next, items) = try drain(scene, token)
+        let (token, _) = try await drain(scene, nil)
+        let post = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"one"}"#).json["id"]?.string)
+        _ = try await scene.ask("PUT", "/v1/posts/\(post)/like")
+        let gone = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"two"}"#).json["id"]?.string)
+        _ = try await scene.ask("DELETE", "/v1/posts/\(gone)")
+        let (next, items) = try await drain(scene, token)
         #expect(items.map { $0["id"]?.string } == [post, gone])
         #expect(items.map { $0["op"]?.string } == ["upsert", "delete"])
         #expect(items[0]["entity"]?["likeCount"] == .integer(1))
-        #expect(try drain(scene, next).1.isEmpty)
-        #expect(try drain(scene, token).1.count == 2)
+        #expect(try await drain(scene, next).1.isEmpty)
+        #expect(try await drain(scene, token).1.count == 2)
         await scene.backend.stop()
     }
 
     @Test func `a token of another database, another reader or other types is told so`() async throws {
         let scene = try Scene()
         let other = try Scene { $0.seed = 2 }
-        let (foreign, _) = try drain(other, nil)
-        let reply = try scene.ask("GET", "/v1/changes?since=\(foreign)")
+        let (foreign, _) = try await drain(other, nil)
+        let reply = try await scene.ask("GET", "/v1/changes?since=\(foreign)")
         #expect(reply.status == 410)
         #expect(try reply.json["reason"] == .string("foreign"))
-        let (token, _) = try drain(scene, nil)
-        #expect(try scene.ask("GET", "/v1/changes?since=\(token)", as: "person2").status == 410)
-        #expect(try scene.ask("GET", "/v1/changes?since=\(token)&types=post").problem == "filter-mismatch")
+        let (token, _) = try await drain(scene, nil)
+        #expect(try await scene.ask("GET", "/v1/changes?since=\(token)", as: "person2").status == 410)
+        #expect(try await scene.ask("GET", "/v1/changes?since=\(token)&types=post").problem == "filter-mismatch")
         await scene.backend.stop()
         await other.backend.stop()
     }
 
     @Test func `a token older than a forgotten deletion leads to a resync, a newer one does not`() async throws {
         let scene = try Scene { $0.settings.tombstoneRetention = .seconds(3_600) }
-        let (old, _) = try drain(scene, nil)
-        let gone = try #require(try scene.ask("POST", "/v1/posts", #"{"text":"x"}"#).json["id"]?.string)
-        _ = try scene.ask("DELETE", "/v1/posts/\(gone)")
-        let (new, _) = try drain(scene, old)
+        let (old, _) = try await drain(scene, nil)
+        let gone = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"x"}"#).json["id"]?.string)
+        _ = try await scene.ask("DELETE", "/v1/posts/\(gone)")
+        let (new, _) = try await drain(scene, old)
         scene.clock.advance(by: .seconds(3_601))
-        let reply = try scene.ask("GET", "/v1/changes?since=\(old)")
+        let reply = try await scene.ask("GET", "/v1/changes?since=\(old)")
         #expect(reply.status == 410)
         #expect(try reply.json["reason"] == .string("expired"))
-        #expect(try scene.ask("GET", "/v1/changes?since=\(new)").status == 200)
-        #expect(try drain(scene, nil).1.allSatisfy { $0["id"]?.string != gone })
+        #expect(try await scene.ask("GET", "/v1/changes?since=\(new)").status == 200)
+        #expect(try await drain(scene, nil).1.allSatisfy { $0["id"]?.string != gone })
         await scene.backend.stop()
     }
 
     @Test func `a long poll is answered by the change, or by the end of its time`() async throws {
         let scene = try Scene()
-        let (token, _) = try drain(scene, nil)
+        let (token, _) = try await drain(scene, nil)
         let waiting = try RawClient(port: scene.backend.port)
         let request = "GET /v1/changes?since=\(token)&wait=30 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n\r\n"
         try waiting.send(request)
         while scene.backend.backend.world.live.readerCount == 0 { await Task.yield() }
-        let post = try scene.ask("POST", "/v1/posts", #"{"text":"wake"}"#).json["id"]
-        let page = try waiting.reply().json
+        let post = try await scene.ask("POST", "/v1/posts", #"{"text":"wake"}"#).json["id"]
+        let page = try await waiting.reply().json
         #expect(page["items"]?.array?.count == 1 && page["items"]?[0]?["id"] == post)
 
         let next = try #require(page["nextToken"]?.string)
         try waiting.send(request.replacing(token, with: next))
         while scene.backend.backend.world.live.readerCount == 0 { await Task.yield() }
         scene.clock.advance(by: .seconds(31))
-        let empty = try waiting.reply().json
+        let empty = try await waiting.reply().json
         #expect(empty["items"] == .array([]) && empty["nextToken"] == .string(next))
         await scene.backend.stop()
     }
@@ -104,32 +104,32 @@ struct ChangesTests {
             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
             """
         )
-        #expect(try socket.reply().status == 101)
-        let hello = try frame(socket)
+        #expect(try await socket.reply().status == 101)
+        let hello = try await frame(socket)
         let stream = try RawClient(port: scene.backend.port)
         try stream.send("GET /v1/live/events HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n\r\n")
-        _ = try stream.read(until: "event: hello\n")
-        _ = try stream.read(until: "\n\n")
-        let post = try scene.ask("POST", "/v1/posts", #"{"text":"live"}"#).json["id"]
-        let event = try frame(socket)
+        _ = try await stream.read(until: "event: hello\n")
+        _ = try await stream.read(until: "\n\n")
+        let post = try await scene.ask("POST", "/v1/posts", #"{"text":"live"}"#).json["id"]
+        let event = try await frame(socket)
         #expect(event["change"]?["id"] == post)
         #expect(event["previousToken"] == hello["token"])
-        let text = String(decoding: try stream.read(until: "\n\n"), as: UTF8.self)
+        let text = String(decoding: try await stream.read(until: "\n\n"), as: UTF8.self)
         #expect(text.contains("id: \(event["token"]?.string ?? "?")\n"))
 
         let resumed = try RawClient(port: scene.backend.port)
         try resumed.send(
             "GET /v1/live/events HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\nLast-Event-ID: \(hello["token"]?.string ?? "")\r\n\r\n"
         )
-        _ = try resumed.read(until: "event: change\n")
-        #expect(String(decoding: try resumed.read(until: "\n\n"), as: UTF8.self).contains("\"live\""))
+        _ = try await resumed.read(until: "event: change\n")
+        #expect(String(decoding: try await resumed.read(until: "\n\n"), as: UTF8.self).contains("\"live\""))
         await scene.backend.stop()
     }
 
     @Test func `others' money and chats are not told`() async throws {
         let scene = try Scene()
-        let stranger = try drain(scene, nil, as: "person9").1
-        let conversations = try scene.ask("GET", "/v1/conversations", as: "person9").json["items"]?.array ?? []
+        let stranger = try await drain(scene, nil, as: "person9").1
+        let conversations = try await scene.ask("GET", "/v1/conversations", as: "person9").json["items"]?.array ?? []
         let known = Set(conversations.compactMap { $0["id"]?.string })
         for item in stranger where item["type"] == .string("message") {
             #expect(known.contains(item["entity"]?["conversationId"]?.string ?? ""))
@@ -137,10 +137,10 @@ struct ChangesTests {
         await scene.backend.stop()
     }
 
-    private func frame(_ client: RawClient) throws -> JSONValue {
-        let head = try client.read(count: 2)
+    private func frame(_ client: RawClient) async throws -> JSONValue {
+        let head = try await client.read(count: 2)
         var length = Int(head[1])
-        if length == 126 { length = try client.read(count: 2).reduce(0) { $0 << 8 | Int($1) } }
-        return try JSONParser.parse(try client.read(count: length))
+        if length == 126 { length = try await client.read(count: 2).reduce(0) { $0 << 8 | Int($1) } }
+        return try JSONParser.parse(try await client.read(count: length))
     }
 }

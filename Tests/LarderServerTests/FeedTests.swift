@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderTime
 import TestSupport
 import Testing
 
@@ -14,15 +15,15 @@ struct FeedTests {
         var cursor: String?
         var step = 0
         repeat {
-            let page = try scene.ask("GET", "/v1/feed?limit=7" + (cursor.map { "&after=\($0)" } ?? "")).json
+            let page = try await scene.ask("GET", "/v1/feed?limit=7" + (cursor.map { "&after=\($0)" } ?? "")).json
             seen += ids(page)
             cursor = page["nextCursor"]?.string
             // Somebody posts, and deletes the very post that the cursor stands on.
-            _ = try scene.ask("POST", "/v1/posts", #"{"text":"new \#(step)"}"#)
+            _ = try await scene.ask("POST", "/v1/posts", #"{"text":"new \#(step)"}"#)
             if step == 2, let last = seen.last {
-                let author = try scene.ask("GET", "/v1/posts/\(last)").json["authorId"]?.string ?? ""
-                let handle = try scene.ask("GET", "/v1/profiles/\(author)").json["handle"]?.string ?? ""
-                #expect(try scene.ask("DELETE", "/v1/posts/\(last)", as: handle).status == 204)
+                let author = try await scene.ask("GET", "/v1/posts/\(last)").json["authorId"]?.string ?? ""
+                let handle = try await scene.ask("GET", "/v1/profiles/\(author)").json["handle"]?.string ?? ""
+                #expect(try await scene.ask("DELETE", "/v1/posts/\(last)", as: handle).status == 204)
             }
             step += 1
         } while cursor != nil
@@ -33,23 +34,23 @@ struct FeedTests {
 
     @Test func `offset pages repeat a post when somebody writes meanwhile`() async throws {
         let scene = try Scene()
-        let first = ids(try scene.ask("GET", "/v1/feed/pages?page=1&limit=10").json)
-        _ = try scene.ask("POST", "/v1/posts", #"{"text":"shift"}"#)
-        let second = ids(try scene.ask("GET", "/v1/feed/pages?page=2&limit=10").json)
+        let first = ids(try await scene.ask("GET", "/v1/feed/pages?page=1&limit=10").json)
+        _ = try await scene.ask("POST", "/v1/posts", #"{"text":"shift"}"#)
+        let second = ids(try await scene.ask("GET", "/v1/feed/pages?page=2&limit=10").json)
         #expect(Set(first).intersection(second).count == 1)
         await scene.backend.stop()
     }
 
     @Test func `paging backwards leads to the beginning, through an empty page too`() async throws {
         let scene = try Scene()
-        let last = try scene.ask("GET", "/v1/feed?limit=100").json
+        let last = try await scene.ask("GET", "/v1/feed?limit=100").json
         let end = Cursor(.feed, row: 1).text
-        let empty = try scene.ask("GET", "/v1/feed?after=\(end)").json
+        let empty = try await scene.ask("GET", "/v1/feed?after=\(end)").json
         #expect(ids(empty) == [] && empty["nextCursor"] == .null)
         var cursor = empty["previousCursor"]?.string
         var seen: [String] = []
         while let before = cursor {
-            let page = try scene.ask("GET", "/v1/feed?limit=9&before=\(before)").json
+            let page = try await scene.ask("GET", "/v1/feed?limit=9&before=\(before)").json
             seen = ids(page) + seen
             cursor = page["previousCursor"]?.string
         }
@@ -59,14 +60,14 @@ struct FeedTests {
 
     @Test func `an ETag changes exactly when the bytes do, also by reader`() async throws {
         let scene = try Scene()
-        let anonymous = try scene.ask("GET", "/v1/posts/post_5", as: nil)
-        let mine = try scene.ask("GET", "/v1/posts/post_5")
-        let again = try scene.ask("GET", "/v1/posts/post_5")
+        let anonymous = try await scene.ask("GET", "/v1/posts/post_5", as: nil)
+        let mine = try await scene.ask("GET", "/v1/posts/post_5")
+        let again = try await scene.ask("GET", "/v1/posts/post_5")
         #expect(mine.field("ETag") == again.field("ETag") && mine.body == again.body)
         #expect((anonymous.body == mine.body) == (anonymous.field("ETag") == mine.field("ETag")))
         let liked = try mine.json["likedByMe"] == .bool(true)
-        #expect(try scene.ask(liked ? "DELETE" : "PUT", "/v1/posts/post_5/like").status == 200)
-        let changed = try scene.ask("GET", "/v1/posts/post_5")
+        #expect(try await scene.ask(liked ? "DELETE" : "PUT", "/v1/posts/post_5/like").status == 200)
+        let changed = try await scene.ask("GET", "/v1/posts/post_5")
         #expect(changed.field("ETag") != mine.field("ETag"))
         #expect(try changed.json["version"]?.integer == (try mine.json["version"]?.integer ?? 0) + 1)
         await scene.backend.stop()
@@ -74,54 +75,54 @@ struct FeedTests {
 
     @Test func `a repeated read is a 304 until the commit that changes it`() async throws {
         let scene = try Scene()
-        let tag = try #require(try scene.ask("GET", "/v1/feed?limit=5").field("ETag"))
-        let unchanged = try scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": "\"x\", \(tag)"])
+        let tag = try #require(try await scene.ask("GET", "/v1/feed?limit=5").field("ETag"))
+        let unchanged = try await scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": "\"x\", \(tag)"])
         #expect(unchanged.status == 304 && unchanged.body.isEmpty)
         #expect(unchanged.field("ETag") == tag && unchanged.field("Cache-Control") != nil && unchanged.field("Vary") != nil)
         for _ in 0..<50 {
-            let created = try scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).json["id"]
-            #expect(try scene.ask("GET", "/v1/feed?limit=5").json["items"]?[0]?["id"] == created)
+            let created = try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).json["id"]
+            #expect(try await scene.ask("GET", "/v1/feed?limit=5").json["items"]?[0]?["id"] == created)
         }
-        #expect(try scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": tag]).status == 200)
+        #expect(try await scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": tag]).status == 200)
         await scene.backend.stop()
     }
 
     @Test func `Last-Modified is not said before its second is over`() async throws {
         let scene = try Scene()
-        let post = try #require(try scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
-        #expect(try scene.ask("GET", post).field("Last-Modified") == nil)
+        let post = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
+        #expect(try await scene.ask("GET", post).field("Last-Modified") == nil)
         scene.clock.advance(by: .seconds(1))
-        let date = try #require(try scene.ask("GET", post).field("Last-Modified"))
-        #expect(try scene.ask("GET", post, ["If-Modified-Since": date]).status == 304)
+        let date = try #require(try await scene.ask("GET", post).field("Last-Modified"))
+        #expect(try await scene.ask("GET", post, ["If-Modified-Since": date]).status == 304)
         await scene.backend.stop()
     }
 
     @Test func `edits need the version they are based on, and lose to a newer one`() async throws {
         let scene = try Scene()
-        let post = try #require(try scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
-        let tag = try #require(try scene.ask("GET", post).field("ETag"))
-        #expect(try scene.ask("PATCH", post, #"{"text":"a"}"#).problem == "precondition-required")
-        #expect(try scene.ask("PATCH", post, #"{"text":"a"}"#, ["If-Match": tag]).status == 200)
-        let lost = try scene.ask("PATCH", post, #"{"text":"b"}"#, ["If-Match": tag])
+        let post = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
+        let tag = try #require(try await scene.ask("GET", post).field("ETag"))
+        #expect(try await scene.ask("PATCH", post, #"{"text":"a"}"#).problem == "precondition-required")
+        #expect(try await scene.ask("PATCH", post, #"{"text":"a"}"#, ["If-Match": tag]).status == 200)
+        let lost = try await scene.ask("PATCH", post, #"{"text":"b"}"#, ["If-Match": tag])
         #expect(lost.status == 412)
         #expect(try lost.json["currentVersion"] == .integer(2))
-        #expect(try scene.ask("GET", post).json["text"] == .string("a"))
-        #expect(try scene.ask("PATCH", post, as: "person2", #"{"text":"c"}"#, ["If-Match": "*"]).problem == "forbidden")
+        #expect(try await scene.ask("GET", post).json["text"] == .string("a"))
+        #expect(try await scene.ask("PATCH", post, as: "person2", #"{"text":"c"}"#, ["If-Match": "*"]).problem == "forbidden")
         await scene.backend.stop()
     }
 
     @Test func `a batch of likes has a result for each, and does the same when sent twice`() async throws {
         let scene = try Scene()
         let body = #"{"items":[{"postId":"post_1","liked":true},{"postId":"post_999","liked":true},{"postId":"post_2","liked":false}]}"#
-        let first = try scene.ask("POST", "/v1/likes", body)
+        let first = try await scene.ask("POST", "/v1/likes", body)
         #expect(try first.json["results"]?.array?.compactMap { $0["status"]?.integer } == [200, 404, 200])
-        #expect(try scene.ask("POST", "/v1/likes", body).body == first.body)
+        #expect(try await scene.ask("POST", "/v1/likes", body).body == first.body)
         await scene.backend.stop()
     }
 
     @Test func `everything wrong with a body is named at once`() async throws {
         let scene = try Scene()
-        let reply = try scene.ask("POST", "/v1/posts", #"{"text":"","image":{"id":"img_none"},"colour":1}"#)
+        let reply = try await scene.ask("POST", "/v1/posts", #"{"text":"","image":{"id":"img_none"},"colour":1}"#)
         #expect(reply.status == 422)
         let pointers = try reply.json["errors"]?.array?.compactMap { $0["pointer"]?.string }
         #expect(pointers == ["/text", "/image/id", "/colour"])
@@ -137,7 +138,7 @@ struct FeedTests {
     ])
     func `errors are problems of their kind`(method: String, target: String, status: Int, problem: String) async throws {
         let scene = try Scene()
-        let reply = try scene.ask(method, target)
+        let reply = try await scene.ask(method, target)
         #expect(reply.status == status)
         #expect(reply.problem == problem)
         #expect(reply.field("Content-Type") == "application/problem+json")
@@ -148,12 +149,12 @@ struct FeedTests {
 
 extension Scene {
     /// A request without a body.
-    func ask(_ method: String, _ target: String, _ fields: [String: String]) throws -> RawReply {
-        try ask(method, target, as: "ana", nil, fields)
+    func ask(_ method: String, _ target: String, _ fields: [String: String]) async throws -> RawReply {
+        try await ask(method, target, as: "ana", nil, fields)
     }
 
     /// A request of Ana's with a body.
-    func ask(_ method: String, _ target: String, _ body: String, _ fields: [String: String] = [:]) throws -> RawReply {
-        try ask(method, target, as: "ana", body, fields)
+    func ask(_ method: String, _ target: String, _ body: String, _ fields: [String: String] = [:]) async throws -> RawReply {
+        try await ask(method, target, as: "ana", body, fields)
     }
 }

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderTime
 import TestSupport
 import Testing
 
@@ -8,31 +9,31 @@ import Testing
 struct SessionTests {
     @Test func `an access token expires with the clock and is exchanged once`() async throws {
         let scene = try Scene()
-        let session = try scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
+        let session = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
         #expect(session.status == 201)
         let access = try #require(try session.json["accessToken"]?.string)
         let refresh = try #require(try session.json["refreshToken"]?.string)
-        #expect(try scene.ask("GET", "/v1/me", as: access).status == 200)
+        #expect(try await scene.ask("GET", "/v1/me", as: access).status == 200)
         scene.clock.advance(by: .seconds(3_600))
-        let expired = try scene.ask("GET", "/v1/me", as: access)
+        let expired = try await scene.ask("GET", "/v1/me", as: access)
         #expect(expired.problem == "token-expired")
         #expect(expired.field("WWW-Authenticate")?.contains("invalid_token") == true)
         let body = #"{"refreshToken":"\#(refresh)"}"#
-        let renewed = try #require(try scene.ask("POST", "/v1/sessions/refresh", as: nil, body).json["accessToken"]?.string)
-        #expect(try scene.ask("GET", "/v1/me", as: renewed).status == 200)
+        let renewed = try #require(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).json["accessToken"]?.string)
+        #expect(try await scene.ask("GET", "/v1/me", as: renewed).status == 200)
         // An exchanged token that comes again ends the session for both of its holders.
-        #expect(try scene.ask("POST", "/v1/sessions/refresh", as: nil, body).problem == "invalid-refresh-token")
-        #expect(try scene.ask("GET", "/v1/me", as: renewed).problem == "invalid-token")
+        #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).problem == "invalid-refresh-token")
+        #expect(try await scene.ask("GET", "/v1/me", as: renewed).problem == "invalid-token")
         await scene.backend.stop()
     }
 
     @Test func `signing out ends the session at once`() async throws {
         let scene = try Scene()
-        let session = try scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
+        let session = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
         let access = try #require(try session.json["accessToken"]?.string)
-        #expect(try scene.ask("DELETE", "/v1/sessions/current", as: access).status == 204)
-        #expect(try scene.ask("GET", "/v1/me", as: access).problem == "invalid-token")
-        let wrong = try scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"no"}"#)
+        #expect(try await scene.ask("DELETE", "/v1/sessions/current", as: access).status == 204)
+        #expect(try await scene.ask("GET", "/v1/me", as: access).problem == "invalid-token")
+        let wrong = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"no"}"#)
         #expect(wrong.problem == "invalid-credentials")
         await scene.backend.stop()
     }
@@ -40,27 +41,27 @@ struct SessionTests {
     @Test func `beyond the quota a caller waits for the window, and is told how long`() async throws {
         let scene = try Scene { $0.settings.rateLimit = 3 }
         for left in [2, 1, 0] {
-            let reply = try scene.ask("GET", "/v1/me")
+            let reply = try await scene.ask("GET", "/v1/me")
             #expect(reply.status == 200)
             #expect(reply.field("RateLimit") == "\"default\";r=\(left);t=60")
         }
         scene.clock.advance(by: .seconds(20))
-        let refused = try scene.ask("GET", "/v1/me")
+        let refused = try await scene.ask("GET", "/v1/me")
         #expect(refused.status == 429)
         #expect(refused.field("Retry-After") == "40")
-        #expect(try scene.ask("GET", "/v1/me", as: "person2").status == 200)
+        #expect(try await scene.ask("GET", "/v1/me", as: "person2").status == 200)
         scene.clock.advance(by: .seconds(40))
-        #expect(try scene.ask("GET", "/v1/me").status == 200)
+        #expect(try await scene.ask("GET", "/v1/me").status == 200)
         await scene.backend.stop()
     }
 
     @Test func `browsers of any origin may read, and are told what they may send`() async throws {
         let scene = try Scene()
-        let reply = try scene.ask("GET", "/v1/nothing", ["Origin": "https://app.example"])
+        let reply = try await scene.ask("GET", "/v1/nothing", ["Origin": "https://app.example"])
         #expect(reply.status == 404)
         #expect(reply.field("Access-Control-Allow-Origin") == "*")
         #expect(reply.field("Access-Control-Expose-Headers")?.contains("ETag") == true)
-        let preflight = try scene.ask("OPTIONS", "/v1/posts/post_1", ["Origin": "https://app.example"])
+        let preflight = try await scene.ask("OPTIONS", "/v1/posts/post_1", ["Origin": "https://app.example"])
         #expect(preflight.status == 204)
         #expect(preflight.field("Access-Control-Allow-Methods") == "DELETE, GET, HEAD, OPTIONS, PATCH")
         await scene.backend.stop()
@@ -68,17 +69,17 @@ struct SessionTests {
 
     @Test func `a message sent twice with one client id is there once`() async throws {
         let scene = try Scene()
-        let conversation = try #require(try scene.ask("GET", "/v1/conversations").json["items"]?[0]?["id"]?.string)
+        let conversation = try #require(try await scene.ask("GET", "/v1/conversations").json["items"]?[0]?["id"]?.string)
         let path = "/v1/conversations/\(conversation)/messages"
-        let first = try scene.ask("POST", path, #"{"text":"hi","clientId":"c1"}"#)
-        let second = try scene.ask("POST", path, #"{"text":"hi","clientId":"c1"}"#)
+        let first = try await scene.ask("POST", path, #"{"text":"hi","clientId":"c1"}"#)
+        let second = try await scene.ask("POST", path, #"{"text":"hi","clientId":"c1"}"#)
         #expect(first.status == 201 && second.status == 200)
         #expect(try first.json["id"] == second.json["id"])
         let message = try #require(try first.json["id"]?.string)
-        #expect(try scene.ask("DELETE", "/v1/messages/\(message)").status == 204)
-        #expect(try scene.ask("GET", "/v1/messages/\(message)").status == 404)
-        let newest = try scene.ask("GET", path + "?limit=1").json["items"]?[0]?["id"]
-        #expect(try scene.ask("GET", "/v1/conversations/\(conversation)").json["lastMessageId"] == newest)
+        #expect(try await scene.ask("DELETE", "/v1/messages/\(message)").status == 204)
+        #expect(try await scene.ask("GET", "/v1/messages/\(message)").status == 404)
+        let newest = try await scene.ask("GET", path + "?limit=1").json["items"]?[0]?["id"]
+        #expect(try await scene.ask("GET", "/v1/conversations/\(conversation)").json["lastMessageId"] == newest)
         await scene.backend.stop()
     }
 }

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEngine
 import LarderServer
 import LarderTime
 import TestSupport
@@ -15,6 +16,8 @@ final class Scene {
         var configuration = MockBackend.Configuration()
         configuration.use(clock)
         configuration.seed = 1
+        // Tests move the clock by days; the scene's own connection is to live through that.
+        configuration.server.idleTimeout = .seconds(100_000_000)
         change(&configuration)
         var numbers = WorldNumbers()
         numbers.people = 12
@@ -33,13 +36,13 @@ final class Scene {
         as handle: String? = "ana",
         _ body: String? = nil,
         _ fields: [String: String] = [:]
-    ) throws -> RawReply {
+    ) async throws -> RawReply {
         var text = "\(method) \(target) HTTP/1.1\r\nHost: test\r\n"
         if let handle { text += "Authorization: Bearer \(handle.hasPrefix("at_") ? handle : "dev-" + handle)\r\n" }
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) { text += "\(name): \(value)\r\n" }
         if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
         try client.send(text + "\r\n" + (body ?? ""))
-        return try client.reply(isHead: method == "HEAD")
+        return try await client.reply(isHead: method == "HEAD")
     }
 }
 

@@ -22,24 +22,27 @@ package struct RawReply: Sendable {
     }
 }
 
-/// A blocking HTTP client on a bare socket: it says what it is told, be it HTTP or not. For tests.
+/// An HTTP client on a bare socket: it says what it is told, be it HTTP or not. For tests.
+///
+/// While it waits it lets other tasks run, so that tests which wait for each other's threads cannot starve.
 package final class RawClient {
     package struct Failure: Error {
         package let reason: String
+
+        package init(reason: String) { self.reason = reason }
     }
 
     private let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects to a port of this machine. Waiting for bytes ends after ten seconds, so that a test fails and does not hang.
+    /// Connects to a port of this machine. Waiting for bytes ends after about ten seconds, so that a test fails and does not
+    /// hang.
     package init(port: Int) throws {
         #if canImport(Darwin)
         descriptor = socket(AF_INET, SOCK_STREAM, 0)
         #else
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #endif
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
-        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
@@ -82,23 +85,26 @@ package final class RawClient {
     package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Whether the peer has closed, once everything that it sent was read.
-    package func isClosedByPeer() -> Bool { buffer.isEmpty && !fill() }
+    package func isClosedByPeer() async -> Bool {
+        guard buffer.isEmpty else { return false }
+        return await !fill()
+    }
 
     /// Reads up to and with a mark.
-    package func read(until mark: String) throws -> [UInt8] {
+    package func read(until mark: String) async throws -> [UInt8] {
         let wanted = Array(mark.utf8)
         while true {
             if let end = Self.end(of: wanted, in: buffer) {
                 defer { buffer.removeFirst(end) }
                 return Array(buffer[..<end])
             }
-            guard fill() else { throw Failure(reason: "closed before «\(mark)»; had \(String(decoding: buffer, as: UTF8.self))") }
+            guard await fill() else { throw Failure(reason: "closed before «\(mark)»; had \(String(decoding: buffer, as: UTF8.self))") }
         }
     }
 
     /// Reads exactly that many bytes.
-    package func read(count: Int) throws -> [UInt8] {
-        while buffer.count < count { guard fill() else { throw Failure(reason: "closed after \(buffer.count) of \(count) bytes") } }
+    package func read(count: Int) async throws -> [UInt8] {
+        while buffer.count < count { guard await fill() else { throw Failure(reason: "closed after \(buffer.count) of \(count) bytes") } }
         defer { buffer.removeFirst(count) }
         return Array(buffer[..<count])
     }
@@ -106,16 +112,16 @@ package final class RawClient {
     /// Reads one reply by its framing.
     ///
     /// - Parameter isHead: whether the reply is to a HEAD request, and so has no body whatever it says.
-    package func reply(isHead: Bool = false) throws -> RawReply {
-        let head = String(decoding: try read(until: "\r\n\r\n"), as: UTF8.self)
+    package func reply(isHead: Bool = false) async throws -> RawReply {
+        let head = String(decoding: try await read(until: "\r\n\r\n"), as: UTF8.self)
         guard let status = Int(head.dropFirst(9).prefix(3)) else { throw Failure(reason: "no status in \(head)") }
         let draft = RawReply(status: status, head: head, body: [])
         var body: [UInt8] = []
         if !isHead, status >= 200, status != 204, status != 304 {
             if let length = draft.field("Content-Length").flatMap({ Int($0) }) {
-                body = try read(count: length)
+                body = try await read(count: length)
             } else if draft.field("Transfer-Encoding") == nil {
-                while fill() {}
+                while await fill() {}
                 body = buffer
                 buffer = []
             }
@@ -123,12 +129,21 @@ package final class RawClient {
         return RawReply(status: status, head: head, body: body)
     }
 
-    private func fill() -> Bool {
+    /// Reads what has come, or waits for it; false when the peer has closed or nothing comes.
+    private func fill() async -> Bool {
         var chunk = [UInt8](repeating: 0, count: 65_536)
-        let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
-        guard count > 0 else { return false }
-        buffer.append(contentsOf: chunk[..<count])
-        return true
+        for _ in 0..<5_000 {
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&waiting, 1, 2) > 0 else {
+                await Task.yield()
+                continue
+            }
+            let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
+            guard count > 0 else { return false }
+            buffer.append(contentsOf: chunk[..<count])
+            return true
+        }
+        return false
     }
 
     private static func end(of mark: [UInt8], in bytes: [UInt8]) -> Int? {

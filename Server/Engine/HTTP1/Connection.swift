@@ -143,6 +143,7 @@ final class Connection {
 
     private func afterProcessing() {
         guard !isClosed else { return }
+        let hadLarge = output.hasLarge
         if !loop.scratch.isEmpty {
             // Taken out and put back, so that the buffer has one owner at any time and is never copied.
             var fresh: [UInt8] = []
@@ -156,6 +157,8 @@ final class Connection {
         }
         updateDeadline()
         setInterest()
+        // What was read behind a large body had to wait for it, and no event will tell that it has left already.
+        if hadLarge, output.isEmpty, !unread.isEmpty { markDirty() }
     }
 
     // MARK: Answering

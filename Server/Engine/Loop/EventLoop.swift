@@ -24,7 +24,6 @@ package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let configuration: ServerConfiguration
     let handler: any ExchangeHandler
-    private let listener: Listener
     private let census: ConnectionCensus
     private let wakeUp: WakeUp
     private let mailbox = Mutex(Mailbox())
@@ -32,6 +31,8 @@ package final class EventLoop: @unchecked Sendable {
     private let thread = Atomic<UInt>(0)
 
     // Confined.
+    /// Released when the loop ends: the last loop closes the port.
+    private var listener: Listener?
     private let poller: any Poller
     private var connections: [UInt64: Connection] = [:]
     private var descriptors: [Int32: Connection] = [:]
@@ -156,9 +157,9 @@ package final class EventLoop: @unchecked Sendable {
                     wakeUp.clear()
                 } else if let connection = descriptors[descriptor] {
                     connection.ready(readiness)
-                } else if descriptor == listener.descriptor {
+                } else if let listener, descriptor == listener.descriptor {
                     turn()
-                    acceptConnections()
+                    acceptConnections(from: listener)
                 }
             }
             turn()
@@ -166,6 +167,9 @@ package final class EventLoop: @unchecked Sendable {
             for job in timers.takeDue(now) { job() }
             if now >= nextSweep { sweep() }
             flushDirty()
+            if let stopDeadline, SystemMonotonicClock().uptime >= stopDeadline {
+                for connection in Array(connections.values) { connection.close() }
+            }
         }
         end()
     }
@@ -179,12 +183,11 @@ package final class EventLoop: @unchecked Sendable {
     private func timeout() -> Int32 {
         if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
         var next = connections.isEmpty ? nil : Optional(nextSweep)
-        for candidate in [timers.next, stopDeadline] {
-            if let candidate, candidate < next ?? candidate + .nanoseconds(1) { next = candidate }
-        }
-        guard let next else { return -1 }
-        let left = (next - configuration.monotonic.uptime).nanosecondsSaturating
-        return Int32(clamping: max(0, (left + 999_999) / 1_000_000))
+        if let timer = timers.next { next = min(next ?? timer, timer) }
+        var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
+        if let stopDeadline { left = min(left, (stopDeadline - SystemMonotonicClock().uptime).nanosecondsSaturating) }
+        guard left < .max else { return -1 }
+        return Int32(clamping: max(0, left / 1_000_000 + 1))
     }
 
     private func runJobs() {
@@ -214,7 +217,7 @@ package final class EventLoop: @unchecked Sendable {
     var connectionCount: Int { connections.count }
 
     private func listen(_ shouldListen: Bool) {
-        guard shouldListen != isListening else { return }
+        guard shouldListen != isListening, let listener else { return }
         isListening = shouldListen
         if shouldListen {
             do {
@@ -227,7 +230,7 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    private func acceptConnections() {
+    private func acceptConnections(from listener: Listener) {
         // A bounded number at a time: those who are connected have a right to be served too.
         for _ in 0..<64 {
             switch listener.accept() {
@@ -287,9 +290,6 @@ package final class EventLoop: @unchecked Sendable {
     private func sweep() {
         nextSweep = now + .seconds(1)
         for connection in Array(connections.values) { connection.checkDeadlines(now) }
-        if let stopDeadline, now >= stopDeadline {
-            for connection in Array(connections.values) { connection.close() }
-        }
     }
 
     // MARK: Stopping
@@ -298,13 +298,15 @@ package final class EventLoop: @unchecked Sendable {
         guard !isStopping else { return }
         isStopping = true
         listen(false)
-        stopDeadline = now + grace
+        // By the system's clock, also where the server's own is moved by hand: this is about the process, not its world.
+        stopDeadline = SystemMonotonicClock().uptime + grace
         for connection in Array(connections.values) { connection.beginStop() }
         flushDirty()
     }
 
     private func end() {
         registration = nil
+        listener = nil
         poller.forget(wakeUp.descriptor)
         let endings = mailbox.withLock { mailbox in
             mailbox.hasEnded = true
