@@ -49,10 +49,14 @@ let package = Package(
             "Server/Engine",
             ["CSystem", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding"]
         ),
-        library(
-            "LarderServer",
-            "Server/Backend",
-            ["LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "LarderWebSocket"]
+        .target(
+            name: "LarderServer",
+            dependencies: [
+                "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "LarderWebSocket",
+            ],
+            path: "Server/Backend",
+            resources: [.embedInCode("API/openapi.json")],
+            swiftSettings: strict
         ),
         .executableTarget(
             name: "larder-server",
@@ -82,7 +86,10 @@ let package = Package(
             ["LarderServer", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "TestSupport"]
         ),
         tests("LarderTests", ["Larder", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP"]),
-        tests("EndToEndTests", ["Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime"]),
+        tests(
+            "EndToEndTests",
+            ["Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

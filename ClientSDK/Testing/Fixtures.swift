@@ -4,7 +4,9 @@ extension MockBackend {
     /// Starts a backend with a small world that is the same at every start: 20 people, 200 posts, no pictures.
     ///
     /// - Throws: when no port is free.
-    public static func startSmall(seed: UInt64 = 1, _ configuration: Configuration = Configuration()) throws -> MockBackend {
+    public static func startSmall(seed: UInt64 = 1, _ configuration: Configuration = Configuration()) throws
+        -> MockBackend
+    {
         var numbers = WorldNumbers()
         numbers.seed = seed
         numbers.people = 20

@@ -47,7 +47,9 @@ public final class MockBackend: Sendable {
     /// Starts a backend; it serves when this returns.
     ///
     /// - Throws: when the fixtures, the database or the address cannot be used. The error says what to do.
-    public static func start(_ source: WorldSource, _ configuration: Configuration = Configuration()) throws -> MockBackend {
+    public static func start(_ source: WorldSource, _ configuration: Configuration = Configuration()) throws
+        -> MockBackend
+    {
         let world = try WorldFactory.make(source, configuration)
         let backend = Backend(world: world, log: configuration.log)
         return MockBackend(backend, try HTTPServer(configuration.server, handler: backend))

@@ -51,7 +51,9 @@ struct Arguments {
             case "--fixtures": fixtures = try Self.value(name, inline, &rest)
             case "--seed":
                 let text = try Self.value(name, inline, &rest)
-                guard let seed = UInt64(text) else { throw UsageError(message: "--seed takes a whole number, not «\(text)»") }
+                guard let seed = UInt64(text) else {
+                    throw UsageError(message: "--seed takes a whole number, not «\(text)»")
+                }
                 change { $0.seed = seed }
             case "--people":
                 let count = try Self.number(name, inline, &rest, 1...1_000_000)
@@ -112,7 +114,9 @@ struct Arguments {
         _ inline: String?,
         _ rest: inout ArraySlice<String>
     ) throws(UsageError) -> String {
-        guard let value = inline ?? rest.popFirst(), !value.isEmpty else { throw UsageError(message: "\(name) needs a value") }
+        guard let value = inline ?? rest.popFirst(), !value.isEmpty else {
+            throw UsageError(message: "\(name) needs a value")
+        }
         return value
     }
 

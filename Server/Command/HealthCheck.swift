@@ -1,7 +1,7 @@
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// Asks a server whether it is well, for containers that have no curl.
@@ -20,9 +20,9 @@ enum HealthCheck {
             throw UsageError(message: "--check-health takes an IPv4 address or localhost, not «\(host)»")
         }
         #if canImport(Darwin)
-        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+            let descriptor = socket(AF_INET, SOCK_STREAM, 0)
         #else
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #endif
         defer { close(descriptor) }
         var limit = timeval(tv_sec: 3, tv_usec: 0)

@@ -4,9 +4,9 @@ import LarderServer
 import LarderTime
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// The command: reads the arguments, serves until a signal comes, and stops in order.
@@ -47,7 +47,10 @@ enum Main {
 
     private static func source(_ arguments: Arguments) -> WorldSource {
         guard let numbers = arguments.numbers else { return .fixtures(directory: arguments.fixtures) }
-        return .generated(numbers, picturesFrom: unsafe access(arguments.fixtures, R_OK) == 0 ? arguments.fixtures : nil)
+        return .generated(
+            numbers,
+            picturesFrom: unsafe access(arguments.fixtures, R_OK) == 0 ? arguments.fixtures : nil
+        )
     }
 
     private static func configuration(_ arguments: Arguments) -> MockBackend.Configuration {

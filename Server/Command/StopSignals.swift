@@ -1,7 +1,7 @@
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// SIGTERM and SIGINT, waited for instead of handled: nothing runs in a signal handler.
@@ -18,9 +18,9 @@ struct StopSignals: Sendable {
             // A thread of its own: sigwait blocks, and the pool's threads are not to be blocked.
             let box = unsafe Unmanaged.passRetained(Box { continuation.resume() }).toOpaque()
             #if canImport(Darwin)
-            var thread: pthread_t?
+                var thread: pthread_t?
             #else
-            var thread = pthread_t()
+                var thread = pthread_t()
             #endif
             let result = unsafe pthread_create(
                 &thread,
@@ -30,9 +30,11 @@ struct StopSignals: Sendable {
                     var signal: Int32 = 0
                     while unsafe sigwait(&set, &signal) != 0 {}
                     #if canImport(Darwin)
-                    unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
+                        unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
                     #else
-                    if let argument = unsafe argument { unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
+                        if let argument = unsafe argument {
+                            unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
+                        }
                     #endif
                     return nil
                 },

@@ -134,7 +134,9 @@ package struct JSONParser {
     }
 
     private func text(_ bytes: ArraySlice<UInt8>, _ start: Int) throws(JSONError) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw error("the string is not UTF-8", at: start) }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw error("the string is not UTF-8", at: start)
+        }
         return text
     }
 

@@ -133,5 +133,7 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
-    mutating func append(hexDigit value: UInt8) { append(value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value) }
+    mutating func append(hexDigit value: UInt8) {
+        append(value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value)
+    }
 }

@@ -97,7 +97,9 @@ private enum MerkleDamgard {
         tail.append(0x80)
         while tail.count % 64 != 56 { tail.append(0) }
         let bitCount = UInt64(message.count) * 8
-        for shift in stride(from: UInt64(56), through: 0, by: -8) { tail.append(UInt8(truncatingIfNeeded: bitCount >> shift)) }
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            tail.append(UInt8(truncatingIfNeeded: bitCount >> shift))
+        }
         for block in stride(from: 0, to: tail.count, by: 64) { compress(tail[block..<(block + 64)]) }
     }
 }

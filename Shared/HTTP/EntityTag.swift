@@ -81,7 +81,9 @@ public enum EntityTagCondition: Sendable, Hashable {
             while index < bytes.count, bytes[index] != UInt8(ascii: "\"") { index += 1 }
             guard index < bytes.count else { return nil }
             index += 1
-            guard let tag = EntityTag(parsing: String(decoding: bytes[start..<index], as: UTF8.self)) else { return nil }
+            guard let tag = EntityTag(parsing: String(decoding: bytes[start..<index], as: UTF8.self)) else {
+                return nil
+            }
             tags.append(tag)
             skip([0x20, 0x09])
             guard index == bytes.count || bytes[index] == UInt8(ascii: ",") else { return nil }

@@ -45,7 +45,8 @@ public enum HTTPDate {
             return time(day: parts[1], month: parts[2], year: Int(parts[3]), clock: parts[4])
         case 4:  // Sunday, 06-Nov-94 08:49:37 GMT
             let date = parts[1].split(separator: "-", omittingEmptySubsequences: false)
-            guard parts[0].hasSuffix(","), isDay(parts[0].dropLast(), isShort: false), parts[3] == "GMT", date.count == 3,
+            guard parts[0].hasSuffix(","), isDay(parts[0].dropLast(), isShort: false), parts[3] == "GMT",
+                date.count == 3,
                 date[2].utf8.count == 2, let short = Int(date[2])
             else { return nil }
             let thisYear = CivilTime(now).year
@@ -69,7 +70,9 @@ public enum HTTPDate {
     }
 
     private static func number(_ text: Substring) -> Int? {
-        guard (1...2).contains(text.utf8.count), text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else { return nil }
+        guard (1...2).contains(text.utf8.count), text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
+            return nil
+        }
         return Int(text)
     }
 

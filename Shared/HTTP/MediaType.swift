@@ -9,7 +9,9 @@ public struct MediaType: Sendable, Hashable {
         let parts = ListParser.split(text, at: ";")
         let essence = (parts.first ?? "").lowercased()
         let halves = essence.split(separator: "/", omittingEmptySubsequences: false)
-        guard halves.count == 2, halves.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isTokenByte) }) else { return nil }
+        guard halves.count == 2, halves.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isTokenByte) }) else {
+            return nil
+        }
         var parameters: [String: String] = [:]
         for part in parts.dropFirst() where !part.isEmpty {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

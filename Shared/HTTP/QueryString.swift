@@ -36,7 +36,8 @@ public struct QueryString: Sendable, Hashable {
         while index < bytes.count {
             switch bytes[index] {
             case UInt8(ascii: "%"):
-                guard index + 2 < bytes.count, let high = hexValue(bytes[index + 1]), let low = hexValue(bytes[index + 2])
+                guard index + 2 < bytes.count, let high = hexValue(bytes[index + 1]),
+                    let low = hexValue(bytes[index + 2])
                 else { return nil }
                 decoded.append(high << 4 | low)
                 index += 3

@@ -1,9 +1,9 @@
 import CSQLite
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// A connection to a SQLite database.

@@ -50,7 +50,8 @@ package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
         switch code {
         case .busy, .locked: "Another connection holds the database: try again, or close the other program."
         case .full: "The disk is full: free space and try again; nothing of the transaction was kept."
-        case .corrupt, .notADatabase: "The file is damaged or no SQLite database: set it aside and start with a new one."
+        case .corrupt, .notADatabase:
+            "The file is damaged or no SQLite database: set it aside and start with a new one."
         case .readOnly, .cannotOpen: "Check that the directory exists and that it and the file may be written."
         case .inputOutput: "The disk failed: check the system's log."
         default: "See the message."

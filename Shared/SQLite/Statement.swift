@@ -30,7 +30,9 @@ import CSQLite
 
     package func bind(_ value: String, at index: Int32) throws(SQLiteError) {
         // An empty string may have no address, and without one SQLite would bind NULL.
-        guard !value.isEmpty else { return try check(unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8))) }
+        guard !value.isEmpty else {
+            return try check(unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8)))
+        }
         var value = value
         let result = value.withUTF8 { utf8 in
             unsafe utf8.withMemoryRebound(to: CChar.self) { text in

@@ -76,7 +76,10 @@ package struct WebSocketParser: Sendable {
         guard head.count >= 2 else { return head.count == 1 ? checkFirstByte(head[0]) : nil }
         let isMasked = head[1] & 0x80 != 0
         guard isMasked == (role == .server) else {
-            return (.protocolError, role == .server ? "frames from clients must be masked" : "frames from servers are not masked")
+            return (
+                .protocolError,
+                role == .server ? "frames from clients must be masked" : "frames from servers are not masked"
+            )
         }
         let short = Int(head[1] & 0x7F)
         let opcode = head[0] & 0x0F

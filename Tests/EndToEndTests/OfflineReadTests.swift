@@ -15,7 +15,9 @@ struct OfflineReadTests {
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    @Test func `what was read is read again with the server stopped, from memory and after a restart from disk`() async throws {
+    @Test func `what was read is read again with the server stopped, from memory and after a restart from disk`()
+        async throws
+    {
         let backend = try MockBackend.startSmall()
         let directory = Directory()
         let clock = ManualClock()

@@ -7,8 +7,10 @@ struct JSONTests {
     @Test(
         "refuses what RFC 8259 does not allow, and says where",
         arguments: [
-            ("", 0), ("{", 1), ("[1,]", 3), ("{\"a\":1,}", 7), ("01", 0), ("1.", 2), ("+1", 0), ("nul", 0), ("\"\u{01}\"", 1),
-            ("\"\\x\"", 1), ("\"\\ud800\"", 1), ("{\"a\":1,\"a\":2}", 7), ("[1] 2", 4), ("1e999", 0), ("'a'", 0), ("\"abc", 0),
+            ("", 0), ("{", 1), ("[1,]", 3), ("{\"a\":1,}", 7), ("01", 0), ("1.", 2), ("+1", 0), ("nul", 0),
+            ("\"\u{01}\"", 1),
+            ("\"\\x\"", 1), ("\"\\ud800\"", 1), ("{\"a\":1,\"a\":2}", 7), ("[1] 2", 4), ("1e999", 0), ("'a'", 0),
+            ("\"abc", 0),
         ]
     )
     func refuses(text: String, offset: Int) throws {
@@ -79,9 +81,11 @@ struct JSONTests {
         "merges patches as RFC 7396's appendix does",
         arguments: [
             (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#), (#"{"a":"b"}"#, #"{"a":null}"#, "{}"),
-            (#"{"a":["b"]}"#, #"{"a":"c"}"#, #"{"a":"c"}"#), (#"{"a":{"b":"c"}}"#, #"{"a":{"b":"d","c":null}}"#, #"{"a":{"b":"d"}}"#),
+            (#"{"a":["b"]}"#, #"{"a":"c"}"#, #"{"a":"c"}"#),
+            (#"{"a":{"b":"c"}}"#, #"{"a":{"b":"d","c":null}}"#, #"{"a":{"b":"d"}}"#),
             (#"["a","b"]"#, #"["c","d"]"#, #"["c","d"]"#), (#"{"a":"foo"}"#, "null", "null"),
-            (#"{"e":null}"#, #"{"a":1}"#, #"{"e":null,"a":1}"#), ("{}", #"{"a":{"bb":{"ccc":null}}}"#, #"{"a":{"bb":{}}}"#),
+            (#"{"e":null}"#, #"{"a":1}"#, #"{"e":null,"a":1}"#),
+            ("{}", #"{"a":{"bb":{"ccc":null}}}"#, #"{"a":{"bb":{}}}"#),
         ]
     )
     func merges(target: String, patch: String, result: String) throws {
@@ -92,7 +96,9 @@ struct JSONTests {
 
 @Suite("Base64, digests and hashes")
 struct CodingTests {
-    @Test(arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")])
+    @Test(arguments: [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy"),
+    ])
     func `Base64 gives RFC 4648's examples and takes them back`(text: String, encoded: String) {
         #expect(Base64.encode(Array(text.utf8)) == encoded)
         #expect(Base64.decode(encoded) == Array(text.utf8))

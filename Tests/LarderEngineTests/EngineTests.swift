@@ -95,7 +95,8 @@ struct EngineTests {
     }
 
     static let malformed: [(String, Int)] = [
-        ("GET / HTTP/1.1\nHost: h\n\n", 400), ("GET / HTTP/1.1\r\nHost: h\r\n\n", 400), ("GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400),
+        ("GET / HTTP/1.1\nHost: h\n\n", 400), ("GET / HTTP/1.1\r\nHost: h\r\n\n", 400),
+        ("GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n", 400), ("GET / HTTP/1.1\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400), ("GET  / HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         ("GET /\u{7f} HTTP/1.1\r\nHost: h\r\n\r\n", 400), ("G@T / HTTP/1.1\r\nHost: h\r\n\r\n", 400),
@@ -183,7 +184,9 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `silent connections are closed and slow heads refused when their time is over`(poller: PollerChoice) async throws {
+    func `silent connections are closed and slow heads refused when their time is over`(poller: PollerChoice)
+        async throws
+    {
         let clock = ManualClock()
         let use = { (configuration: inout ServerConfiguration) in
             configuration.monotonic = clock

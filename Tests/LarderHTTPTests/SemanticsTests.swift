@@ -13,7 +13,9 @@ struct PreconditionsTests {
         var method = Method.get
         var outcome: PreconditionOutcome
 
-        var testDescription: String { "\(method) \(match ?? "-") \(noneMatch ?? "-") \(modified ?? "-") \(unmodified ?? "-")" }
+        var testDescription: String {
+            "\(method) \(match ?? "-") \(noneMatch ?? "-") \(modified ?? "-") \(unmodified ?? "-")"
+        }
     }
 
     static let changed = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -81,7 +83,10 @@ struct HTTPDateTests {
     @Test(arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
     func `all three forms are read`(text: String) { #expect(HTTPDate.parse(text)?.seconds == 784_111_777) }
 
-    @Test(arguments: ["", "0", "-1", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 6 Nov 1994 8:49:37 GMT", "So, 06 Nov 1994 08:49:37 GMT"])
+    @Test(arguments: [
+        "", "0", "-1", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 6 Nov 1994 8:49:37 GMT",
+        "So, 06 Nov 1994 08:49:37 GMT",
+    ])
     func `what is no date is none`(text: String) { #expect(HTTPDate.parse(text) == nil) }
 
     @Test func `what is written is read again`() {

@@ -3,9 +3,9 @@ import Testing
 @testable import LarderSQLite
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// A directory that is gone when the test is.

@@ -11,7 +11,9 @@ struct BankTests {
     private func accounts(_ scene: Scene) async throws -> (mine: JSONValue, other: String, handle: String) {
         let mine = try #require(try await scene.ask("GET", "/v1/accounts").json["items"]?[0])
         for person in 2...12 {
-            let account = try #require(try await scene.ask("GET", "/v1/accounts", as: "person\(person)").json["items"]?[0])
+            let account = try #require(
+                try await scene.ask("GET", "/v1/accounts", as: "person\(person)").json["items"]?[0]
+            )
             if account["balance"]?["currency"] == mine["balance"]?["currency"] {
                 return (mine, try #require(account["id"]?.string), "person\(person)")
             }
@@ -21,7 +23,8 @@ struct BankTests {
 
     private func body(_ mine: JSONValue, _ other: String, _ units: Int64) -> String {
         let currency = mine["balance"]?["currency"]?.string ?? ""
-        return #"{"fromAccountId":"\#(mine["id"]?.string ?? "")","toAccountId":"\#(other)","amount":{"minorUnits":\#(units),"currency":"\#(currency)"}}"#
+        return
+            #"{"fromAccountId":"\#(mine["id"]?.string ?? "")","toAccountId":"\#(other)","amount":{"minorUnits":\#(units),"currency":"\#(currency)"}}"#
     }
 
     @Test func `a transfer sent twice with one key moves the money once`() async throws {
@@ -46,12 +49,16 @@ struct BankTests {
         let (mine, other, handle) = try await accounts(scene)
         let key = ["Idempotency-Key": "k"]
         #expect(try await scene.ask("POST", "/v1/transfers", body(mine, other, 1), key).status == 201)
-        #expect(try await scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).problem == "idempotency-key-reused")
+        #expect(
+            try await scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).problem == "idempotency-key-reused"
+        )
         let theirs = try #require(try await scene.ask("GET", "/v1/accounts", as: handle).json["items"]?[0])
         let back = body(theirs, mine["id"]?.string ?? "", 2)
         #expect(try await scene.ask("POST", "/v1/transfers", as: handle, back, key).field("Idempotent-Replayed") == nil)
         scene.clock.advance(by: .seconds(86_401))
-        #expect(try await scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).field("Idempotent-Replayed") == nil)
+        #expect(
+            try await scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).field("Idempotent-Replayed") == nil
+        )
         await scene.backend.stop()
     }
 
@@ -62,7 +69,10 @@ struct BankTests {
         let first = try await scene.ask("POST", "/v1/transfers", much, ["Idempotency-Key": "k"])
         #expect(first.status == 409 && first.problem == "insufficient-funds")
         #expect(try first.json["balance"] == mine["balance"])
-        #expect(try await scene.ask("POST", "/v1/transfers", much, ["Idempotency-Key": "k"]).field("Idempotent-Replayed") == "true")
+        #expect(
+            try await scene.ask("POST", "/v1/transfers", much, ["Idempotency-Key": "k"]).field("Idempotent-Replayed")
+                == "true"
+        )
         #expect(try await scene.ask("POST", "/v1/transfers", much).problem == "idempotency-key-missing")
         #expect(try scene.backend.ledgerFaults() == [])
         await scene.backend.stop()
@@ -90,7 +100,13 @@ struct BankTests {
             let account = try #require(try await scene.ask("GET", "/v1/accounts", as: handle).json["items"]?[0])
             let target = "acct_\(random.uniform(in: 4..<16))"
             let units = Int64(random.uniform(in: 1..<400_000))
-            let reply = try await scene.ask("POST", "/v1/transfers", as: handle, body(account, target, units), ["Idempotency-Key": "s\(step)"])
+            let reply = try await scene.ask(
+                "POST",
+                "/v1/transfers",
+                as: handle,
+                body(account, target, units),
+                ["Idempotency-Key": "s\(step)"]
+            )
             #expect([201, 409, 422].contains(reply.status), "seed \(seed), step \(step): \(reply.text)")
         }
         #expect(try scene.backend.ledgerFaults() == [])

@@ -8,7 +8,9 @@ import Testing
 @Suite("Change feed and live events", .timeLimit(.minutes(1)))
 struct ChangesTests {
     /// Reads the feed to its end and returns the last token and what was told.
-    private func drain(_ scene: Scene, _ token: String?, as handle: String = "ana") async throws -> (String, [JSONValue]) {
+    private func drain(_ scene: Scene, _ token: String?, as handle: String = "ana") async throws -> (
+        String, [JSONValue]
+    ) {
         var token = token
         var items: [JSONValue] = []
         while true {
@@ -79,7 +81,8 @@ struct ChangesTests {
         let scene = try Scene()
         let (token, _) = try await drain(scene, nil)
         let waiting = try RawClient(port: scene.backend.port)
-        let request = "GET /v1/changes?since=\(token)&wait=30 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n\r\n"
+        let request =
+            "GET /v1/changes?since=\(token)&wait=30 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n\r\n"
         try waiting.send(request)
         while scene.backend.backend.world.live.readerCount == 0 { await Task.yield() }
         let post = try await scene.ask("POST", "/v1/posts", #"{"text":"wake"}"#).json["id"]
@@ -95,7 +98,11 @@ struct ChangesTests {
         await scene.backend.stop()
     }
 
-    @Test func `WebSocket and event stream tell the same change with the same token, and a resumed one tells what was missed`() async throws {
+    @Test
+    func
+        `WebSocket and event stream tell the same change with the same token, and a resumed one tells what was missed`()
+        async throws
+    {
         let scene = try Scene()
         let socket = try RawClient(port: scene.backend.port)
         try socket.send(

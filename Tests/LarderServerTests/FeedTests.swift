@@ -78,7 +78,9 @@ struct FeedTests {
         let tag = try #require(try await scene.ask("GET", "/v1/feed?limit=5").field("ETag"))
         let unchanged = try await scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": "\"x\", \(tag)"])
         #expect(unchanged.status == 304 && unchanged.body.isEmpty)
-        #expect(unchanged.field("ETag") == tag && unchanged.field("Cache-Control") != nil && unchanged.field("Vary") != nil)
+        #expect(
+            unchanged.field("ETag") == tag && unchanged.field("Cache-Control") != nil && unchanged.field("Vary") != nil
+        )
         for _ in 0..<50 {
             let created = try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).json["id"]
             #expect(try await scene.ask("GET", "/v1/feed?limit=5").json["items"]?[0]?["id"] == created)
@@ -107,13 +109,17 @@ struct FeedTests {
         #expect(lost.status == 412)
         #expect(try lost.json["currentVersion"] == .integer(2))
         #expect(try await scene.ask("GET", post).json["text"] == .string("a"))
-        #expect(try await scene.ask("PATCH", post, as: "person2", #"{"text":"c"}"#, ["If-Match": "*"]).problem == "forbidden")
+        #expect(
+            try await scene.ask("PATCH", post, as: "person2", #"{"text":"c"}"#, ["If-Match": "*"]).problem
+                == "forbidden"
+        )
         await scene.backend.stop()
     }
 
     @Test func `a batch of likes has a result for each, and does the same when sent twice`() async throws {
         let scene = try Scene()
-        let body = #"{"items":[{"postId":"post_1","liked":true},{"postId":"post_999","liked":true},{"postId":"post_2","liked":false}]}"#
+        let body =
+            #"{"items":[{"postId":"post_1","liked":true},{"postId":"post_999","liked":true},{"postId":"post_2","liked":false}]}"#
         let first = try await scene.ask("POST", "/v1/likes", body)
         #expect(try first.json["results"]?.array?.compactMap { $0["status"]?.integer } == [200, 404, 200])
         #expect(try await scene.ask("POST", "/v1/likes", body).body == first.body)
@@ -136,7 +142,8 @@ struct FeedTests {
         ("GET", "/v1/posts/post_0", 404, "not-found"), ("GET", "/v1/posts/user_1", 404, "not-found"),
         ("GET", "/v1/changes?types=likes", 400, "invalid-parameter"), ("GET", "/v1/live", 426, "upgrade-required"),
     ])
-    func `errors are problems of their kind`(method: String, target: String, status: Int, problem: String) async throws {
+    func `errors are problems of their kind`(method: String, target: String, status: Int, problem: String) async throws
+    {
         let scene = try Scene()
         let reply = try await scene.ask(method, target)
         #expect(reply.status == status)
@@ -154,7 +161,9 @@ extension Scene {
     }
 
     /// A request of Ana's with a body.
-    func ask(_ method: String, _ target: String, _ body: String, _ fields: [String: String] = [:]) async throws -> RawReply {
+    func ask(_ method: String, _ target: String, _ body: String, _ fields: [String: String] = [:]) async throws
+        -> RawReply
+    {
         try await ask(method, target, as: "ana", body, fields)
     }
 }

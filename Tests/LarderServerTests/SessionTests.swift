@@ -19,7 +19,9 @@ struct SessionTests {
         #expect(expired.problem == "token-expired")
         #expect(expired.field("WWW-Authenticate")?.contains("invalid_token") == true)
         let body = #"{"refreshToken":"\#(refresh)"}"#
-        let renewed = try #require(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).json["accessToken"]?.string)
+        let renewed = try #require(
+            try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).json["accessToken"]?.string
+        )
         #expect(try await scene.ask("GET", "/v1/me", as: renewed).status == 200)
         // An exchanged token that comes again ends the session for both of its holders.
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).problem == "invalid-refresh-token")
@@ -69,7 +71,9 @@ struct SessionTests {
 
     @Test func `a message sent twice with one client id is there once`() async throws {
         let scene = try Scene()
-        let conversation = try #require(try await scene.ask("GET", "/v1/conversations").json["items"]?[0]?["id"]?.string)
+        let conversation = try #require(
+            try await scene.ask("GET", "/v1/conversations").json["items"]?[0]?["id"]?.string
+        )
         let path = "/v1/conversations/\(conversation)/messages"
         let first = try await scene.ask("POST", path, #"{"text":"hi","clientId":"c1"}"#)
         let second = try await scene.ask("POST", path, #"{"text":"hi","clientId":"c1"}"#)

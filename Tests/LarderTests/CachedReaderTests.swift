@@ -8,7 +8,8 @@ import Testing
 
 @Suite("Cached reader")
 struct CachedReaderTests {
-    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
+        .path
 
     private func profile(_ name: String) -> [UInt8] {
         Array(
@@ -38,7 +39,12 @@ struct CachedReaderTests {
     @Test func `a fresh value costs no request`() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let transport = ScriptedTransport([.success(TransportResponse(status: .ok, body: profile("Ana")))])
-        let client = try LarderClient(server: "http://x", directory: directory, transport: transport, clock: ManualClock())
+        let client = try LarderClient(
+            server: "http://x",
+            directory: directory,
+            transport: transport,
+            clock: ManualClock()
+        )
         for _ in 0..<5 { _ = try await client.profile("user_1") }
         #expect(transport.requests.count == 1)
     }

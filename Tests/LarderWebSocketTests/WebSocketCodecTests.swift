@@ -5,7 +5,9 @@ import Testing
 
 @Suite("WebSocket codec")
 struct WebSocketCodecTests {
-    private func events(_ bytes: [UInt8], role: WebSocketRole = .server, limit: Int = 1 << 20, step: Int = .max) -> [WebSocketEvent] {
+    private func events(_ bytes: [UInt8], role: WebSocketRole = .server, limit: Int = 1 << 20, step: Int = .max)
+        -> [WebSocketEvent]
+    {
         var parser = WebSocketParser(role: role, messageBytesMaximum: limit)
         var events: [WebSocketEvent] = []
         var index = 0
@@ -17,7 +19,12 @@ struct WebSocketCodecTests {
         return events
     }
 
-    private func frame(_ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8], isFinal: Bool = true, mask: UInt32? = 0x1234_5678) -> [UInt8] {
+    private func frame(
+        _ opcode: WebSocketEncoder.Opcode,
+        _ payload: [UInt8],
+        isFinal: Bool = true,
+        mask: UInt32? = 0x1234_5678
+    ) -> [UInt8] {
         var bytes: [UInt8] = []
         WebSocketEncoder.append(opcode, payload, mask: mask, isFinal: isFinal, to: &bytes)
         return bytes
@@ -46,7 +53,8 @@ struct WebSocketCodecTests {
         arguments: [
             [0xC1, 0x80, 0, 0, 0, 0], [0x83, 0x80, 0, 0, 0, 0], [0x8B, 0x80, 0, 0, 0, 0], [0x09, 0x80, 0, 0, 0, 0],
             [0x89, 0xFE, 0, 126], [0x80, 0x80, 0, 0, 0, 0], [0x81, 0x05, 1], [0x82, 0xFE, 0, 125, 0, 0, 0, 0],
-            [0x82, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0, 0, 0], [0x82, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            [0x82, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0, 0, 0],
+            [0x82, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             [0x01, 0x80, 0, 0, 0, 0, 0x01, 0x80, 0, 0, 0, 0], [0x88, 0x81, 0, 0, 0, 0, 3],
         ] as [[UInt8]]
     )
@@ -60,7 +68,8 @@ struct WebSocketCodecTests {
     @Test(
         "text that is not UTF-8 is failed with 1007 at the byte that makes it wrong",
         arguments: [
-            [0x80], [0xC0, 0xAF], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88], [0xFF],
+            [0x80], [0xC0, 0xAF], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88],
+            [0xFF],
             [0x41, 0xC3, 0x28], [0xF0, 0x8F, 0xBF, 0xBF],
         ] as [[UInt8]]
     )
@@ -75,7 +84,9 @@ struct WebSocketCodecTests {
 
     @Test func `a character may be split between frames, but not left unfinished`() {
         let smile = Array("😀".utf8)
-        let split = frame(.text, Array(smile[..<2]), isFinal: false) + frame(.ping, [1]) + frame(.continuation, Array(smile[2...]))
+        let split =
+            frame(.text, Array(smile[..<2]), isFinal: false) + frame(.ping, [1])
+            + frame(.continuation, Array(smile[2...]))
         #expect(events(split, step: 1) == [.ping([1]), .text(smile)])
         guard case .failed(.invalidPayload, _)? = events(frame(.text, Array(smile[..<3]))).last else {
             Issue.record("half a character was accepted")
@@ -89,7 +100,9 @@ struct WebSocketCodecTests {
             Issue.record("the length alone should have been enough")
             return
         }
-        let pieces = frame(.binary, [UInt8](repeating: 0, count: 60), isFinal: false) + frame(.continuation, [UInt8](repeating: 0, count: 60))
+        let pieces =
+            frame(.binary, [UInt8](repeating: 0, count: 60), isFinal: false)
+            + frame(.continuation, [UInt8](repeating: 0, count: 60))
         guard case .failed(.messageTooBig, _)? = events(pieces, limit: 100).last else {
             Issue.record("fragments count together")
             return
@@ -104,7 +117,8 @@ struct WebSocketCodecTests {
 
     @Test(arguments: [0, 999, 1004, 1005, 1006, 1015, 1016, 2000, 2999, 5000, 65_535] as [UInt16])
     func `other close codes break the protocol`(code: UInt16) {
-        guard case .failed(.protocolError, _)? = events(frame(.close, [UInt8(code >> 8), UInt8(code & 255)])).last else {
+        guard case .failed(.protocolError, _)? = events(frame(.close, [UInt8(code >> 8), UInt8(code & 255)])).last
+        else {
             Issue.record("\(code) was accepted")
             return
         }
@@ -120,14 +134,20 @@ struct WebSocketCodecTests {
                 let payload: [UInt8] =
                     isText
                     ? Array(String(repeating: "aß€😀", count: Int.random(in: 0...30, using: &random)).utf8)
-                    : (0..<Int.random(in: 0...400, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                    : (0..<Int.random(in: 0...400, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random)
+                    }
                 var start = 0
                 var isFirst = true
                 repeat {
                     let end = Int.random(in: start...payload.count, using: &random)
                     let isLast = end == payload.count
                     let opcode: WebSocketEncoder.Opcode = isFirst ? (isText ? .text : .binary) : .continuation
-                    bytes += frame(opcode, Array(payload[start..<end]), isFinal: isLast, mask: UInt32.random(in: 0 ... .max, using: &random))
+                    bytes += frame(
+                        opcode,
+                        Array(payload[start..<end]),
+                        isFinal: isLast,
+                        mask: UInt32.random(in: 0 ... .max, using: &random)
+                    )
                     if !isLast, Bool.random(using: &random) {
                         bytes += frame(.pong, [7])
                         expected.append(.pong([7]))
@@ -146,8 +166,12 @@ struct WebSocketCodecTests {
     @Test func `mutated bytes end in events or a failure and never in a crash`() {
         for seed in UInt64(1)...500 {
             var random = SplitMix(state: seed &* 77)
-            var bytes = frame(.text, Array("hello wörld".utf8), isFinal: false) + frame(.ping, []) + frame(.continuation, [0x21])
-            for _ in 0..<3 { bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random) }
+            var bytes =
+                frame(.text, Array("hello wörld".utf8), isFinal: false) + frame(.ping, [])
+                + frame(.continuation, [0x21])
+            for _ in 0..<3 {
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
             let failures = events(bytes, step: 3).filter { if case .failed = $0 { true } else { false } }
             #expect(failures.count <= 1, "seed \(seed)")
         }
@@ -166,7 +190,10 @@ struct WebSocketCodecTests {
     }
 
     @Test func `a handshake without version 13 or with a wrong key is refused`() {
-        let fields = ["upgrade": "websocket", "connection": "keep-alive, Upgrade", "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="]
+        let fields = [
+            "upgrade": "websocket", "connection": "keep-alive, Upgrade", "sec-websocket-version": "13",
+            "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+        ]
         let look = { (fields: [String: String]) in { (name: StaticString) in fields[name.description] } }
         #expect(throws: Never.self) { try WebSocketHandshake.accept(look(fields)) }
         #expect(throws: WebSocketHandshake.Refusal.version) {

@@ -1,7 +1,7 @@
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// A reply as a socket sees it.
@@ -16,7 +16,9 @@ package struct RawReply: Sendable {
     package func field(_ name: String) -> String? {
         for line in head.split(separator: "\r\n") {
             let parts = line.split(separator: ":", maxSplits: 1)
-            if parts.count == 2, parts[0].lowercased() == name.lowercased() { return String(parts[1].drop { $0 == " " }) }
+            if parts.count == 2, parts[0].lowercased() == name.lowercased() {
+                return String(parts[1].drop { $0 == " " })
+            }
         }
         return nil
     }
@@ -39,9 +41,9 @@ package final class RawClient {
     /// hang.
     package init(port: Int) throws {
         #if canImport(Darwin)
-        descriptor = socket(AF_INET, SOCK_STREAM, 0)
+            descriptor = socket(AF_INET, SOCK_STREAM, 0)
         #else
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #endif
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -61,9 +63,9 @@ package final class RawClient {
         var sent = 0
         while sent < bytes.count {
             #if canImport(Darwin)
-            let flags: Int32 = 0
+                let flags: Int32 = 0
             #else
-            let flags = Int32(MSG_NOSIGNAL)
+                let flags = Int32(MSG_NOSIGNAL)
             #endif
             let count = unsafe bytes.withUnsafeBytes { raw in
                 unsafe Self.send(descriptor, UnsafeRawBufferPointer(rebasing: raw[sent...]), flags)
@@ -75,9 +77,9 @@ package final class RawClient {
 
     private static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ flags: Int32) -> Int {
         #if canImport(Darwin)
-        unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, flags)
+            unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, flags)
         #else
-        unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
+            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
         #endif
     }
 
@@ -98,13 +100,17 @@ package final class RawClient {
                 defer { buffer.removeFirst(end) }
                 return Array(buffer[..<end])
             }
-            guard await fill() else { throw Failure(reason: "closed before «\(mark)»; had \(String(decoding: buffer, as: UTF8.self))") }
+            guard await fill() else {
+                throw Failure(reason: "closed before «\(mark)»; had \(String(decoding: buffer, as: UTF8.self))")
+            }
         }
     }
 
     /// Reads exactly that many bytes.
     package func read(count: Int) async throws -> [UInt8] {
-        while buffer.count < count { guard await fill() else { throw Failure(reason: "closed after \(buffer.count) of \(count) bytes") } }
+        while buffer.count < count {
+            guard await fill() else { throw Failure(reason: "closed after \(buffer.count) of \(count) bytes") }
+        }
         defer { buffer.removeFirst(count) }
         return Array(buffer[..<count])
     }

@@ -2,7 +2,7 @@ import Foundation
 import LarderHTTP
 
 #if canImport(FoundationNetworking)
-import FoundationNetworking
+    import FoundationNetworking
 #endif
 
 /// The transport over Foundation's `URLSession`, with its own caching, cookies and credentials turned off.

@@ -1,12 +1,12 @@
-package import LarderEngine
-package import LarderTime
 import LarderCoding
+package import LarderEngine
 import LarderHTTP
+package import LarderTime
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// Where a line for each exchange goes.
@@ -33,7 +33,8 @@ package struct StandardAccessLog: AccessLog {
 
     private func text(_ record: ExchangeRecord, _ time: WallTime) -> [UInt8] {
         let microseconds = (record.ended - record.started).nanosecondsSaturating / 1_000
-        var line = "\(time.rfc3339()) \(record.request.peer.host) \(record.request.method) \(Self.masked(record.request))"
+        var line =
+            "\(time.rfc3339()) \(record.request.peer.host) \(record.request.method) \(Self.masked(record.request))"
         line += " \(record.status.code) \(record.bytesSent) B \(microseconds) µs"
         if !record.isComplete { line += " cut off" }
         return Array((line + "\n").utf8)

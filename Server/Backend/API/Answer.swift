@@ -13,7 +13,8 @@ enum Answer {
 
 extension Answer {
     /// A JSON reply that no cache keeps, or an empty one.
-    static func json(_ status: Status, _ body: [UInt8], fields: Fields = Fields(), cacheControl: StaticString) -> Answer {
+    static func json(_ status: Status, _ body: [UInt8], fields: Fields = Fields(), cacheControl: StaticString) -> Answer
+    {
         var fields = fields
         fields.set(.cacheControl, cacheControl.description)
         fields.set(.contentType, "application/json")

@@ -88,7 +88,9 @@ struct Call {
             throw ProblemType.unsupportedMediaType("JSON is UTF-8; the body is said to be \(charset).")
         }
         if let coding = request.fields[.contentEncoding], coding.lowercased() != "identity" {
-            throw ProblemType.unsupportedMediaType("The content coding \(coding) is not supported; send the body as it is.")
+            throw ProblemType.unsupportedMediaType(
+                "The content coding \(coding) is not supported; send the body as it is."
+            )
         }
         let value: JSONValue
         do {

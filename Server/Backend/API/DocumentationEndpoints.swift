@@ -24,7 +24,8 @@ enum DocumentationEndpoints {
             guard path.hasPrefix("/problems/"),
                 let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
             else { return nil }
-            let wantsPage = request.fields.combined(.accept).map { Accept(parsing: $0).quality(of: "text/html") > 0.5 } ?? false
+            let wantsPage =
+                request.fields.combined(.accept).map { Accept(parsing: $0).quality(of: "text/html") > 0.5 } ?? false
             if wantsPage {
                 body = page(type)
                 mediaType = "text/html; charset=utf-8"
@@ -94,7 +95,9 @@ enum DocumentationEndpoints {
             ("/openapi.json", "the API, as OpenAPI 3.1"), ("/problems", "every kind of problem"),
             ("/healthz", "health"),
         ]
-        let items = links.map { "<li><a href=\"\($0.0)\"><code>\($0.0)</code></a> — \($0.1)</li>" }.joined(separator: "\n")
+        let items = links.map { "<li><a href=\"\($0.0)\"><code>\($0.0)</code></a> — \($0.1)</li>" }.joined(
+            separator: "\n"
+        )
         let html = """
             <!doctype html><html lang="en"><head><meta charset="utf-8"><title>Larder</title>\(style)</head>
             <body><h1>Larder is serving.</h1><ul>\(items)</ul>

@@ -1,4 +1,4 @@
-/// The description of the API that the server serves (OpenAPI 3.1).
+/// The description of the API that the server serves (OpenAPI 3.1): `openapi.json` beside this file, built in.
 enum OpenAPI {
-    static let document: [UInt8] = Array("{}".utf8)
+    static let document: [UInt8] = PackageResources.openapi_json
 }

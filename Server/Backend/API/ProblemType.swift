@@ -306,7 +306,8 @@ extension ProblemType {
 
     /// Every type, in the order in which the documentation lists them.
     package static let all: [ProblemType] = [
-        malformedRequest, requestTimeout, contentTooLarge, uriTooLong, fieldsTooLarge, expectationFailed, notImplemented,
+        malformedRequest, requestTimeout, contentTooLarge, uriTooLong, fieldsTooLarge, expectationFailed,
+        notImplemented,
         versionNotSupported, unavailable, internalError, storageUnavailable,
         notFound, methodNotAllowed, notAcceptable, unsupportedMediaType, upgradeRequired,
         malformedJSON, validationFailed, invalidParameter, invalidCursor,

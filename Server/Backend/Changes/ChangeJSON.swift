@@ -5,7 +5,9 @@ enum ChangeJSON {
     /// Appends the change as `viewer` sees it.
     ///
     /// An entity that is gone by now is told as deleted, whatever the row says: the feed tells the latest state.
-    static func append(_ change: ChangeRow, viewer: Int64, from store: Store, to bytes: inout [UInt8]) throws(SQLiteError) {
+    static func append(_ change: ChangeRow, viewer: Int64, from store: Store, to bytes: inout [UInt8])
+        throws(SQLiteError)
+    {
         bytes.append("{\"type\":\"")
         bytes.append(change.entity.kind.name)
         bytes.append("\",\"id\":")

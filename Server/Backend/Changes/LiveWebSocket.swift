@@ -53,14 +53,18 @@ final class LiveWebSocket: WebSocketHandler, LiveSink {
 
     func received(text: [UInt8]) {
         let isPing =
-            if case .object(let object)? = try? JSONParser.parse(text), object["type"] == .string("ping") { true } else {
+            if case .object(let object)? = try? JSONParser.parse(text), object["type"] == .string("ping") { true } else
+            {
                 false
             }
         guard let handle = state.withLock({ $0.handle }) else { return }
         if isPing {
             handle.send(text: Array("{\"type\":\"pong\"}".utf8))
         } else {
-            handle.close(code: WebSocketCloseCode.policyViolation.rawValue, reason: "only {\"type\":\"ping\"} may be sent")
+            handle.close(
+                code: WebSocketCloseCode.policyViolation.rawValue,
+                reason: "only {\"type\":\"ping\"} may be sent"
+            )
         }
     }
 

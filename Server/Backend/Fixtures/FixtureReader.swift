@@ -3,9 +3,9 @@ import LarderHTTP
 import LarderTime
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// Reads a directory of fixtures (`Fixtures/README.md` describes its files).
@@ -14,7 +14,10 @@ package enum FixtureReader {
     /// - Throws: `FixtureError`, which names the file and the record.
     package static func read(_ directory: String) throws -> WorldContents {
         let world = try Record(document(directory, "world.json"), "world.json")
-        var contents = WorldContents(origin: "fixtures «\(try world.string("name"))»", instant: try world.time("instant"))
+        var contents = WorldContents(
+            origin: "fixtures «\(try world.string("name"))»",
+            instant: try world.time("instant")
+        )
         contents.people = try records(directory, "people.json") { record in
             WorldContents.Person(
                 row: try record.integer("id"),
@@ -145,7 +148,9 @@ package enum FixtureReader {
     private static func contents(of path: String) throws(FixtureError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw FixtureError("\(path): \(unsafe String(cString: strerror(errno))). Name the directory with --fixtures.")
+            throw FixtureError(
+                "\(path): \(unsafe String(cString: strerror(errno))). Name the directory with --fixtures."
+            )
         }
         defer { close(descriptor) }
         var status = stat()
@@ -154,7 +159,11 @@ package enum FixtureReader {
         var isComplete = true
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while count < size {
-                let result = unsafe readBytes(descriptor, buffer.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + count) }, size - count)
+                let result = unsafe readBytes(
+                    descriptor,
+                    buffer.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + count) },
+                    size - count
+                )
                 guard result > 0 else {
                     isComplete = false
                     return

@@ -23,7 +23,8 @@ public struct WorldNumbers: Sendable, Hashable {
 enum WorldGenerator {
     private static let given = [
         "Ana", "Ben", "Chidi", "Daria", "Emre", "Fatima", "Goran", "Hana", "Ivo", "Jun", "Kofi", "Lena", "Mei", "Nils",
-        "Olga", "Pau", "Quinn", "Rosa", "Sami", "Tara", "Uma", "Vera", "Wen", "Ximena", "Yusuf", "Zoë", "Δήμητρα", "Олег",
+        "Olga", "Pau", "Quinn", "Rosa", "Sami", "Tara", "Uma", "Vera", "Wen", "Ximena", "Yusuf", "Zoë", "Δήμητρα",
+        "Олег",
         "美咲", "지우", "नेहा", "عمر",
     ]
     private static let family = [
@@ -46,12 +47,15 @@ enum WorldGenerator {
         "which is more than I can say of last week.", "and there are pictures.", "and now: tea 🍵",
     ]
     private static let lines = [
-        "Are you still coming tonight?", "Yes, running ten minutes late", "No hurry, the kettle is on", "Can you bring the cable?",
+        "Are you still coming tonight?", "Yes, running ten minutes late", "No hurry, the kettle is on",
+        "Can you bring the cable?",
         "Found it under the sofa 😅", "That makes sense", "Let me check and come back to you", "Saturday works for me",
         "I sent you the list", "Thanks! You're a star ⭐️", "Not sure, ask Lena", "Same place as last time?", "On my way",
         "Could we make it eight?", "Perfect",
     ]
-    private static let notes = ["Groceries", "Rent", "Dinner", "Tickets", "Coffee", "Books", "Train", "Gift", "Electricity"]
+    private static let notes = [
+        "Groceries", "Rent", "Dinner", "Tickets", "Coffee", "Books", "Train", "Gift", "Electricity",
+    ]
 
     static func generate(_ numbers: WorldNumbers, images: ImageCatalogue) -> WorldContents {
         var random = SeededGenerator(seed: numbers.seed)

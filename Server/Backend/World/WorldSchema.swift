@@ -9,7 +9,10 @@ enum WorldSchema {
     static let applicationID: Int32 = 0x4C61_7264
 
     static var migrations: Migrations {
-        Migrations(applicationID: applicationID, [Migration("world") { database throws(SQLiteError) in try database.execute(version1) }])
+        Migrations(
+            applicationID: applicationID,
+            [Migration("world") { database throws(SQLiteError) in try database.execute(version1) }]
+        )
     }
 
     private static let version1: StaticString = """

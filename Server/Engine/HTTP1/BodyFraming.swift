@@ -106,7 +106,11 @@ struct ChunkedDecoder {
             }
         case .extensions:
             try countOverhead()
-            if byte == 0x0D { state = .sizeLF } else if byte == 0x0A { throw Refusal(.malformed, "A bare LF in a chunk.") }
+            if byte == 0x0D {
+                state = .sizeLF
+            } else if byte == 0x0A {
+                throw Refusal(.malformed, "A bare LF in a chunk.")
+            }
         case .sizeLF:
             try expectLF(byte)
             state = size == 0 ? .trailerStart : .data

@@ -2,9 +2,9 @@ import LarderHTTP
 import LarderTime
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// A connection: reads requests, has them answered in order, and writes the replies. Confined to its loop.
@@ -112,7 +112,9 @@ final class Connection {
         loop.scratch.removeAll(keepingCapacity: true)
         process(bytes, &consumed)
         if consumed < bytes.count, !isClosed {
-            unsafe bytes.extracting(consumed..<bytes.count).withUnsafeBufferPointer { unsafe unread.append(contentsOf: $0) }
+            unsafe bytes.extracting(consumed..<bytes.count).withUnsafeBufferPointer {
+                unsafe unread.append(contentsOf: $0)
+            }
         }
         afterProcessing()
     }

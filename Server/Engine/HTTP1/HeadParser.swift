@@ -145,10 +145,13 @@ enum HeadParser {
         var start = range.lowerBound
         guard !range.isEmpty else { throw Refusal(.malformed, "The target is empty.") }
         if head[start] != UInt8(ascii: "/") {
-            if method == .options, range.count == 1, head[start] == UInt8(ascii: "*") { return (range, range.upperBound) }
+            if method == .options, range.count == 1, head[start] == UInt8(ascii: "*") {
+                return (range, range.upperBound)
+            }
             let text = head[range]
             let prefix = Array("http://".utf8)
-            guard text.count > prefix.count, text.prefix(prefix.count).map({ $0 | 0x20 }).elementsEqual(prefix.map { $0 | 0x20 }),
+            guard text.count > prefix.count,
+                text.prefix(prefix.count).map({ $0 | 0x20 }).elementsEqual(prefix.map { $0 | 0x20 }),
                 let slash = text.dropFirst(prefix.count).firstIndex(of: UInt8(ascii: "/"))
             else { throw Refusal(.malformed, "The target is neither a path nor an absolute http URI with one.") }
             start = slash

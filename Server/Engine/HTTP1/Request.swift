@@ -30,7 +30,9 @@ package struct Request: Sendable {
     package var pathText: String { String(decoding: path, as: UTF8.self) }
 
     /// What stands after the `?`; nil where there is none.
-    package var query: ArraySlice<UInt8>? { pathEnd < target.upperBound ? fields.head[(pathEnd + 1)..<target.upperBound] : nil }
+    package var query: ArraySlice<UInt8>? {
+        pathEnd < target.upperBound ? fields.head[(pathEnd + 1)..<target.upperBound] : nil
+    }
 
     /// Lends the target's bytes to a function, without a copy.
     package func withTarget<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
@@ -42,7 +44,9 @@ package struct Request: Sendable {
 
     /// The sub-protocols that a WebSocket client offers.
     package var offeredSubprotocols: [String] {
-        (fields.combined(.secWebSocketProtocol) ?? "").split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+        (fields.combined(.secWebSocketProtocol) ?? "").split(separator: ",").map {
+            $0.filter { $0 != " " && $0 != "\t" }
+        }
     }
 
     func handshakeField(_ name: StaticString) -> String? { FieldName(name.description).flatMap { fields.combined($0) } }

@@ -1,61 +1,61 @@
 #if os(Linux)
-import CSystem
-import Glibc
+    import CSystem
+    import Glibc
 
-/// Linux's epoll, level-triggered: what was not taken is told again.
-@safe final class EpollPoller: Poller {
-    private let descriptor: Int32
-    private var events: [epoll_event]
-    private var watched: Set<Int32> = []
+    /// Linux's epoll, level-triggered: what was not taken is told again.
+    @safe final class EpollPoller: Poller {
+        private let descriptor: Int32
+        private var events: [epoll_event]
+        private var watched: Set<Int32> = []
 
-    init() throws(EngineError) {
-        descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard descriptor >= 0 else { throw EngineError("epoll cannot be used", errno) }
-        unsafe events = Array(repeating: epoll_event(), count: 512)
-    }
-
-    deinit { close(descriptor) }
-
-    func watch(_ target: Int32, for interest: Readiness, isShared: Bool) throws(EngineError) {
-        var event = unsafe epoll_event()
-        var flags: UInt32 = Self.hangUp
-        if interest.contains(.read) { flags |= Self.input }
-        if interest.contains(.write) { flags |= Self.output }
-        // Of several loops that wait for one listener, a connection wakes one.
-        if isShared { flags = Self.input | Self.exclusive }
-        unsafe event.events = flags
-        unsafe event.data.fd = target
-        let operation = watched.insert(target).inserted ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
-        guard unsafe epoll_ctl(descriptor, operation, target, &event) == 0 else {
-            throw EngineError("A descriptor cannot be watched", errno)
+        init() throws(EngineError) {
+            descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+            guard descriptor >= 0 else { throw EngineError("epoll cannot be used", errno) }
+            unsafe events = Array(repeating: epoll_event(), count: 512)
         }
-    }
 
-    func forget(_ target: Int32) {
-        guard watched.remove(target) != nil else { return }
-        epoll_ctl(descriptor, EPOLL_CTL_DEL, target, nil)
-    }
+        deinit { close(descriptor) }
 
-    func wait(timeout: Int32, _ body: (Int32, Readiness) -> Void) {
-        let count = unsafe epoll_wait(descriptor, &events, Int32(events.count), timeout)
-        // An interrupted wait is an empty one: the loop comes back.
-        guard count > 0 else { return }
-        for index in 0..<Int(count) {
-            let (flags, target) = unsafe (events[index].events, events[index].data.fd)
-            var readiness: Readiness = []
-            if flags & Self.input != 0 { readiness.insert(.read) }
-            if flags & Self.output != 0 { readiness.insert(.write) }
-            if flags & (Self.error | Self.gone) != 0 { readiness.insert(.hangUp) }
-            if flags & Self.hangUp != 0 { readiness.insert(.read) }
-            body(target, readiness)
+        func watch(_ target: Int32, for interest: Readiness, isShared: Bool) throws(EngineError) {
+            var event = unsafe epoll_event()
+            var flags: UInt32 = Self.hangUp
+            if interest.contains(.read) { flags |= Self.input }
+            if interest.contains(.write) { flags |= Self.output }
+            // Of several loops that wait for one listener, a connection wakes one.
+            if isShared { flags = Self.input | Self.exclusive }
+            unsafe event.events = flags
+            unsafe event.data.fd = target
+            let operation = watched.insert(target).inserted ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+            guard unsafe epoll_ctl(descriptor, operation, target, &event) == 0 else {
+                throw EngineError("A descriptor cannot be watched", errno)
+            }
         }
-    }
 
-    private static let input = UInt32(EPOLLIN.rawValue)
-    private static let output = UInt32(EPOLLOUT.rawValue)
-    private static let error = UInt32(EPOLLERR.rawValue)
-    private static let gone = UInt32(EPOLLHUP.rawValue)
-    private static let hangUp = UInt32(EPOLLRDHUP.rawValue)
-    private static let exclusive = UInt32(EPOLLEXCLUSIVE.rawValue)
-}
+        func forget(_ target: Int32) {
+            guard watched.remove(target) != nil else { return }
+            epoll_ctl(descriptor, EPOLL_CTL_DEL, target, nil)
+        }
+
+        func wait(timeout: Int32, _ body: (Int32, Readiness) -> Void) {
+            let count = unsafe epoll_wait(descriptor, &events, Int32(events.count), timeout)
+            // An interrupted wait is an empty one: the loop comes back.
+            guard count > 0 else { return }
+            for index in 0..<Int(count) {
+                let (flags, target) = unsafe (events[index].events, events[index].data.fd)
+                var readiness: Readiness = []
+                if flags & Self.input != 0 { readiness.insert(.read) }
+                if flags & Self.output != 0 { readiness.insert(.write) }
+                if flags & (Self.error | Self.gone) != 0 { readiness.insert(.hangUp) }
+                if flags & Self.hangUp != 0 { readiness.insert(.read) }
+                body(target, readiness)
+            }
+        }
+
+        private static let input = UInt32(EPOLLIN.rawValue)
+        private static let output = UInt32(EPOLLOUT.rawValue)
+        private static let error = UInt32(EPOLLERR.rawValue)
+        private static let gone = UInt32(EPOLLHUP.rawValue)
+        private static let hangUp = UInt32(EPOLLRDHUP.rawValue)
+        private static let exclusive = UInt32(EPOLLEXCLUSIVE.rawValue)
+    }
 #endif

@@ -3,9 +3,9 @@ import LarderTime
 import Synchronization
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import Glibc
+    import Glibc
 #endif
 
 /// A thread that waits for sockets, timers and jobs, and serves the connections that it accepted.
@@ -65,9 +65,9 @@ package final class EventLoop: @unchecked Sendable {
         self.handler = handler
         wakeUp = try WakeUp()
         #if os(Linux)
-        poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
+            poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
         #else
-        poller = PollPoller()
+            poller = PollPoller()
         #endif
         scratch.reserveCapacity(64 << 10)
     }
@@ -111,19 +111,19 @@ package final class EventLoop: @unchecked Sendable {
         registration = configuration.monotonic.onJump { [wakeUp] in wakeUp.signal() }
         let box = unsafe Unmanaged.passRetained(self).toOpaque()
         #if canImport(Darwin)
-        var handle: pthread_t?
+            var handle: pthread_t?
         #else
-        var handle = pthread_t()
+            var handle = pthread_t()
         #endif
         let result = unsafe pthread_create(
             &handle,
             nil,
             { argument in
                 #if canImport(Darwin)
-                let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
+                    let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
                 #else
-                guard let argument = unsafe argument else { return nil }
-                let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
+                    guard let argument = unsafe argument else { return nil }
+                    let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
                 #endif
                 loop.run()
                 return nil
@@ -132,17 +132,17 @@ package final class EventLoop: @unchecked Sendable {
         )
         precondition(result == 0, "The system gives no thread: \(SystemCall.describe(result))")
         #if canImport(Darwin)
-        if let handle { pthread_detach(handle) }
+            if let handle { pthread_detach(handle) }
         #else
-        pthread_detach(handle)
+            pthread_detach(handle)
         #endif
     }
 
     private static var currentThread: UInt {
         #if canImport(Darwin)
-        unsafe UInt(bitPattern: pthread_self())
+            unsafe UInt(bitPattern: pthread_self())
         #else
-        UInt(pthread_self())
+            UInt(pthread_self())
         #endif
     }
 
@@ -256,7 +256,9 @@ package final class EventLoop: @unchecked Sendable {
         descriptors[descriptor] = connection
         watch(connection, for: .read)
         if count > configuration.connectionsMaximum {
-            connection.refuse(Refusal(.tooManyConnections, "There are \(configuration.connectionsMaximum) connections already."))
+            connection.refuse(
+                Refusal(.tooManyConnections, "There are \(configuration.connectionsMaximum) connections already.")
+            )
         }
     }
 

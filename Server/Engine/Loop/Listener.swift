@@ -1,8 +1,8 @@
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import CSystem
-import Glibc
+    import CSystem
+    import Glibc
 #endif
 
 /// Where a peer or a listener is.
@@ -79,26 +79,26 @@ final class Listener: Sendable {
         _ length: UnsafeMutablePointer<socklen_t>
     ) -> Int32 {
         #if os(Linux)
-        return unsafe accept4(
-            descriptor,
-            address,
-            length,
-            Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        )
+            return unsafe accept4(
+                descriptor,
+                address,
+                length,
+                Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+            )
         #else
-        let accepted = unsafe Darwin.accept(descriptor, address, length)
-        if accepted >= 0 {
-            SystemCall.configure(accepted)
-            SystemCall.setOption(accepted, SOL_SOCKET, SO_NOSIGPIPE, 1)
-        }
-        return accepted
+            let accepted = unsafe Darwin.accept(descriptor, address, length)
+            if accepted >= 0 {
+                SystemCall.configure(accepted)
+                SystemCall.setOption(accepted, SOL_SOCKET, SO_NOSIGPIPE, 1)
+            }
+            return accepted
         #endif
     }
 
     #if os(Linux)
-    private static let stream = Int32(SOCK_STREAM.rawValue)
+        private static let stream = Int32(SOCK_STREAM.rawValue)
     #else
-    private static let stream = SOCK_STREAM
+        private static let stream = SOCK_STREAM
     #endif
 
     /// -2 for text that is no address.

@@ -1,8 +1,8 @@
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import CSystem
-import Glibc
+    import CSystem
+    import Glibc
 #endif
 
 /// The system calls on sockets and files: each reads `errno` before anything can disturb it and repeats what a signal
@@ -43,9 +43,9 @@ enum SystemCall {
     /// Never raises SIGPIPE.
     private static func sendQuietly(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
         #if canImport(Darwin)
-        unsafe Darwin.send(descriptor, start, count, 0)
+            unsafe Darwin.send(descriptor, start, count, 0)
         #else
-        unsafe Glibc.send(descriptor, start, count, Int32(MSG_NOSIGNAL))
+            unsafe Glibc.send(descriptor, start, count, Int32(MSG_NOSIGNAL))
         #endif
     }
 

@@ -1,8 +1,8 @@
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #else
-import CSystem
-import Glibc
+    import CSystem
+    import Glibc
 #endif
 
 /// Ends a loop's wait from another thread: an eventfd on Linux, a pipe elsewhere.
@@ -12,16 +12,16 @@ final class WakeUp: Sendable {
 
     init() throws(EngineError) {
         #if os(Linux)
-        descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
-        writer = descriptor
-        guard descriptor >= 0 else { throw EngineError("An eventfd cannot be made", errno) }
+            descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
+            writer = descriptor
+            guard descriptor >= 0 else { throw EngineError("An eventfd cannot be made", errno) }
         #else
-        var ends: [Int32] = [0, 0]
-        guard unsafe pipe(&ends) == 0 else { throw EngineError("A pipe cannot be made", errno) }
-        descriptor = ends[0]
-        writer = ends[1]
-        SystemCall.configure(descriptor)
-        SystemCall.configure(writer)
+            var ends: [Int32] = [0, 0]
+            guard unsafe pipe(&ends) == 0 else { throw EngineError("A pipe cannot be made", errno) }
+            descriptor = ends[0]
+            writer = ends[1]
+            SystemCall.configure(descriptor)
+            SystemCall.configure(writer)
         #endif
     }
 

@@ -38,7 +38,10 @@ enum ImageEndpoints {
         case .proceed: break
         case .notModified: return .reply(.response(Response(status: .notModified, fields: fields, body: .empty)))
         case .preconditionFailed:
-            throw ProblemType.preconditionFailed("The picture has another ETag.", fields: [.etag: rendition.entityTag.description])
+            throw ProblemType.preconditionFailed(
+                "The picture has another ETag.",
+                fields: [.etag: rendition.entityTag.description]
+            )
         }
 
         let file: FileRegion

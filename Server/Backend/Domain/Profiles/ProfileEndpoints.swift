@@ -24,7 +24,9 @@ enum ProfileEndpoints {
                 body.append(ListPage.opening)
                 var next: Cursor?
                 if let handle {
-                    if let row = try store.profiles.row(handle: handle) { _ = try store.profiles.append(row, to: &body) }
+                    if let row = try store.profiles.row(handle: handle) {
+                        _ = try store.profiles.append(row, to: &body)
+                    }
                 } else {
                     let rows = try store.profiles.appendPage(after: first, limit: limit, to: &body)
                     if let last = rows.last, try store.profiles.contains(after: last) {
@@ -84,7 +86,9 @@ enum ProfileEndpoints {
     }
 
     /// Merges a patch (RFC 7396) into the members that a person may change.
-    private static func apply(_ patch: JSONObject, to members: inout JSONObject, _ images: ImageCatalogue) throws(Problem) {
+    private static func apply(_ patch: JSONObject, to members: inout JSONObject, _ images: ImageCatalogue)
+        throws(Problem)
+    {
         var reader = BodyReader(patch)
         if patch["displayName"] != nil, let name = reader.string("displayName", length: 1...80) {
             members["displayName"] = .string(name)

@@ -20,7 +20,9 @@ final class ProfileTable {
     private let further: Statement
 
     init(_ database: Database) throws(SQLiteError) {
-        insert = try database.prepare("INSERT INTO profiles (id, handle, head, version, updated) VALUES (?, ?, ?, 1, ?)")
+        insert = try database.prepare(
+            "INSERT INTO profiles (id, handle, head, version, updated) VALUES (?, ?, ?, 1, ?)"
+        )
         select = try database.prepare("SELECT head, version, updated FROM profiles WHERE id = ?")
         selectByHandle = try database.prepare("SELECT id FROM profiles WHERE handle = ?")
         update = try database.prepare("UPDATE profiles SET head = ?, version = ?, updated = ? WHERE id = ?")

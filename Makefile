@@ -1,0 +1,42 @@
+# Larder: the two commands are `make run` and `make test`.
+SHELL := /bin/bash
+ARGS ?=
+SOURCES := Package.swift Shared Server ClientSDK Tests
+
+.PHONY: help run test build lint format bench fuzz clean prepare
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+prepare:
+	@Scripts/require-swift.sh
+	@Scripts/require-sqlite.sh
+
+run: prepare ## build, and serve the fixtures on http://127.0.0.1:8080 (ARGS="--port 9000" passes options)
+	@swift build -c release --product larder-server
+	@.build/release/larder-server $(ARGS)
+
+test: prepare ## build, and run every test
+	@swift build --build-tests
+	@swift test --skip-build --parallel
+
+build: prepare ## build everything for release
+	@swift build -c release
+
+lint: ## formatting and repository rules, strictly
+	@swift format lint --strict --recursive --parallel $(SOURCES)
+	@python3 Scripts/tidy.py
+
+format: ## format the sources in place
+	@swift format --in-place --recursive --parallel $(SOURCES)
+
+bench: prepare ## measure the server beside a bare loop and nginx (needs wrk; nginx if it is there)
+	@swift build -c release --product larder-server
+	@python3 Benchmarks/http/bench.py
+
+fuzz: prepare ## throw mutated requests at a server for a minute
+	@swift build -c release --product larder-server
+	@python3 Scripts/fuzz-http.py
+
+clean: ## remove what was built
+	@rm -rf .build

@@ -1,0 +1,47 @@
+import LarderCoding
+import Testing
+
+@testable import LarderServer
+
+@Suite("OpenAPI")
+struct OpenAPITests {
+    private func document() throws -> JSONValue { try JSONParser.parse(OpenAPI.document) }
+
+    @Test func `the description and the router know the same operations`() throws {
+        let paths = try #require(try document()["paths"]?.object)
+        let described = paths.members.flatMap { path in
+            (path.value.object?.members ?? []).map { "\($0.name.uppercased()) \(path.name)" }
+        }
+        let served = Backend.routes.map { "\($0.method) \($0.template)" }
+        #expect(Set(described) == Set(served))
+        #expect(described.count == served.count)
+    }
+
+    @Test func `every reference leads somewhere`() throws {
+        let document = try document()
+        var references: [String] = []
+        collect(document, &references)
+        #expect(references.count > 100)
+        for reference in Set(references) {
+            let found = reference.dropFirst(2).split(separator: "/").reduce(Optional(document)) { $0?[String($1)] }
+            #expect(found != nil, "\(reference)")
+        }
+    }
+
+    @Test func `every kind of problem is in it`() {
+        let text = String(decoding: OpenAPI.document, as: UTF8.self)
+        for type in ProblemType.all { #expect(text.contains("\"/problems/\(type.name)\""), "\(type.name)") }
+    }
+
+    private func collect(_ value: JSONValue, _ references: inout [String]) {
+        switch value {
+        case .object(let object):
+            for member in object.members {
+                if member.name == "$ref", let reference = member.value.string { references.append(reference) }
+                collect(member.value, &references)
+            }
+        case .array(let items): for item in items { collect(item, &references) }
+        default: break
+        }
+    }
+}
