@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Measures larder-server beside a bare epoll loop and nginx: server on one core, load on the other, contenders in turn.
+
+Prints medians with the lowest and highest of five runs. What is not installed is left out, and said so.
+"""
+
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SERVER = str(ROOT / ".build/release/larder-server")
+SECONDS = int(os.environ.get("BENCH_SECONDS", "3"))
+RUNS = int(os.environ.get("BENCH_RUNS", "5"))
+results = {}
+
+
+def pinned(core, *command):
+    return (["taskset", "-c", str(core)] if shutil.which("taskset") and os.cpu_count() > 1 else []) + list(command)
+
+
+class Server:
+    def __init__(self, *flags):
+        self.process = subprocess.Popen(pinned(0, SERVER, "--port", "0", *flags), stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        self.url = re.search(r"http://\S+", self.process.stdout.readline()).group(0)
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def resident(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
+
+    def get(self, path, headers={}):
+        return urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers))
+
+
+def wrk(url, *flags, env=None):
+    command = pinned(1, "wrk", "-t1", "-c64", f"-d{SECONDS}", *flags, url)
+    text = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}).stdout
+    if "Non-2xx" in text:
+        refused = int(re.search(r"Non-2xx or 3xx responses: (\d+)", text).group(1))
+        print("    not 2xx:", refused)
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1))
+
+
+def show(name, values, unit, lowest_is_best=False):
+    results[name] = {"median": statistics.median(values), "runs": values, "unit": unit}
+    print(f"{name:44} {statistics.median(values):>10,.1f} {unit}   ({min(values):,.1f} – {max(values):,.1f})")
+
+
+def contend(contenders):
+    values = {name: [] for name in contenders}
+    for _ in range(RUNS):
+        for name, run in contenders.items():
+            values[name].append(run())
+    for name in contenders:
+        show(name, values[name], "/s")
+
+
+def pages():
+    with Server() as server, tempfile.TemporaryDirectory() as scratch:
+        url = server.url + "/v1/feed?limit=20"
+        with socket.create_connection(("127.0.0.1", server.port)) as peer:
+            peer.sendall(b"GET /v1/feed?limit=20 HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n")
+            data = b""
+            while b"\r\n\r\n" not in data or len(data) < data.index(b"\r\n\r\n") + 4 + int(re.search(rb"Content-Length: (\d+)", data).group(1)):
+                data += peer.recv(1 << 16)
+        tag = re.search(rb"ETag: (\S+)", data).group(1).decode()
+        contenders = {"feed page, repeated": lambda: wrk(url), "feed page, 304": lambda: wrk(url, "-H", f"If-None-Match: {tag}")}
+        extra = []
+        if shutil.which("cc"):
+            reply, bare = os.path.join(scratch, "reply"), os.path.join(scratch, "bare")
+            pathlib.Path(reply).write_bytes(data)
+            subprocess.run(["cc", "-O2", "-o", bare, str(HERE / "bare.c")], check=True)
+            extra.append(subprocess.Popen(pinned(0, bare, "18999", reply)))
+            contenders["  bare epoll loop, same bytes"] = lambda: wrk("http://127.0.0.1:18999/")
+        else:
+            print("left out: the bare loop (no cc)")
+        if shutil.which("nginx"):
+            pathlib.Path(scratch, "page").write_bytes(data[data.index(b"\r\n\r\n") + 4:])
+            os.chmod(scratch, 0o755)
+            pathlib.Path(scratch, "nginx.conf").write_text(
+                f"worker_processes 1; daemon off; pid {scratch}/pid; error_log /dev/null; events {{ worker_connections 1024; }}\n"
+                f"http {{ access_log off; sendfile on; tcp_nodelay on; keepalive_requests 1000000000; open_file_cache max=10;\n"
+                f"client_body_temp_path {scratch}; proxy_temp_path {scratch}; fastcgi_temp_path {scratch}; uwsgi_temp_path {scratch};\n"
+                f"scgi_temp_path {scratch}; server {{ listen 127.0.0.1:18998; root {scratch}; }} }}\n")
+            extra.append(subprocess.Popen(pinned(0, "nginx", "-c", f"{scratch}/nginx.conf"), stderr=subprocess.DEVNULL))
+            contenders["  nginx, same body from a file"] = lambda: wrk("http://127.0.0.1:18998/page")
+        else:
+            print("left out: nginx (not installed)")
+        time.sleep(0.5)
+        print(f"page of {len(data):,} bytes with its head")
+        try:
+            contend(contenders)
+        finally:
+            for process in extra:
+                process.terminate()
+    with Server("--no-response-cache") as server:
+        contend({"feed page, read and built anew": lambda: wrk(server.url + "/v1/feed?limit=20")})
+
+
+def transfers():
+    for name, flags in (("transfers, safe from power loss", []), ("transfers, safe from a crash", ["--no-power-loss-safety"])):
+        with tempfile.TemporaryDirectory() as scratch, Server("--database", scratch + "/bench.sqlite", *flags) as server:
+            accounts = {}
+            for handle in ("ana", "ben"):
+                with server.get("/v1/accounts", {"Authorization": f"Bearer dev-{handle}"}) as reply:
+                    accounts[handle] = next(a for a in json.load(reply)["items"] if a["status"] == "open")
+            assert accounts["ana"]["balance"]["currency"] == accounts["ben"]["balance"]["currency"]
+            body = json.dumps({"fromAccountId": accounts["ana"]["id"], "toAccountId": accounts["ben"]["id"],
+                               "amount": {"minorUnits": 1, "currency": accounts["ana"]["balance"]["currency"]}})
+            env = {"LARDER_BODY": body, "LARDER_TOKEN": "dev-ana"}
+            contend({name: lambda: wrk(server.url, "-s", str(HERE / "transfers.lua"), env=env)})
+
+
+def starts():
+    for path in ("/healthz", "/v1/feed"):
+        values = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            with Server() as server, socket.create_connection(("127.0.0.1", server.port)) as peer:
+                peer.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+                assert peer.recv(100).startswith(b"HTTP/1.1 200")
+                values.append((time.perf_counter() - begin) * 1000)
+        show(f"start to first answer, {path}", values, "ms")
+    with Server() as server:
+        server.get("/v1/feed").read()
+        show("resident memory at rest", [server.resident()], "MB")
+
+
+def sockets():
+    handshake = (b"GET /v1/live HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                 b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+    with Server("--connection-limit", "20000") as server:
+        before, peers = server.resident(), []
+        try:
+            for _ in range(10_000):
+                peer = socket.create_connection(("127.0.0.1", server.port))
+                peer.sendall(handshake)
+                peers.append(peer)
+        except OSError as error:
+            print("stopped at", len(peers), "sockets:", error)
+        for peer in peers:
+            peer.recv(4096)
+        show(f"{len(peers):,} idle WebSockets: resident memory", [server.resident()], "MB")
+        print(f"    {(server.resident() - before) * 1024 / max(1, len(peers)):.1f} KB each")
+        for peer in peers[1000:]:
+            peer.close()
+        values = []
+        for index in range(RUNS):
+            post = urllib.request.Request(server.url + "/v1/posts", json.dumps({"text": f"event {index}"}).encode(),
+                                          {"Authorization": "Bearer dev-ana", "Content-Type": "application/json"})
+            time.sleep(0.3)
+            begin = time.perf_counter()
+            urllib.request.urlopen(post).read()
+            for peer in peers[:1000]:
+                while b"event %d" % index not in peer.recv(65536):
+                    pass
+            values.append((time.perf_counter() - begin) * 1000)
+        show("one event to 1,000 WebSockets", values, "ms")
+
+
+def main():
+    if not shutil.which("wrk"):
+        sys.exit("The benchmarks need wrk: apt-get install wrk (nginx-light and gcc for comparison)")
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    print(f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}, release build of {commit}; {RUNS} runs of {SECONDS} s, 64 connections")
+    scenarios = {"pages": pages, "transfers": transfers, "starts": starts, "sockets": sockets}
+    for name in sys.argv[1:] or scenarios:
+        scenarios[name]()
+    (ROOT / ".build/bench.json").write_text(json.dumps({"commit": commit, "cpu": cpu, "results": results}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
