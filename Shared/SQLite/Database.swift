@@ -73,6 +73,8 @@ import CSQLite
             try execute("PRAGMA synchronous = OFF")
         case .file:
             try execute("PRAGMA journal_mode = WAL")
+            // 64 MiB: copying the log into the file waits for the disk, and every commit behind it waits too.
+            try execute("PRAGMA wal_autocheckpoint = 16384")
             try execute(options.durability == .full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
         }
         try execute("PRAGMA temp_store = MEMORY")

@@ -126,6 +126,13 @@ package final class Backend: ExchangeHandler {
     /// The representation, or what the request's conditions make of it (RFC 9110 §13.2).
     private func reply(_ representation: Representation, _ request: Request, _ extra: [UInt8]) -> Reply {
         guard request.hasConditions else { return .prepared(representation.full, extra: extra) }
+        // The tag alone, as caches send it, needs no parsing.
+        if let range = request.fields.range(of: "if-none-match"), request.fields.range(of: "if-match") == nil,
+            request.fields.range(of: "if-unmodified-since") == nil,
+            request.head[range].elementsEqual(representation.entityTag.description.utf8)
+        {
+            return .prepared(representation.notModified, extra: extra)
+        }
         let outcome = Preconditions(request).evaluate(
             method: request.method,
             entityTag: representation.entityTag,
