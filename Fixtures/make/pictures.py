@@ -1,226 +1,100 @@
 """Draws the pictures of the fixtures: every one from a seed, none from anywhere else."""
 
 import base64
+import concurrent.futures
+import functools
 import hashlib
 import io
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image
 
-DUSK = [((24, 26, 62), (94, 63, 107)), ((242, 160, 112), (253, 222, 160))]
-SKIES = [
-    ((28, 60, 120), (240, 200, 170)), ((12, 18, 48), (80, 70, 130)), ((90, 160, 210), (235, 245, 250)),
-    ((60, 30, 80), (250, 150, 100)), ((20, 80, 100), (220, 240, 210)), ((120, 60, 90), (255, 210, 160)),
+import portraits
+import scenes
+
+# Slug, what it shows, how it is drawn. The number of a picture is its place here.
+PICTURES = [
+    ("ridges", "Blue ridges behind one another, the sun just above them", scenes.mountains, {"sky": 0}),
+    ("harbour", "The sun low over a quiet sea with one sail", scenes.sea, {"sky": 1, "sail": True}),
+    ("starfield", "The Milky Way above a dark ridge with firs", scenes.night, {"firs": True}),
+    ("skyline", "A city at dusk, windows lit, mirrored in the river", scenes.city, {"sky": 0, "river": True}),
+    ("poppies", "A meadow full of poppies under a pale sky", scenes.meadow, {"bloom": 0}),
+    ("fruit", "Oranges, plums and a pear on a wooden table", scenes.still_life, {"kind": "fruit", "wall": 0}),
+    ("fern", "A fern, drawn in green ink", scenes.fern, {"paper": 0}),
+    ("tiles", "Quarter-circle tiles in blue, cream and ochre", scenes.tiles, {"palette": 0}),
+    ("contours", "A hiking map with contour lines and a river", scenes.map_sheet, {"palette": 0}),
+    ("waveforms", "Lines of a chart stacked like hills", scenes.ridgeline, {"palette": 0}),
+    ("lake", "Mountains mirrored in a lake at dawn", scenes.mountains, {"sky": 2, "lake": True}),
+    ("lighthouse", "A lighthouse on a headland, its lamp already lit", scenes.sea, {"sky": 2, "lighthouse": True}),
+    ("aurora", "Green northern lights over snow", scenes.night, {"aurora": True}),
+    ("rooftops", "Rooftops after sunset in rose and violet", scenes.city, {"sky": 1}),
+    ("lavender", "Rows of lavender running to the horizon", scenes.meadow, {"bloom": 1}),
+    ("tea", "A cup of tea with steam and two lemons", scenes.still_life, {"kind": "cup", "wall": 1}),
+    ("tree", "A bare tree with fine branches against a warm sky", scenes.tree, {"paper": 1, "leaves": False}),
+    ("mosaic", "A mosaic of triangles, light to dark", scenes.triangles, {"palette": 1}),
+    ("islands", "A chart of islands in a green sea", scenes.map_sheet, {"palette": 1}),
+    ("dusk", "Soft bands of apricot, rose and blue", scenes.blend, {"palette": 0}),
+    ("firs", "Dark firs in morning fog, mountains behind", scenes.mountains, {"sky": 3, "firs": True}),
+    ("moonrise", "A full moon rising over the sea", scenes.sea, {"sky": 3, "moon": True}),
+    ("crescent", "A crescent moon and thin clouds above hills", scenes.night, {"moon": True}),
+    ("towers", "Towers in the blue hour with a yellow moon", scenes.city, {"sky": 2, "moon": True}),
+    ("daisies", "White daisies on a green hill, one tree", scenes.meadow, {"bloom": 2, "tree": True}),
+    ("loaf", "A round loaf on a linen cloth", scenes.still_life, {"kind": "loaf", "wall": 2}),
+    ("blossom", "A tree in pink blossom", scenes.tree, {"paper": 2, "leaves": True}),
+    ("weave", "A woven pattern in indigo and white", scenes.weave, {"palette": 2}),
+    ("bars", "A bar chart in summer colours", scenes.bars, {"palette": 0}),
+    ("dunes", "Dunes with sharp crests and long shadows", scenes.dunes, {"palette": 0}),
+    ("summit", "Snowy summits in clear midday light", scenes.mountains, {"sky": 4, "snow": True}),
+    ("shallows", "Turquoise shallows under a high sun", scenes.sea, {"sky": 4}),
+    ("tent", "A lit tent under thousands of stars", scenes.night, {"tent": True}),
+    ("bridge", "A bridge over the river, the city behind it", scenes.city, {"sky": 3, "river": True, "bridge": True}),
+    ("sunflowers", "A field of sunflowers in the afternoon", scenes.meadow, {"bloom": 3}),
+    ("tomatoes", "Tomatoes in a white bowl", scenes.still_life, {"kind": "bowl", "wall": 3}),
+    ("sprout", "Two ferns side by side on cream paper", scenes.fern, {"paper": 3, "pair": True}),
+    ("arcs", "Quarter-circle tiles in coral and teal", scenes.tiles, {"palette": 3}),
+    ("atlas", "A relief map of a valley in browns", scenes.map_sheet, {"palette": 2}),
+    ("lagoon", "Soft pools of green, teal and sand", scenes.blend, {"palette": 1}),
+    ("valley", "A wide valley in golden evening light", scenes.mountains, {"sky": 5}),
+    ("storm", "A grey sea with a bright line at the horizon", scenes.sea, {"sky": 5, "sail": True}),
+    ("dunes-dusk", "Dunes after sunset, violet in the hollows", scenes.dunes, {"palette": 1}),
+    ("signals", "Lines of a chart in night colours", scenes.ridgeline, {"palette": 1}),
+    ("ember", "Soft pools of red, orange and plum", scenes.blend, {"palette": 2}),
 ]
 
-
-def gradient(width, height, top, bottom):
-    ramp = np.linspace(0, 1, height)[:, None, None]
-    colours = np.array(top) * (1 - ramp) + np.array(bottom) * ramp
-    return np.broadcast_to(colours, (height, width, 3)).copy()
-
-
-def ridge(random, width, base, roughness, octaves=7):
-    """A skyline: midpoint noise, rough near and smooth far."""
-    x = np.linspace(0, 1, width)
-    line = np.zeros(width)
-    for octave in range(octaves):
-        frequency = 2 ** octave
-        knots = random.normal(size=frequency + 2)
-        line += np.interp(x * frequency, np.arange(frequency + 2), knots) * roughness / (1.7 ** octave)
-    return base + line
+# These keep all their grain in the widest rendition, and so their size: above 2 MB each.
+HEAVY = {"ridges", "harbour", "poppies"}
+WIDE = {"starfield", "skyline"}
+GRAINED = {"dusk", "lagoon", "ember"}
+JPEG = {"ridges", "harbour", "lake", "fruit", "rooftops", "lavender", "aurora", "loaf", "valley"}
+ON_WIDTHS = (80, 320, 640, 1280, 2048, 2560)
+PLACEHOLDER_BYTES_MAXIMUM = 220
 
 
-def finish(pixels, random, grain):
-    noise = random.normal(0, grain, pixels.shape[:2])[:, :, None] if grain else 0
-    return Image.fromarray(np.clip(pixels + noise, 0, 255).astype(np.uint8))
-
-
-def mountains(random, width, height, grain):
-    top, bottom = SKIES[random.integers(len(SKIES))]
-    pixels = gradient(width, height, top, bottom)
-    yy, xx = np.mgrid[0:height, 0:width]
-    cx, cy = random.uniform(0.2, 0.8) * width, random.uniform(0.2, 0.45) * height
-    glow = np.exp(-(((xx - cx) ** 2 + (yy - cy) ** 2) / (2 * (0.16 * width) ** 2)))
-    pixels += glow[:, :, None] * np.array([90, 70, 40])
-    disc = ((xx - cx) ** 2 + (yy - cy) ** 2) < (0.035 * width) ** 2
-    pixels[disc] = (255, 246, 220)
-    layers = 6
-    near = np.array([random.integers(8, 30), random.integers(25, 50), random.integers(30, 60)])
-    for layer in range(layers):
-        depth = layer / (layers - 1)
-        line = ridge(random, width, height * (0.45 + 0.11 * layer), height * (0.05 + 0.02 * layer))
-        colour = np.array(bottom) * (1 - depth) * 0.75 + near * (0.25 + depth * 0.75)
-        mask = yy > line[None, :]
-        shade = 1 - 0.25 * np.clip((yy - line[None, :]) / height, 0, 1)
-        pixels[mask] = (colour[None, None, :] * shade[:, :, None])[mask]
-    return finish(pixels, random, grain)
-
-
-def sea(random, width, height, grain):
-    top, bottom = SKIES[random.integers(len(SKIES))]
-    horizon = int(height * random.uniform(0.45, 0.6))
-    pixels = gradient(width, height, top, bottom)
-    yy, xx = np.mgrid[0:height, 0:width]
-    cx = random.uniform(0.3, 0.7) * width
-    sun = ((xx - cx) ** 2 + (yy - horizon * 0.8) ** 2) < (0.06 * width) ** 2
-    pixels[sun & (yy < horizon)] = (255, 236, 190)
-    water = gradient(width, height - horizon, np.array(bottom) * 0.8, np.array(top) * 0.5)
-    depth = np.linspace(0.02, 1, height - horizon)[:, None]
-    waves = np.sin(xx[horizon:] / (6 + 40 * depth) + np.sin(yy[horizon:] / (2 + 9 * depth)) * 4) * 9 * depth
-    path = np.exp(-((xx[horizon:] - cx) / (width * (0.03 + 0.12 * depth))) ** 2)
-    sparkle = path * (np.sin(yy[horizon:] * 1.1 + np.sin(xx[horizon:] / 9) * 3) > 0.1) * 120
-    pixels[horizon:] = water + waves[:, :, None] + sparkle[:, :, None] * np.array([1, 0.85, 0.6])
-    return finish(pixels, random, grain)
-
-
-def night(random, width, height, grain):
-    pixels = gradient(width, height, (6, 8, 28), (40, 44, 92))
-    yy, xx = np.mgrid[0:height, 0:width]
-    band = np.exp(-((yy - height * 0.4 - (xx - width / 2) * 0.35) / (height * 0.13)) ** 2)
-    cloud = sum(
-        np.sin(xx / (width / f) * 3 + random.uniform(0, 6)) * np.cos(yy / (height / f) * 2 + random.uniform(0, 6)) / f
-        for f in (2, 3, 5, 9, 14)
-    )
-    pixels += (band * (0.6 + 0.4 * cloud))[:, :, None] * np.array([70, 60, 90])
-    for _ in range(width // 2):
-        x, y = random.integers(width), random.integers(int(height * 0.85))
-        pixels[y, x] += random.uniform(60, 220)
-    line = ridge(random, width, height * 0.86, height * 0.03)
-    pixels[yy > line[None, :]] = (5, 8, 14)
-    return finish(pixels, random, grain)
-
-
-def city(random, width, height, grain):
-    top, bottom = DUSK
-    image = Image.fromarray(gradient(width, height, top[0], bottom[0]).astype(np.uint8))
-    draw = ImageDraw.Draw(image)
-    for layer in range(4):
-        shade = 0.85 - 0.22 * layer
-        colour = tuple(int(c * shade) for c in (92, 74, 112))
-        x = -random.integers(40)
-        while x < width:
-            w = int(random.uniform(0.03, 0.09) * width)
-            h = int(random.uniform(0.15, 0.5) * height * (0.6 + 0.18 * layer))
-            draw.rectangle([x, height - h, x + w, height], fill=colour)
-            step = max(4, width // 110)
-            for wy in range(height - h + step, height - step, step * 2):
-                for wx in range(int(x) + step, int(x) + w - step, step * 2):
-                    if random.random() < 0.28:
-                        draw.rectangle([wx, wy, wx + step // 2, wy + step], fill=(255, 214, 140))
-            x += w + random.integers(1, max(2, width // 160))
-    return finish(np.asarray(image).astype(float), random, grain)
-
-
-def pattern(random, width, height, grain):
-    hues = [tuple(int(v) for v in random.integers(60, 240, 3)) for _ in range(5)]
-    image = Image.new("RGB", (width, height), hues[0])
-    draw = ImageDraw.Draw(image)
-    size = width / random.integers(6, 11)
-    for row in range(int(height / size) + 2):
-        for column in range(int(width / size) + 2):
-            x, y = column * size, row * size
-            start = int(random.integers(4)) * 90
-            draw.pieslice([x - size, y - size, x + size, y + size], start, start + 90, fill=hues[(row + column) % 5])
-            draw.ellipse([x + size * .35, y + size * .35, x + size * .65, y + size * .65], fill=hues[(row * 2 + column) % 5])
-    return finish(np.asarray(image).astype(float), random, grain)
-
-
-def field(random, width, height, grain):
-    """Rows of a meadow in flower, far ones thin and near ones broad."""
-    pixels = gradient(width, height, (130, 190, 230), (230, 240, 235))
-    image = finish(pixels, random, 0)
-    draw = ImageDraw.Draw(image)
-    horizon = height * 0.42
-    draw.rectangle([0, horizon, width, height], fill=(78, 128, 62))
-    blooms = [(214, 72, 92), (240, 200, 80), (150, 110, 200), (245, 245, 240)]
-    for index in range(2600):
-        depth = random.random() ** 0.6
-        y = horizon + (height - horizon) * depth
-        r = 1 + depth * width / 130
-        x = random.uniform(0, width)
-        draw.line([x, y, x + random.normal(0, r), y + r * 4], fill=(52, 96, 48), width=max(1, int(r / 3)))
-        draw.ellipse([x - r, y - r, x + r, y + r], fill=blooms[(index * 7 + int(x)) % 4])
-    return finish(np.asarray(image).astype(float), random, grain)
-
-
-def bowl(random, width, height, grain):
-    """A still life: fruit in a bowl on a table."""
-    wall = tuple(int(v) for v in random.integers(150, 225, 3))
-    image = finish(gradient(width, height, wall, tuple(int(v * .8) for v in wall)), random, 0)
-    draw = ImageDraw.Draw(image)
-    draw.rectangle([0, height * .72, width, height], fill=tuple(int(v * .55) for v in wall))
-    fruits = [(214, 60, 50), (238, 150, 40), (120, 170, 60), (240, 210, 90), (120, 40, 80)]
-    for index in range(9):
-        r = width * random.uniform(.055, .085)
-        x = width * (0.32 + 0.36 * random.random())
-        y = height * (.55 - .14 * random.random())
-        for ring in range(14):
-            k = 1 - ring / 14
-            colour = tuple(int(min(255, c * (.75 + .4 * (1 - k)))) for c in fruits[index % 5])
-            draw.ellipse([x - r * k - r * .15 * (1 - k), y - r * k - r * .2 * (1 - k), x + r * k, y + r * k], fill=colour)
-    draw.pieslice([width * .26, height * .32, width * .74, height * .86], 0, 180, fill=(235, 232, 224))
-    draw.ellipse([width * .40, height * .83, width * .60, height * .88], fill=(205, 200, 190))
-    return finish(np.asarray(image.filter(ImageFilter.SMOOTH)).astype(float), random, grain)
-
-
-def avatar(random, size):
-    backdrop = tuple(int(v) for v in random.integers(120, 235, 3))
-    skin = [(241, 205, 177), (224, 172, 135), (188, 128, 90), (141, 85, 54), (96, 60, 40)][random.integers(5)]
-    hair = [(40, 28, 24), (92, 58, 34), (190, 140, 70), (60, 60, 66), (150, 60, 40)][random.integers(5)]
-    shirt = tuple(int(v) for v in random.integers(40, 210, 3))
-    scale = size * 4
-    image = Image.new("RGB", (scale, scale), backdrop)
-    draw = ImageDraw.Draw(image)
-    s = scale / 100
-    box = lambda x0, y0, x1, y1: [x0 * s, y0 * s, x1 * s, y1 * s]
-    if random.random() < .5:
-        draw.ellipse(box(24, 16, 76, 84), fill=hair)
-    draw.ellipse(box(14, 74, 86, 130), fill=shirt)
-    draw.rectangle(box(43, 60, 57, 80), fill=tuple(int(c * .9) for c in skin))
-    draw.ellipse(box(29, 22, 71, 72), fill=skin)
-    draw.pieslice(box(27, 15, 73, 62), 180, 360, fill=hair)
-    if random.random() < .4:
-        draw.pieslice(box(27, 15, 73, 56), 200, 300, fill=hair)
-    has_glasses = random.random() < .3
-    for x in (41, 59):
-        draw.ellipse(box(x - 2.6, 44, x + 2.6, 50), fill=(35, 30, 30))
-        if has_glasses:
-            draw.ellipse(box(x - 7, 40, x + 7, 54), outline=(40, 40, 45), width=int(1.4 * s))
-    draw.arc(box(42, 50, 58, 64), 20, 160, fill=(150, 70, 60), width=int(1.6 * s))
-    return image.resize((size, size), Image.LANCZOS)
-
-
-def png(image, colours=None):
+def png(image, colours, dither=Image.Dither.NONE):
     buffer = io.BytesIO()
-    if colours:
-        image = image.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    image.save(buffer, "PNG", optimize=True)
+    # One round of k-means after the median cut keeps gradients even.
+    image.quantize(colours, method=Image.Quantize.MEDIANCUT, kmeans=1, dither=dither).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 
 def jpeg(image):
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=82)
+    image.save(buffer, "JPEG", quality=84, optimize=True)
     return buffer.getvalue()
 
 
 def placeholder(image):
+    """Eight pixels wide, in as many colours as fit."""
     small = image.resize((8, 6 if image.width > image.height else 8), Image.BOX)
-    data = png(small, 8)
-    return "data:image/png;base64," + base64.b64encode(data).decode()
+    for colours in range(24, 1, -1):
+        text = "data:image/png;base64," + base64.b64encode(png(small, colours)).decode()
+        if len(text) <= PLACEHOLDER_BYTES_MAXIMUM:
+            return text
+    raise ValueError("no placeholder is small enough")
 
 
-DRAWERS = [
-    (mountains, "mountains", "Layers of mountains under a low sun"), (sea, "sea", "The sun over a quiet sea"),
-    (night, "night", "Stars over a dark ridge"), (city, "city", "A city at dusk, windows lit"),
-    (field, "meadow", "A meadow in flower"), (bowl, "fruit", "Fruit in a white bowl"),
-    (pattern, "tiles", "Tiles in five colours"),
-]
-
-
-def rendition(directory, name, suffix, image, data, media_type):
-    path = f"images/{name}-{suffix}"
+def rendition(directory, name, image, data, media_type):
+    path = f"images/{name}-{image.width}.{'png' if media_type == 'image/png' else 'jpg'}"
     (directory / path).write_bytes(data)
     return {
         "width": image.width, "height": image.height, "type": media_type, "file": path, "bytes": len(data),
@@ -228,48 +102,56 @@ def rendition(directory, name, suffix, image, data, media_type):
     }
 
 
-def make(directory, seed, people):
-    """Draws everything; returns the catalogue, the posts' pictures and the avatars by person."""
+def entry(slug, alt, original, renditions):
+    widest = max((r for r in renditions if r["type"] == "image/png"), key=lambda r: r["width"])
+    return {
+        "id": f"img_{slug}_{widest['sha256'][:8]}", "alt": alt, "width": widest["width"], "height": widest["height"],
+        "placeholder": placeholder(original), "renditions": renditions,
+    }
+
+
+def picture(directory, seed, index):
+    slug, alt, drawer, options = PICTURES[index]
+    original = drawer(np.random.default_rng([seed, 1, index]), **options)
+    grain = np.random.default_rng([seed, 3, index])
+    limit = 2560 if slug in HEAVY else 2048 if slug in WIDE else 1280
+    renditions = []
+    for width in ON_WIDTHS:
+        if width > limit or (width == 2048 and limit == 2560):
+            continue
+        image = original if width == original.width else original.resize((width, width * 3 // 4), Image.LANCZOS)
+        if width == 2560:
+            noise = grain.normal(0, 7, (image.height, image.width, 1))
+            full = Image.fromarray(np.clip(np.asarray(image) + noise, 0, 255).astype(np.uint8))
+            data = png(full, 256)
+        elif width >= 1280:
+            data = png(image, 144)
+        else:
+            # Soft pools of colour show every step of a palette; grain hides them and is what such pictures have anyway.
+            data = png(image, 256, Image.Dither.FLOYDSTEINBERG if slug in GRAINED else Image.Dither.NONE)
+        renditions.append(rendition(directory, slug, image, data, "image/png"))
+        if slug in JPEG and width in (640, 1280):
+            renditions.append(rendition(directory, slug, image, jpeg(image), "image/jpeg"))
+    return entry(slug, alt, original, renditions)
+
+
+def avatar(directory, seed, index, handle):
+    original, alt = portraits.portrait(np.random.default_rng([seed, 2, index]))
+    renditions = []
+    for width in (64, 256):
+        image = original.resize((width, width), Image.LANCZOS)
+        renditions.append(rendition(directory, f"avatar-{handle}", image, png(image, 64), "image/png"))
+    return entry(f"avatar-{handle}", alt, original, renditions)
+
+
+def make(directory, seed, handles):
+    """Draws everything; returns the catalogue, the posts' pictures by slug and the avatars by person."""
     (directory / "images").mkdir(exist_ok=True)
     for old in (directory / "images").iterdir():
         old.unlink()
-    catalogue, pictures, avatars = [], [], []
-    for index in range(42):
-        random = np.random.default_rng([seed, 1, index])
-        drawer, slug, alt = DRAWERS[index % len(DRAWERS)]
-        is_large = index in (0, 1, 5)
-        width = 2560 if is_large else 2048 if index == 2 else 1280
-        original = drawer(random, width, width * 3 // 4, 5 if is_large else 0)
-        name = f"{slug}-{index + 1}"
-        renditions = []
-        for target in (80, 320, 640, 1280, 2048, 2560):
-            if target > width or (target == 2048 and width == 2560):
-                continue
-            image = original if target == width else original.resize((target, target * 3 // 4), Image.LANCZOS)
-            # The three large ones keep their grain, and so their size; the rest are quantised.
-            full = is_large and target == width
-            colours = None if full else 24 if target >= 1280 else 48 if target >= 640 else 64
-            data = png(image.quantize(128, dither=Image.Dither.NONE) if full else image, None if full else colours)
-            renditions.append(rendition(directory, name, f"{target}.png", image, data, "image/png"))
-            if index % 5 == 0 and target == 640:
-                renditions.append(rendition(directory, name, f"{target}.jpg", image, jpeg(image), "image/jpeg"))
-        widest = max((r for r in renditions if r["type"] == "image/png"), key=lambda r: r["width"])
-        identifier = f"img_{slug}_{widest['sha256'][:8]}"
-        catalogue.append({
-            "id": identifier, "alt": alt, "width": original.width, "height": original.height,
-            "placeholder": placeholder(original), "renditions": renditions,
-        })
-        pictures.append(identifier)
-    for index in range(people):
-        image = avatar(np.random.default_rng([seed, 2, index]), 256)
-        renditions = []
-        for target in (64, 256):
-            small = image.resize((target, target), Image.LANCZOS)
-            renditions.append(rendition(directory, f"avatar-{index + 1}", f"{target}.png", small, png(small, 48), "image/png"))
-        identifier = f"img_avatar_{renditions[-1]['sha256'][:8]}"
-        catalogue.append({
-            "id": identifier, "alt": "A portrait, drawn", "width": 256, "height": 256,
-            "placeholder": placeholder(image), "renditions": renditions,
-        })
-        avatars.append(identifier)
-    return catalogue, pictures, avatars
+    # Each has a seed of its own, so that the order in which they are drawn does not matter.
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        pictures = list(pool.map(functools.partial(picture, directory, seed), range(len(PICTURES))))
+    avatars = [avatar(directory, seed, index, handle) for index, handle in enumerate(handles)]
+    by_slug = {slug: p["id"] for (slug, _, _, _), p in zip(PICTURES, pictures)}
+    return pictures + avatars, by_slug, [a["id"] for a in avatars]

@@ -1,4 +1,4 @@
-"""The words of the fixtures: people, what they write, what they pay for, what they talk about."""
+"""The people of the fixtures, and whom and what for they pay."""
 
 # handle, display name, language, bio, location
 PEOPLE = [
@@ -19,142 +19,77 @@ PEOPLE = [
     ("olga", "Ольга Мороз", "ru", "Орнитолог-любитель 🐦", "Минск"),
     ("pau", "Pau Ferrer", "es", "Bomber@ de vocació, cuiner de debò 👩🏽‍🚒", "Girona"),
     ("quinn", "Quinn Murphy", "en", "they/them · climbing, crosswords, cats", "Cork"),
-    ("rosa", "Rosa Silva", "es", "Huerto en un balcón de 4 m² 🍅", "Porto"),
+    ("rosa", "Rosa Silva", "pt", "Huerto en un balcón de 4 m² 🍅", "Porto"),
     ("sami", "سامي منصور", "ar", "أطبخ وأكتب وأنسى المفاتيح", "بيروت"),
     ("tara", "तारा शर्मा", "hi", "चाय, बारिश, किताबें 📚", "पुणे"),
     ("uma", "Uma Iyer", "en", "Astronomy outreach. The moon is underrated 🌔", "Chennai"),
-    ("vera", "Vera Dubois", "en", "Restores clocks; always late", "Lyon"),
+    ("vera", "Vera Dubois", "fr", "Restores clocks; always late", "Lyon"),
     ("wen", "林文", "zh", "慢跑和慢生活", "台北"),
     ("ximena", "Ximena Castro", "es", "Hago mapas de cosas que no existen 🗺️", "Oaxaca"),
     ("yael", "יעל לוי", "he", "ציפורים, פסנתר, קפה שחור", "חיפה"),
     ("zoe", "Ζωή Παππά", "el", "Κολυμπάω όλο τον χρόνο 🌊", "Χανιά"),
     ("anan", "อนันต์ ศรีสุข", "th", "ชอบกินเผ็ด ชอบแมว", "เชียงใหม่"),
-    ("bea", "Bea Rossi", "en", "Ceramics. Everything wobbles.", "Faenza"),
+    ("bea", "Bea Rossi", "it", "Ceramics. Everything wobbles.", "Faenza"),
     ("caleb", "Caleb Stone", "en", "Dad jokes as a service 👨‍👩‍👧‍👦", "Duluth"),
     ("dimitra", "Δήμητρα Κώστα", "el", "Μεταφράστρια. Διαβάζω ετικέτες.", "Θεσσαλονίκη"),
     ("ezra", "Ezra Cohen", "he", "אופה לחם ביום שישי 🥖", "ירושלים"),
     ("freya", "Freya Berg", "en", "Knits on trains. Yes, that was me.", "Bergen"),
     ("gita", "गीता राव", "hi", "दौड़ती हूँ, पर धीरे-धीरे", "मैसूर"),
-    ("hugo", "Hugo Lambert", "en", "Sound engineer, quiet person", "Namur"),
-    ("ines", "Inês Moreira", "es", "Surf antes del café. A veces.", "Ericeira"),
+    ("hugo", "Hugo Lambert", "fr", "Sound engineer, quiet person", "Namur"),
+    ("ines", "Inês Moreira", "pt", "Surf antes del café. A veces.", "Ericeira"),
     ("jonas", "Jonas Weber", "de", "Imker mit Höhenangst 🐝", "Freiburg"),
     ("kenji", "田中 健二", "ja", "各駅停車で旅する", "仙台"),
     ("lucia", "Lucía Ortega", "es", "Médica de guardia, poeta de noche 👩🏻‍⚕️", "Sevilla"),
     ("min", "박민", "ko", "빵집 투어 기록 🥐", "부산"),
     ("noor", "نور العلي", "ar", "خط عربي وقهوة", "الدوحة"),
     ("oleg", "Олег Ткач", "ru", "Чиню радио. Иногда само чинится.", "Одесса"),
-    ("petra", "Petra Kowalska", "en", "Cartographer of puddles", "Gdańsk"),
+    ("petra", "Petra Kowalska", "pl", "Cartographer of puddles", "Gdańsk"),
     ("raj", "Raj Menon", "en", "Cricket, compilers, coconut everything 🥥", "Kochi"),
     ("selin", "Selin Demir", "tr", "Haritalar ve rüzgârlar", "Bodrum"),
     ("tom", "Tom Hale", "en", "Allotment plot 27. Slugs: 3, me: 0", "Bristol"),
-    ("ula", "Ula Nowak", "en", "Piano tuner 🎹 I can hear your fridge.", "Kraków"),
+    ("ula", "Ula Nowak", "pl", "Piano tuner 🎹 I can hear your fridge.", "Kraków"),
     ("viktor", "Viktor Holm", "en", "Cold water, warm socks 🏳️‍🌈", "Aarhus"),
     ("will", "Will Tanaka", "en", "Half the recipe, twice the garlic", "Honolulu"),
     ("yuki", "鈴木 雪", "ja", "写真と散歩📷", "札幌"),
     ("zara", "Zara Khan", "en", "Puzzle designer. You are probably in one.", "Manchester"),
 ]
 
-THEMES = {
-    "bread": (
-        ["The starter finally forgave me", "Day four of the rye experiment", "Loaf number thirty-one", "I overproofed it again",
-         "Swapped half the water for buttermilk", "Baked at 5 am because sleep is a suggestion", "My neighbour traded me honey for a loaf"],
-        ["and the crust sings when it cools", "and the crumb looks like lace", "so tonight we eat flat bread with dignity",
-         "and I regret nothing", "which my grandmother would call cheating", "and the kitchen smells like a good decision"],
-        ["#bread", "#sourdough 🍞", "Recipe tomorrow if anyone wants it.", "Next: less salt.", "@ana was right about the oven stone.", ""]),
-    "bikes": (
-        ["Rode the long way home", "New chain day", "Somebody left a note on my saddle", "Forty kilometres before breakfast",
-         "The cargo bike carried a whole cupboard", "Two punctures in one street", "Tried the new lane along the river"],
-        ["because the wind was finally on my side", "and it said: nice bell", "and I only swore twice", "and the herons did not care",
-         "with a headwind in both directions, somehow", "and every light was green"],
-        ["#bikes 🚲", "Legs: jelly.", "Ten out of ten.", "@lena please look at my derailleur.", "Photo proof below.", "Would do it again."]),
-    "weather": (
-        ["It rained sideways today", "First swim of the year", "The fog swallowed the bridge", "Thunder right over the roof",
-         "Four seasons between two tram stops", "The sea was flat as paper", "The light at six this morning"],
-        ["so I watched it with soup", "and my fingers came back an hour later", "and for ten minutes there was no city", "and the cat moved into the wardrobe",
-         "and I had packed for none of them", "and nobody was there but us and one dog", "made even the bins look noble"],
-        ["🌧️", "Worth every shiver.", "#mist", "Tea. Now.", "Tomorrow they promise sun.", "I'll stop complaining in August."]),
-    "work": (
-        ["Deleted four hundred lines", "The bug was a time zone", "Meeting that could have been a walk became a walk", "Shipped it",
-         "Spent the day naming one function", "The test was right and I was wrong", "Read the manual. All of it"],
-        ["and everything still works", "and of course it was Friday", "and we solved it by the third bench", "and then I went outside and looked at a tree",
-         "and I would defend that choice in court", "as it has been every time this month"],
-        ["#worklog", "Who else keeps a list of these?", "“Temporary”, the comment said. 2019.", "Small wins.", "@ben thanks for the review!", ""]),
-    "garden": (
-        ["The tomatoes are planning something", "Found a toad in the watering can", "Planted the beans too early again", "The neighbour's cat inspected the beds",
-         "Radishes: done. Lettuce: also done, by snails", "One single strawberry", "The compost is warm enough to have opinions"],
-        ["and I am not going to stop them", "and we have agreed on terms", "but hope is also a crop", "and found them comfortable",
-         "so this is now a snail sanctuary", "shared by five people with great ceremony"],
-        ["#garden 🍅", "@tom how do you do it?", "Rain would help.", "More pictures when it is less embarrassing.", "Nature 1, me 0.", "🌱"]),
-    "books": (
-        ["Finished the one everybody lent me", "Page two hundred and nothing has happened", "The library let me keep it a third week", "Bought a book about not buying books",
-         "Read aloud on the train by accident", "A bookmark from 1987 fell out"],
-        ["and I understand nothing and loved it", "and I have never been so tense", "out of pity, I think", "so irony is alive",
-         "and the whole carriage wants chapter two", "with a shopping list: leeks, matches, courage"],
-        ["📚", "Spoilers by message only.", "What next?", "#reading", "“Nobody is ever early,” she writes.", "@vera this one is for you."]),
-    "food": (
-        ["Twelve dumplings, eleven survived", "The soup needed an hour and got four", "Tried to copy the noodle place", "Lunch on the harbour wall",
-         "We made far too much curry", "The chilli was not decorative", "First figs at the market"],
-        ["and the twelfth was for science", "and it tastes like a holiday", "and failed in an interesting direction", "with gulls as management",
-         "so come over, I mean it", "and now I can hear colours", "and I carried them home like eggs"],
-        ["🥟", "Recipe: butter, patience.", "#foodie would be overstating it.", "Bring a spoon.", "@mei teach me.", "10/10 with rice."]),
-    "music": (
-        ["Practised the same four bars all evening", "The choir has a tenor now", "Found a piano in the station", "The record skips exactly at the good part",
-         "Tuned to 432 as a joke", "Street brass band under the window"],
-        ["and the neighbour hummed along, in tune", "and he owns a van, so we are touring", "and a stranger took the left hand", "so I learned the good part by heart",
-         "and nobody noticed except the dog", "and I threw coins and bread"],
-        ["🎶", "#practice", "Encore on Thursday.", "@ula forgive me.", "Headphones recommended.", ""]),
-    "travel": (
-        ["Night train, upper bunk", "Missed the ferry by one ice cream", "Walked until the map ended", "The bus driver gave us a tour nobody ordered",
-         "Six hours, three borders, one sandwich", "Slept under a roof of stars"],
-        ["and woke up in another alphabet", "and do not regret the ice cream", "and then a bit further, for manners", "and it was the best hour of the week",
-         "and a child who explained dinosaurs to me", "and learned that stars are loud if you listen"],
-        ["🚆", "#slowtravel", "Postcards are on their way.", "Coordinates on request.", "Home on Sunday. Probably.", "🗺️"]),
+# By currency and role; a shop's place in its list is what SHOPPING names.
+PAYEES = {
+    "EUR": {
+        "employer": ["Hafenwerk eG", "Ayuntamiento Digital", "Atelier Lumen"], "landlord": ["Casa Verde Homes", "Linden Housing"],
+        "utility": ["Stadtstrom", "Fibra Norte"],
+        "shop": ["Corner Market", "Panadería Sol", "Café Kontor", "Libreria Due Punti", "Metro & Tram", "Farmacia Centrale", "Velo Werkstatt", "Kino Orion"],
+    },
+    "USD": {
+        "employer": ["Northwind Payroll", "Baobab Labs", "Riverside Clinic"], "landlord": ["Maple Street Rentals", "Harbour Flats"],
+        "utility": ["City Power", "Bluebird Internet"],
+        "shop": ["Greenleaf Grocers", "Sunrise Bakery", "Third Cup Coffee", "Paper Lantern Books", "City Transit", "Wellness Pharmacy", "Spoke & Chain", "Roxy Cinema"],
+    },
+    "JPY": {
+        "employer": ["みどり出版", "海風システム", "北星大学"], "landlord": ["さくら不動産", "青葉ハウス"],
+        "utility": ["みやこ電力", "つばさ光回線"],
+        "shop": ["まるやスーパー", "麦の音ベーカリー", "喫茶らんぷ", "本の森", "市営交通", "あおい薬局", "自転車のハヤテ", "シネマ銀河"],
+    },
 }
+UTILITIES = ["Electricity", "Internet"]
 
-NATIVE = {
-    "es": ["Hoy el pan ha salido con forma de dinosaurio 🦕", "¿Quién ha movido la luna?", "El mercado olía a verano y a prisa.", "Tres veces he regado la misma planta. Está encantada.", "Café, lluvia y una lista de cosas que no haré.", "Mi abuela dice que el secreto es no tener prisa. Y ajo."],
-    "ru": ["Туман стоял до обеда. Снял семь кадров, оставил один.", "Кот снова выбрал коробку, а не лежанку.", "Чай остыл, зато глава дочитана.", "Сегодня видела зимородка! Синий, как молния 🐦", "Починил приёмник. Поймал соседскую радионяню.", "Дождь кончился ровно у моей двери."],
-    "tr": ["Bugün deniz çarşaf gibiydi.", "Kedi klavyede, rapor yarına kaldı 🐈", "Kahve bitti, sohbet bitmedi.", "Rüzgâr haritaya uymuyor, harita rüzgâra.", "İğde ağaçları açmış, sokak mis gibi."],
-    "ar": ["نسيت المفاتيح مرة أخرى، لكنني وجدت قصيدة في الجيب.", "القهوة أولًا ثم النقاش ☕️", "رائحة المطر على الحجر القديم لا تُنسى.", "جرّبت الوصفة مع ليمون أكثر: أفضل قرار هذا الأسبوع.", "كتبت حرف الواو أربعين مرة. ما زال يهرب مني.", "قال لي صاحب المكتبة: “خذ الكتاب وأعد لي رأيك”."],
-    "ja": ["朝顔が咲きました🌸", "今日は猫に起こされた。四時に。", "各駅停車で隣の県まで。お弁当がいちばん美味しい場所は窓側。", "古本屋で自分の本に再会した。", "雪がやんで、音が戻ってきた。", "新しい茶碗、ちょっと歪んでいて好き。"],
-    "ko": ["오늘 정상에서 라면 먹었어요 🍜", "빵집 세 군데, 후회는 없음.", "비 오는 날엔 코드도 천천히.", "버스를 놓쳐서 노을을 봤다.", "고양이가 리뷰를 승인했습니다."],
-    "zh": ["今天的面条终于筋道了。", "雨停了，蝉开始上班。", "跑了五公里，遇到三只猫。", "书店老板记得我的名字。", "早市的桃子好香🍑", "地图上没有的小路最好走。"],
-    "he": ["שלוש ציפורים חדשות ברשימה היום 🐦", "הפסנתר של השכנים סוף סוף מכוון.", "לחם של שישי יצא מושלם. אל תשאלו איך.", "קפה שחור, ים כחול, בלי תוכניות.", "מצאתי פתק בספר: “תחזירי לי”. אין לי מושג של מי."],
-    "el": ["Κολύμπησα με τον ήλιο να βγαίνει 🌅", "Μετέφρασα όλη μέρα μία λέξη.", "Η θάλασσα σήμερα ήταν καθρέφτης.", "Ο φούρναρης με ρώτησε αν είμαι καλά. Πήρα δύο κουλούρια.", "Βρέθηκε η πετσέτα. Όχι η δική μου."],
-    "hi": ["आज बारिश में भीगकर चाय पी ☕️", "किताब ख़त्म, दुख शुरू।", "पाँच किलोमीटर धीरे-धीरे, पर मुस्कुराते हुए।", "माँ ने कहा: नमक अंदाज़ से। अंदाज़ नहीं है मेरे पास।", "छत पर तारे गिने, ग्यारह के बाद सो गई।"],
-    "th": ["เผ็ดมากแต่อร่อย 🌶️", "แมวนอนบนแป้นพิมพ์อีกแล้ว", "ฝนตกหนัก แต่ตลาดยังคึกคัก", "เดินหลงทางแล้วเจอร้านกาแฟดีๆ"],
-    "de": ["Das Rad ist fertig. Fast. Also morgen.", "Die Bienen sind ausgezogen, ich bin gerührt 🐝", "Regen, Radio, Reparatur.", "„Nur kurz in den Keller“ — vier Stunden später.", "Quitten sind einfach Äpfel mit Haltung."],
-    "en": ["ok but why is the moon like that", "Good morning to everyone except the leaf blower.", "Lost: one glove. Found: one glove. Different gloves.", "That's it. That's the post.", "New lamp. Life: changed.", "no notes.", "Is it still a shortcut if you do it twice by mistake?"],
-}
-
-LONG = [
-    "A man on the tram was carrying a cello, a ladder and a cake. At every stop a different stranger held one of the three for him. "
-    "By the terminus we were a team. The cake was for his teacher, who turns ninety; the ladder was for the fairy lights; the cello, he said, was only for courage.",
-    "I asked the class what zero is for. Answers so far: “for the score when we lose”, “so that ten is not lonely”, “for resting”. I have taught this for eleven years and I will never say it better than the third.",
-    "Things I found while looking for the tape measure: two tape measures, a letter from 2004, the good scissors, the bad scissors, a key that opens nothing we own, and the reason I needed a tape measure, already solved.",
-    "We got the boat out at last. Sanded, painted, named, launched, and then, with everybody watching from the quay, gently and with great dignity, becalmed. Nils says a boat teaches you two words, “soon” and “almost”. We ate the celebration sandwiches thirty metres from the celebration.",
+# Which shop, from how much to how much (in euros), and what is noted.
+SHOPPING = [
+    (0, 6, 78, ["Groceries", "Groceries", "Weekly shop", "Fruit and vegetables", "Dinner for eight", "Just milk, and then…"]),
+    (0, 4, 40, ["Groceries", "Breakfast things", "Pasta, lemons, soap", "Cat food"]),
+    (1, 2, 14, ["Bread", "Two rolls and a loaf", "Birthday cake", "Croissants 🥐"]),
+    (2, 2, 12, ["Coffee", "Flat white", "Coffee and a book", "Coffee ×2"]),
+    (2, 3, 16, ["Lunch", "Tea and cake", "Coffee ☕️"]),
+    (3, 7, 52, ["Books", "A present", "Notebook", "The one with the lighthouse"]),
+    (4, 2, 60, ["Tram", "Monthly pass", "Train", "Night bus"]),
+    (5, 3, 36, ["Pharmacy", "Plasters", "Sun cream", "Hay fever again"]),
+    (6, 8, 95, ["Bike repair", "New chain", "Inner tube", "Lights"]),
+    (7, 8, 30, ["Cinema", "Two tickets", "Film and popcorn 🍿"]),
 ]
-
-CHATS = [
-    ["Are you still up for Saturday?", "Yes! Same place?", "The café by the bridge, ten o'clock", "Make it half past, I'm slow on Saturdays", "Deal 🙂"],
-    ["Did the parcel arrive?", "Not yet, the tracking says “almost”", "It has said that since Tuesday", "It came! The box is bigger than me", "😂 photo please"],
-    ["Quick question about the recipe", "Shoot", "How much is “some” butter?", "More than you think, less than I use", "That helps nobody", "Start with 80 g"],
-    ["I think I left my umbrella at yours", "Blue one with the bent spoke?", "That's the one", "It's holding the door open, very happy here", "Let it stay then"],
-    ["Train's cancelled", "Oh no. Next one?", "In 40 min, platform 3 allegedly", "I'll wait with soup", "You're the best"],
-    ["Have you seen the news about the library?", "No, what?", "Open on Sundays from now on!", "FINALLY", "First in line at 9", "I'll bring the thermos"],
-    ["Can you check my numbers?", "Sure, which sheet?", "The one called final_final_2", "Row 14 adds the header 😅", "…thank you", "Happens to the best"],
-    ["How did the interview go?", "I think well? They laughed at the right places", "When do you hear?", "End of the week", "Fingers crossed 🤞", "They called! I got it!", "🎉🎉🎉 dinner on me"],
-    ["Is the dog supposed to eat grass?", "A little is fine", "Define a little", "How much lawn do you have left?", "…some"],
-    ["Who has the key to the workshop?", "I gave it to Goran", "Goran says you", "Check your coat", "It was in my coat"],
-    ["Movie tonight?", "What's on?", "The one with the submarine", "Again?", "Again.", "20:15, I'll get the tickets"],
-    ["The plant you gave me has a new leaf!", "Proud godparent here 🌱", "What do I do now?", "Nothing. That's the art.", "I can do nothing very well"],
-    ["Rent's due, shall I transfer the lot and you send me half?", "Yes please, sending now", "Got it, thanks!", "Round to the cent as always 😄"],
-    ["What time is sunset there?", "About nine, why?", "Wanted to call when it's pretty", "It's always pretty, call"],
-    ["I'm at the station, which exit?", "North, the one with the clock", "There are two clocks", "The wrong one is right", "Found you"],
+# What for, and from how much to how much.
+BETWEEN_FRIENDS = [
+    ("Dinner", 8, 38), ("Tickets", 12, 60), ("Birthday present for Lena", 10, 25), ("Petrol", 6, 30), ("Pizza 🍕", 7, 19), ("Thanks!", 5, 40),
+    ("Concert 🎻", 15, 55), ("Groceries, my half", 6, 34), ("You know why 😄", 3, 15), ("Taxi", 5, 22), ("Ferry", 6, 24), ("Deposit for the hut", 20, 70),
+    ("Apricots, 3 kg", 6, 14), ("For the plants", 5, 20), ("Lost the bet", 5, 10), ("ありがとう", 5, 30), ("Gracias 🙏🏽", 5, 30), ("Choir fees", 12, 24), ("Strings and rosin", 9, 35),
 ]
-
-NOTES = {
-    "shop": ["Groceries", "Market", "Bakery", "Hardware store", "Bookshop", "Pharmacy", "Coffee", "Bike repair", "Cinema"],
-    "rent": ["Rent"], "utility": ["Electricity", "Internet", "Water", "Phone"],
-    "friend": ["Dinner", "Tickets", "Birthday present", "Petrol", "Half the rent", "Concert", "Thanks!", "Pizza 🍕", "You know why"],
-}
