@@ -171,7 +171,9 @@ final class Connection {
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
-        owed = Owed(request: request, started: loop.now)
+        // The loop's own time is taken once a turn: good enough for deadlines, and too coarse for a log.
+        let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
+        owed = Owed(request: request, started: started)
         let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
         if let reply = loop.handler.handle(request, exchange) { write(reply) }
     }
@@ -348,19 +350,18 @@ final class Connection {
     private func reportRecords(areComplete: Bool) {
         guard !records.isEmpty else { return }
         let done = records
+        let ended = loop.configuration.monotonic.uptime
         records.removeAll(keepingCapacity: true)
         for record in done {
             loop.handler.finished(
-                areComplete
-                    ? record
-                    : ExchangeRecord(
-                        request: record.request,
-                        status: record.status,
-                        bytesSent: record.bytesSent,
-                        started: record.started,
-                        ended: loop.now,
-                        isComplete: false
-                    )
+                ExchangeRecord(
+                    request: record.request,
+                    status: record.status,
+                    bytesSent: record.bytesSent,
+                    started: record.started,
+                    ended: ended,
+                    isComplete: areComplete
+                )
             )
         }
     }
