@@ -235,6 +235,21 @@ struct EngineTests {
         }
     }
 
+    @Test func `a WebSocket of another version is told which one is spoken`() async throws {
+        try await serve(.automatic) { port, _, _ in
+            let client = try RawClient(port: port)
+            try client.send(
+                """
+                GET /socket HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n\
+                Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
+                """
+            )
+            let reply = try await client.reply()
+            #expect(reply.status == 426)
+            #expect(reply.field("Sec-WebSocket-Version") == "13")
+        }
+    }
+
     @Test(arguments: pollers)
     func `stopping answers what has begun and says 1001 to WebSockets`(poller: PollerChoice) async throws {
         try await serve(poller) { port, mirror, server in

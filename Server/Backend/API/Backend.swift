@@ -180,6 +180,7 @@ package final class Backend: ExchangeHandler {
             case .unsupportedTransferCoding: .notImplemented
             case .unsupportedVersion: .versionNotSupported
             case .tooManyConnections: .unavailable
+            case .unsupportedWebSocketVersion: .upgradeRequired
             }
         var fields: Fields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
         if refusal.reason == .tooManyConnections { fields.add(.retryAfter, "1") }

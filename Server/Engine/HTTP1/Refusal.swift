@@ -12,6 +12,7 @@ package struct Refusal: Error, Sendable, Hashable {
         case unsupportedTransferCoding
         case unsupportedVersion
         case tooManyConnections
+        case unsupportedWebSocketVersion
     }
 
     package let reason: Reason
@@ -34,6 +35,7 @@ package struct Refusal: Error, Sendable, Hashable {
         case .unsupportedTransferCoding: .notImplemented
         case .unsupportedVersion: .httpVersionNotSupported
         case .tooManyConnections: .serviceUnavailable
+        case .unsupportedWebSocketVersion: .upgradeRequired
         }
     }
 }

@@ -68,7 +68,7 @@ final class WebSocketChannel {
         var refusal: Refusal {
             switch self {
             case .notAnUpgrade: Refusal(.malformed, "The request asks for no WebSocket.")
-            case .version: Refusal(.malformed, "Only version 13 of the WebSocket protocol is spoken.")
+            case .version: Refusal(.unsupportedWebSocketVersion, "Only version 13 of the WebSocket protocol is spoken.")
             case .key: Refusal(.malformed, "Sec-WebSocket-Key must be 16 bytes in Base64.")
             }
         }
