@@ -30,7 +30,6 @@ enum Main {
     }
 
     private static func serve(_ arguments: Arguments) async throws {
-        // Before any thread is started, so that all of them leave the signals to the one that waits for them.
         let signals = StopSignals()
         let backend = try MockBackend.start(source(arguments), configuration(arguments))
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }

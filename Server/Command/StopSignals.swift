@@ -4,18 +4,43 @@
     import Glibc
 #endif
 
-/// SIGTERM and SIGINT, waited for instead of handled: nothing runs in a signal handler.
+/// SIGTERM and SIGINT. The handler writes one byte into a pipe, which is all that a handler may safely do; a thread of its own
+/// waits for that byte.
 struct StopSignals: Sendable {
-    /// Blocks both for this thread and all that it starts.
+    private struct Pipe: Sendable {
+        let reader: Int32
+        let writer: Int32
+    }
+
+    private static let pipe: Pipe = {
+        var ends: [Int32] = [-1, -1]
+        let result = systemPipe(&ends)
+        precondition(result == 0, "The system gives no pipe to hear of signals by.")
+        return Pipe(reader: ends[0], writer: ends[1])
+    }()
+
+    private final class Box {
+        let body: () -> Void
+
+        init(_ body: @escaping () -> Void) { self.body = body }
+    }
+
+    /// Takes over both signals.
     init() {
-        var set = Self.set
-        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+        // Made now: the first use of a global is no business of a signal handler.
+        _ = Self.pipe
+        for number in [SIGTERM, SIGINT] {
+            _ = signal(number) { _ in
+                var byte: UInt8 = 1
+                _ = unsafe write(StopSignals.pipe.writer, &byte, 1)
+            }
+        }
     }
 
     /// Returns when one of them has come.
     func wait() async {
         await withCheckedContinuation { continuation in
-            // A thread of its own: sigwait blocks, and the pool's threads are not to be blocked.
+            // A thread of its own: the read blocks, and the pool's threads are not to be blocked.
             let box = unsafe Unmanaged.passRetained(Box { continuation.resume() }).toOpaque()
             #if canImport(Darwin)
                 var thread: pthread_t?
@@ -26,9 +51,8 @@ struct StopSignals: Sendable {
                 &thread,
                 nil,
                 { argument in
-                    var set = StopSignals.set
-                    var signal: Int32 = 0
-                    while unsafe sigwait(&set, &signal) != 0 {}
+                    var byte: UInt8 = 0
+                    while unsafe read(StopSignals.pipe.reader, &byte, 1) != 1 {}
                     #if canImport(Darwin)
                         unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
                     #else
@@ -43,18 +67,7 @@ struct StopSignals: Sendable {
             precondition(result == 0, "The system gives no thread to wait for signals.")
         }
     }
-
-    private final class Box {
-        let body: () -> Void
-
-        init(_ body: @escaping () -> Void) { self.body = body }
-    }
-
-    private static var set: sigset_t {
-        var set = sigset_t()
-        unsafe sigemptyset(&set)
-        unsafe sigaddset(&set, SIGTERM)
-        unsafe sigaddset(&set, SIGINT)
-        return set
-    }
 }
+
+/// pipe(2); inside `StopSignals` the name is its own.
+private func systemPipe(_ ends: inout [Int32]) -> Int32 { unsafe pipe(&ends) }
