@@ -54,7 +54,9 @@ let package = Package(
             dependencies: [
                 "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "LarderWebSocket",
             ],
-            path: "Server/Backend",
+            path: "Server",
+            exclude: ["CSystem", "Command", "Dockerfile", "Engine"],
+            sources: ["Backend", "Control"],
             resources: [.embedInCode("API/openapi.json")],
             swiftSettings: strict
         ),

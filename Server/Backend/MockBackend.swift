@@ -1,4 +1,5 @@
 package import LarderEngine
+import LarderHTTP
 package import LarderSQLite
 public import LarderTime
 
@@ -14,7 +15,7 @@ public enum WorldSource: Sendable, Hashable {
 
 /// A mock backend inside this process, for tests and tools.
 ///
-/// Safe from any thread. Several can run at once, each with its own state and its own port.
+/// Safe from any thread. Several can run at once, each with its own state and its own port; and one can hold many worlds.
 public final class MockBackend: Sendable {
     /// How a backend is set up. The defaults are those of `larder-server`, but for the port: any that is free.
     public struct Configuration: Sendable {
@@ -25,6 +26,19 @@ public final class MockBackend: Sendable {
         package var durability: Database.Durability = .full
         /// Decides everything that is random in the world; nil takes the system's randomness.
         public var seed: UInt64?
+        /// How many worlds there may be at once.
+        public var worldsMaximum = 2_000
+        /// Where snapshots go that are to outlive the process; nil keeps all in memory.
+        public var snapshotsDirectory: String?
+        /// The token that the control plane wants; nil where being on this machine is enough.
+        public var controlToken: String?
+        /// Whether the control plane is reachable over HTTP.
+        public var hasControl = true
+        /// How many exchanges and frames each world's journal keeps; 0 keeps none.
+        public var journalCapacity: Int {
+            get { settings.journalCapacity }
+            set { settings.journalCapacity = max(0, newValue) }
+        }
 
         /// The defaults.
         public init() {}
@@ -36,11 +50,14 @@ public final class MockBackend: Sendable {
         }
     }
 
-    package let backend: Backend
+    /// The version that the server tells.
+    public static let version = "0.2.0"
+
+    let plane: ControlPlane
     private let server: HTTPServer
 
-    private init(_ backend: Backend, _ server: HTTPServer) {
-        self.backend = backend
+    private init(_ plane: ControlPlane, _ server: HTTPServer) {
+        self.plane = plane
         self.server = server
     }
 
@@ -50,9 +67,13 @@ public final class MockBackend: Sendable {
     public static func start(_ source: WorldSource, _ configuration: Configuration = Configuration()) throws
         -> MockBackend
     {
-        let world = try WorldFactory.make(source, configuration)
-        let backend = Backend(world: world, log: configuration.log)
-        return MockBackend(backend, try HTTPServer(configuration.server, handler: backend))
+        let (main, template) = try WorldFactory.makeMain(source, configuration)
+        let worlds = WorldRegistry(main: main, template: template, source: source, configuration)
+        let guardian = ControlGuard(token: configuration.controlToken, isEnabled: configuration.hasControl)
+        let plane = ControlPlane(worlds: worlds, guardian: guardian, log: configuration.log)
+        let server = try HTTPServer(configuration.server, handler: plane)
+        plane.attach(server)
+        return MockBackend(plane, server)
     }
 
     /// Where it serves: `http://127.0.0.1:49152`.
@@ -64,13 +85,34 @@ public final class MockBackend: Sendable {
     /// Stops serving and frees the port.
     ///
     /// - Parameter grace: how long requests that are being answered, and WebSockets that are being closed, may take.
-    public func stop(grace: Duration = .zero) async { await server.stop(grace: grace) }
+    public func stop(grace: Duration = .zero) async {
+        await server.stop(grace: grace)
+        plane.detach()
+    }
+
+    /// The world that the plain paths serve.
+    public var main: MockWorld { MockWorld(plane, plane.worlds.main, url: url) }
 
     /// The first people of the world and the tokens that they have without signing in.
     package func developerTokens(_ count: Int) throws -> [(name: String, token: String)] {
-        try backend.world.firstPeople(count).map { ($0.name, DeveloperToken.text(for: $0.handle)) }
+        try plane.worlds.main.firstPeople(count).map { ($0.name, DeveloperToken.text(for: $0.handle)) }
     }
 
-    /// Contradictions in the ledger, each in a sentence; none in a sound one.
-    public func ledgerFaults() throws -> [String] { try backend.world.checkLedger().map(\.description) }
+    // MARK: Worlds
+
+    /// Makes a world of its own, apart from all others; nil for what the backend itself began with.
+    ///
+    /// - Throws: `Problem` when there are too many, or one of that name.
+    public func makeWorld(_ source: WorldSource? = nil, id: String? = nil, seed: UInt64? = nil) throws -> MockWorld {
+        MockWorld(plane, try plane.worlds.create(id: id, source: source, seed: seed), url: url)
+    }
+
+    /// The world of that name.
+    public func world(_ id: String) throws -> MockWorld { MockWorld(plane, try plane.worlds.world(id), url: url) }
+
+    /// All worlds, `main` among them.
+    public var worlds: [MockWorld] { plane.worlds.all.map { MockWorld(plane, $0, url: url) } }
+
+    /// Contradictions in the ledger of `main`, each in a sentence; none in a sound one.
+    public func ledgerFaults() throws -> [String] { try main.ledgerFaults() }
 }

@@ -1,46 +1,5 @@
-package import LarderHTTP
 package import LarderTime
 import Synchronization
-
-/// Answers requests. Called on the loops' threads: what it does there, everybody on the loop waits for.
-package protocol ExchangeHandler: Sendable {
-    /// Answers a complete request, or returns nil and keeps `exchange`, which must then be completed once, from any thread.
-    func handle(_ request: Request, _ exchange: Exchange) -> Reply?
-
-    /// The reply to what was refused before it was a request.
-    func refused(_ refusal: Refusal) -> Response
-
-    /// Whether `finished` is of interest.
-    var wantsRecords: Bool { get }
-
-    /// An exchange is over: its last byte was given to the system, or its connection is gone.
-    func finished(_ record: ExchangeRecord)
-}
-
-/// What became of an exchange.
-package struct ExchangeRecord: Sendable {
-    package let request: Request
-    package let status: Status
-    /// Bytes of the reply's head and body.
-    package let bytesSent: Int
-    package let started: MonotonicTime
-    package let ended: MonotonicTime
-    /// Whether the whole reply was given to the system.
-    package let isComplete: Bool
-}
-
-/// A place on a connection where a reply is owed.
-package struct Exchange: Sendable {
-    package let loop: EventLoop
-    let connection: UInt64
-    let index: Int
-
-    /// Answers the exchange, from any thread. Harmless when the peer has gone.
-    package func complete(_ reply: Reply) {
-        let (connection, index) = (connection, index)
-        loop.execute { [loop] in loop.connection(connection)?.complete(index, reply) }
-    }
-}
 
 /// The limits and parts of a server.
 package struct ServerConfiguration: Sendable {
@@ -108,6 +67,17 @@ package final class HTTPServer: Sendable {
                 }
             }
         }
+    }
+
+    /// Closes the port without touching connections: who connects is refused.
+    package func pauseListening() {
+        for loop in loops { loop.execute { loop.replaceListener(nil) } }
+    }
+
+    /// Opens the port again, if it is still free.
+    package func resumeListening() {
+        guard !stopping.withLock({ $0 }), let listener = try? Listener(host: address.host, port: address.port) else { return }
+        for loop in loops { loop.execute { loop.replaceListener(listener) } }
     }
 
     /// Runs `body` on every loop: one wake-up each.

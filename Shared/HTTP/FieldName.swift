@@ -82,6 +82,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let lastModified = FieldName(trusted: "Last-Modified")
     /// `Location` (RFC 9110 §10.2.2).
     public static let location = FieldName(trusted: "Location")
+    /// `Sec-Fetch-Site` (W3C Fetch Metadata).
+    public static let secFetchSite = FieldName(trusted: "Sec-Fetch-Site")
     /// `Origin` (RFC 6454).
     public static let origin = FieldName(trusted: "Origin")
     /// `Range` (RFC 9110 §14.2).

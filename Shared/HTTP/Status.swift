@@ -15,6 +15,8 @@ public struct Status: Sendable, Hashable {
     public static let ok = Status(code: 200)
     /// 201, something new exists.
     public static let created = Status(code: 201)
+    /// 202, it will be done.
+    public static let accepted = Status(code: 202)
     /// 204, success with nothing to say.
     public static let noContent = Status(code: 204)
     /// 206, a part as asked for.
@@ -79,6 +81,7 @@ public struct Status: Sendable, Hashable {
         case 101: "Switching Protocols"
         case 200: "OK"
         case 201: "Created"
+        case 202: "Accepted"
         case 204: "No Content"
         case 206: "Partial Content"
         case 304: "Not Modified"

@@ -14,8 +14,10 @@ import CSQLite
 /// `@safe`: the handle is valid from `init` to `deinit` and never leaves this module.
 @safe package final class Database {
     /// Where a database lives.
-    package enum Location: Sendable, Hashable {
+    package enum Location: Sendable {
         case memory
+        /// In memory, beginning as a copy of an image; it may grow by 1 GiB.
+        case image(DatabaseImage)
         /// A file, made with mode 0600 if it is not there.
         case file(String)
     }
@@ -39,6 +41,8 @@ import CSQLite
     }
 
     private let handle: OpaquePointer
+    /// What the database lies in, where it began as an image. Released after the handle is closed.
+    private var mapping: DatabaseImage.Mapping?
     /// What this connection was opened on, for messages.
     package let location: Location
 
@@ -49,7 +53,7 @@ import CSQLite
         self.location = location
         let path: String
         switch location {
-        case .memory: path = ":memory:"
+        case .memory, .image: path = ":memory:"
         case .file(let file):
             path = file
             try Self.createPrivately(file)
@@ -63,12 +67,13 @@ import CSQLite
             throw error
         }
         unsafe handle = opened
+        if case .image(let image) = location { try load(image) }
         unsafe sqlite3_busy_timeout(handle, options.busyTimeoutMilliseconds)
         try execute("PRAGMA foreign_keys = ON")
         try execute("PRAGMA trusted_schema = OFF")
         try run("PRAGMA cache_size = -\(options.pageCacheKibibytes)")
         switch location {
-        case .memory:
+        case .memory, .image:
             try execute("PRAGMA journal_mode = MEMORY")
             try execute("PRAGMA synchronous = OFF")
         case .file:
@@ -79,6 +84,22 @@ import CSQLite
         }
         try execute("PRAGMA temp_store = MEMORY")
     }
+
+    private func load(_ image: DatabaseImage) throws(SQLiteError) {
+        guard let mapping = image.map() else {
+            throw SQLiteError(code: .cannotOpen, message: "there is no address space for another database in memory")
+        }
+        let bytes = unsafe mapping.start.assumingMemoryBound(to: UInt8.self)
+        let (size, room) = (Int64(image.byteCount), Int64(mapping.length))
+        let result = unsafe sqlite3_deserialize(handle, "main", bytes, size, room, 0)
+        guard result == SQLITE_OK else { throw unsafe SQLiteError(handle) }
+        self.mapping = mapping
+        // Pages are read where they lie.
+        try execute("PRAGMA mmap_size = 2147418112")
+    }
+
+    /// For this module's other files.
+    var connection: OpaquePointer { unsafe handle }
 
     deinit {
         // Statements hold a reference to this object, so none can be left here.
@@ -153,6 +174,23 @@ import CSQLite
             throw error
         }
     }
+
+    /// Begins a transaction that spans several `transaction` calls, each of which is a savepoint in it. Ended by `commit` or
+    /// `rollBack`.
+    package func begin() throws(SQLiteError) { try execute("BEGIN IMMEDIATE") }
+
+    /// Commits what `begin` began. When that fails, nothing of it has happened.
+    package func commit() throws(SQLiteError) {
+        do {
+            try execute("COMMIT")
+        } catch {
+            rollback()
+            throw error
+        }
+    }
+
+    /// Undoes everything since `begin`.
+    package func rollBack() { rollback() }
 
     private func savepoint<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws -> Result {
         try execute("SAVEPOINT nested")

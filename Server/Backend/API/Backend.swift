@@ -1,21 +1,28 @@
 import LarderCoding
-package import LarderEngine
+import LarderEngine
 import LarderHTTP
 import LarderTime
 
+/// Under which conditions a request is answered, where they are not the usual ones.
+struct Conditions: Sendable {
+    /// Reads see the state as it was.
+    var past: StateHistory.Limit?
+    /// What becomes of the frames of a live channel.
+    var live: LiveFilter?
+    /// Whether the request came from inside, so that there is no turn of a loop to share a commit in.
+    var isDetached = false
+    /// Whether the request's idempotency key is taken for it already.
+    var holdsKey = false
+
+    /// Whether replies that were built before may be used.
+    var allowsCache: Bool { past == nil }
+}
+
 /// Answers HTTP requests out of a world: finds who asks and what for, and turns what comes out into a reply.
 ///
-/// Safe from any thread.
-package final class Backend: ExchangeHandler {
-    package let world: World
-    private let log: (any AccessLog)?
-    private let router: Router
-
-    package init(world: World, log: (any AccessLog)? = nil) {
-        self.world = world
-        self.log = log
-        router = Router(Self.routes)
-    }
+/// It keeps nothing but its routes. Safe from any thread.
+struct Backend: Sendable {
+    private let router = Router(Self.routes)
 
     static let routes: [Route] =
         SessionEndpoints.routes + ProfileEndpoints.routes + FeedEndpoints.routes + LikeEndpoints.routes
@@ -24,40 +31,64 @@ package final class Backend: ExchangeHandler {
 
     // MARK: Requests
 
-    package func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+    /// Answers a request out of a world, or returns nil and completes the exchange later.
+    func handle(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ world: World,
+        _ conditions: Conditions = Conditions()
+    ) -> Reply? {
         // Fields that belong to this exchange alone are added at the end, to whatever reply was found.
         var extra: [UInt8] = []
         if request.fields.range(of: "origin") != nil { CrossOrigin.appendFields(to: &extra) }
         if let limiter = world.limiter {
-            let verdict = limiter.take(caller(request), now: world.clock.now)
-            RateLimitFields.append(verdict, limiter, to: &extra)
+            let dialect = world.control.current.dialect.rateLimit
+            let verdict = limiter.take(caller(request, world), now: world.clock.now)
+            RateLimitFields.append(verdict, limiter, dialect, now: world.clock.now, to: &extra)
             guard verdict.isAllowed else {
                 return RateLimitFields.refusal(verdict).reply.adding(extra)
             }
         }
-        if let reply = repeated(request, extra) { return reply }
+        if conditions.allowsCache, let reply = repeated(request, world, extra) { return reply }
+        let trace = CallTrace()
+        var result: Reply
         do {
-            switch try answer(request, exchange) {
-            case .representation(let representation): return reply(representation, request, extra)
-            case .reply(let reply): return reply.adding(extra)
+            switch try answer(request, exchange, world, conditions, trace) {
+            case .representation(let representation): result = reply(representation, request, extra)
+            case .reply(let reply): result = reply.adding(extra)
             case .later: return nil
             }
-        } catch { return error.reply.adding(extra) }
+        } catch { result = error.reply.adding(extra) }
+        result.note.owner = world
+        result.note.subject = trace.viewer
+        result.note.effect = trace.commit
+        // What was written is told of only when it is committed.
+        if trace.commit > 0, world.holdBack(result, exchange) { return nil }
+        return result
     }
 
     /// A read that was answered before and of which nothing has changed since.
-    private func repeated(_ request: Request, _ extra: [UInt8]) -> Reply? {
+    private func repeated(_ request: Request, _ world: World, _ extra: [UInt8]) -> Reply? {
         guard request.method == .get || request.method == .head, Negotiation.acceptsJSON(request),
-            let viewer = try? session(request)?.user ?? 0,
+            let viewer = try? session(request, world)?.user ?? 0,
             let known = world.cache.find(key(request, viewer: viewer))
         else { return nil }
-        return reply(known, request, extra)
+        var reply = reply(known, request, extra)
+        reply.note.owner = world
+        reply.note.subject = viewer
+        return reply
     }
 
-    private func answer(_ request: Request, _ exchange: Exchange) throws(Problem) -> Answer {
+    private func answer(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ world: World,
+        _ conditions: Conditions,
+        _ trace: CallTrace
+    ) throws(Problem) -> Answer {
         switch router.match(request.method, path: Array(request.path)) {
         case .route(let route, let parameters):
-            return try answer(request, exchange, route, parameters)
+            return try answer(request, exchange, world, conditions, trace, route, parameters)
         case .otherMethods(let methods):
             let allowed = CrossOrigin.allowed(methods)
             if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
@@ -74,11 +105,15 @@ package final class Backend: ExchangeHandler {
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
+        _ world: World,
+        _ conditions: Conditions,
+        _ trace: CallTrace,
         _ route: Route,
         _ parameters: [String]
     ) throws(Problem) -> Answer {
         var session: SessionRow?
-        if case .ignored = route.authentication {} else { session = try self.session(request) }
+        if case .ignored = route.authentication {} else { session = try self.session(request, world) }
+        trace.viewer = session?.user ?? 0
         if case .required = route.authentication, session == nil {
             throw ProblemType.unauthenticated(
                 "\(route.template) is personal.",
@@ -94,7 +129,9 @@ package final class Backend: ExchangeHandler {
             world: world,
             parameters: parameters,
             session: session,
-            query: query
+            query: query,
+            conditions: conditions,
+            trace: trace
         )
         // Taken before the state is read: an entry that is stamped too old is only built once more.
         let answer: Answer
@@ -105,7 +142,7 @@ package final class Backend: ExchangeHandler {
                 guard Negotiation.acceptsJSON(request) else {
                     throw ProblemType.notAcceptable("The resource is application/json.")
                 }
-                if representation.isReusable {
+                if representation.isReusable, conditions.allowsCache {
                     world.cache.store(
                         representation,
                         for: key(request, viewer: session?.user ?? 0),
@@ -151,7 +188,7 @@ package final class Backend: ExchangeHandler {
 
     /// Who asks, by the bearer token. Where browsers can set no fields (WebSocket, EventSource) the token may stand in the
     /// query (RFC 6750 §2.3).
-    private func session(_ request: Request) throws(Problem) -> SessionRow? {
+    func session(_ request: Request, _ world: World) throws(Problem) -> SessionRow? {
         if let range = request.fields.range(of: "authorization") {
             return try world.authenticator.session(bearing: request.head.span.extracting(range), in: world)
         }
@@ -161,14 +198,14 @@ package final class Backend: ExchangeHandler {
         return try world.authenticator.session(token: Array(token.utf8), in: world)
     }
 
-    private func caller(_ request: Request) -> String {
-        if let session = try? session(request) { return "user \(session.user)" }
+    private func caller(_ request: Request, _ world: World) -> String {
+        if let session = try? session(request, world) { return "user \(session.user)" }
         return request.peer.host
     }
 
     // MARK: What is no request, and what is over
 
-    package func refused(_ refusal: Refusal) -> Response {
+    func refused(_ refusal: Refusal) -> Response {
         let type: ProblemType =
             switch refusal.reason {
             case .malformed: .malformedRequest
@@ -186,10 +223,6 @@ package final class Backend: ExchangeHandler {
         if refusal.reason == .tooManyConnections { fields.add(.retryAfter, "1") }
         return Response(status: type.status, fields: fields, body: .bytes(type(refusal.detail).encoded()))
     }
-
-    package var wantsRecords: Bool { log != nil }
-
-    package func finished(_ record: ExchangeRecord) { log?.write(record, at: world.clock.now) }
 }
 
 extension Request {
@@ -204,7 +237,8 @@ extension Reply {
     /// The reply with further field lines.
     func adding(_ lines: [UInt8]) -> Reply {
         guard !lines.isEmpty else { return self }
-        switch self {
+        var changed = self
+        switch content {
         case .response(let response):
             if case .file = response.body {
                 var response = response
@@ -213,16 +247,18 @@ extension Reply {
                     guard parts.count == 2, let name = FieldName(String(parts[0])) else { continue }
                     response.fields.add(name, String(parts[1].drop { $0 == " " }))
                 }
-                return .response(response)
+                changed.content = .response(response)
+                return changed
             }
             let body: [UInt8] = if case .bytes(let bytes) = response.body { bytes } else { [] }
             let prepared = PreparedResponse(status: response.status, head: response.serializedHead(), body: body)
-            return .prepared(prepared, extra: lines)
-        case .prepared(let prepared, let extra): return .prepared(prepared, extra: extra + lines)
+            changed.content = .prepared(prepared, extra: lines)
+        case .prepared(let prepared, let extra): changed.content = .prepared(prepared, extra: extra + lines)
         case .eventStream(var fields, let handler):
             if !lines.isEmpty { fields.set(.accessControlAllowOrigin, "*") }
-            return .eventStream(fields, handler)
-        case .webSocket: return self
+            changed.content = .eventStream(fields, handler)
+        case .webSocket: break
         }
+        return changed
     }
 }

@@ -3,6 +3,13 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
+/// What becomes known of a request while it is answered. Confined to the loop that answers it.
+final class CallTrace {
+    var viewer: Int64 = 0
+    /// The number of the commit that the request made; 0 for none.
+    var commit: Int64 = 0
+}
+
 /// One request to one world, on its way through an operation.
 struct Call {
     let request: Request
@@ -13,6 +20,28 @@ struct Call {
     /// Who asks; nil for somebody who has not signed in.
     let session: SessionRow?
     let query: QueryString
+    var conditions = Conditions()
+    let trace: CallTrace
+
+    // MARK: State
+
+    /// Reads a consistent state: the present one, or an earlier one where the conditions say so.
+    func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
+        guard let past = conditions.past else { return try world.read(body) }
+        return try world.readPast(upTo: past, body)
+    }
+
+    /// Changes the state in a transaction; the reply leaves when it is committed.
+    func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
+        if conditions.isDetached {
+            let result = try world.write(body)
+            trace.commit = world.commitCount
+            return result
+        }
+        let (result, commit) = try world.writeForReply(body)
+        trace.commit = commit
+        return result
+    }
 
     /// The caller's row; 0 for somebody who has not signed in.
     var viewer: Int64 { session?.user ?? 0 }

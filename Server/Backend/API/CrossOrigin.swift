@@ -1,5 +1,6 @@
 import LarderEngine
 import LarderHTTP
+import LarderTime
 
 /// Cross-origin reads and writes from browsers (Fetch). The API is open to every origin because nothing in it rides on
 /// cookies: who has no token gets what anybody gets.
@@ -43,7 +44,32 @@ enum CrossOrigin {
 
 /// The fields of draft-ietf-httpapi-ratelimit-headers-10.
 enum RateLimitFields {
-    static func append(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
+    static func append(
+        _ verdict: RateLimiter.Verdict,
+        _ limiter: RateLimiter,
+        _ dialect: Dialect.RateLimitFields,
+        now: WallTime,
+        to bytes: inout [UInt8]
+    ) {
+        let prefix: StaticString
+        let reset: Int64
+        switch dialect {
+        case .ietf: return appendDraft(verdict, limiter, to: &bytes)
+        case .triplet: (prefix, reset) = ("RateLimit-", Int64(verdict.secondsToReset))
+        case .github: (prefix, reset) = ("X-RateLimit-", now.seconds + Int64(verdict.secondsToReset))
+        }
+        let values: [(StaticString, Int64)] = [
+            ("Limit: ", Int64(limiter.quota)), ("Remaining: ", Int64(verdict.remaining)), ("Reset: ", reset),
+        ]
+        for (name, value) in values {
+            bytes.append(prefix)
+            bytes.append(name)
+            bytes.append(decimal: value)
+            bytes.append("\r\n")
+        }
+    }
+
+    private static func appendDraft(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
         bytes.append("RateLimit-Policy: \"default\";q=")
         bytes.append(decimal: Int64(limiter.quota))
         bytes.append(";w=")

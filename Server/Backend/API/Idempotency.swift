@@ -27,30 +27,38 @@ enum Idempotency {
             guard !isKeyRequired else {
                 throw ProblemType.idempotencyKeyMissing("\(route(call)) needs an Idempotency-Key.")
             }
-            return answer(try call.world.write { try stored(try operation($0, &$1), fingerprint: []) })
+            return answer(try call.write { try stored(try operation($0, &$1), fingerprint: []) })
         }
         let key = try parse(field)
         let (user, route) = (call.viewer, route(call))
-        guard call.world.keysInFlight.begin(user: user, route: route, key: key) else {
-            throw ProblemType.idempotencyInProgress(
-                "Another request with this key is being carried out.",
-                fields: [.retryAfter: "1"]
-            )
-        }
-        defer { call.world.keysInFlight.end(user: user, route: route, key: key) }
+        let dialect = call.world.control.current.dialect.idempotency
+        let inFlight = KeysInFlight.Key(user: user, route: route, key: key)
+        guard call.conditions.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
+        defer { if !call.conditions.holdsKey { call.world.keysInFlight.end(inFlight) } }
         let fingerprint = SHA256.hash(call.request.body)
-        let (reply, isReplay) = try call.world.write { store, commit -> (StoredReply, Bool) in
+        let (reply, isReplay) = try call.write { store, commit -> (StoredReply, Bool) in
             if let first = try store.idempotency.find(user: user, route: route, key: key, now: commit.now) {
                 guard first.fingerprint == fingerprint else {
-                    throw ProblemType.idempotencyKeyReused("The key came with another body before.")
+                    var problem = ProblemType.idempotencyKeyReused("The key came with another body before.")
+                    // Stripe's first API says so with 400.
+                    if dialect == .stripeV1 { problem.status = .badRequest }
+                    throw problem
                 }
-                return (first, true)
+                // Stripe's second API repeats successes only, and tries anew what had failed.
+                if dialect != .stripeV2 || first.status < 400 { return (first, true) }
             }
             let reply = try stored(try operation(store, &commit), fingerprint: fingerprint)
             try store.idempotency.store(reply, user: user, route: route, key: key, now: commit.now)
             return (reply, false)
         }
         return answer(reply, isReplay: isReplay)
+    }
+
+    static func inProgress() -> Problem {
+        ProblemType.idempotencyInProgress(
+            "Another request with this key is being carried out.",
+            fields: [.retryAfter: "1"]
+        )
     }
 
     private static func route(_ call: Call) -> String { "\(call.request.method) \(call.request.pathText)" }

@@ -1,3 +1,4 @@
+import LarderCoding
 package import LarderHTTP
 
 /// Every kind of problem that the backend answers with: the stable end of its `type` URI, and what a person should know.
@@ -113,6 +114,57 @@ extension ProblemType {
         "The database cannot be written or read",
         "The database refused (disk full, locked by another program, damaged). What was asked was not done; try again later."
     )
+
+    // MARK: Control plane
+
+    static let limitReached = ProblemType(
+        "limit-reached",
+        .conflict,
+        "There are as many of these as there may be",
+        "A limit of the control plane is reached; `limit` says which number is in force. Take something back first."
+    )
+    static let nameTaken = ProblemType(
+        "name-taken",
+        .conflict,
+        "Something has this name already",
+        "Choose another name, or take back what has it."
+    )
+    static let unknownWorld = ProblemType(
+        "unknown-world",
+        .notFound,
+        "There is no such world",
+        "The world was never made, or it was destroyed. `nearest` lists worlds with similar names."
+    )
+    static let controlRefused = ProblemType(
+        "control-refused",
+        .forbidden,
+        "The control plane does not answer this caller",
+        "Without a control token it answers only peers, hosts and origins on this machine, so that no web page and no other machine can steer it."
+    )
+    static let controlTokenRequired = ProblemType(
+        "control-token-required",
+        .unauthorized,
+        "The control plane wants its token",
+        "Send `Authorization: Bearer TOKEN` with the token that the server was started with (--control-token)."
+    )
+    static let verificationFailed = ProblemType(
+        "verification-failed",
+        .conflict,
+        "The journal does not show what was expected",
+        "`failures` says for each expectation what was found, and which exchanges came nearest to it."
+    )
+    static let waitEnded = ProblemType(
+        "wait-ended",
+        .conflict,
+        "What was waited for did not happen in time",
+        "The time limit passed first. `seen` says how much of it was there."
+    )
+
+    static func limitReached(_ detail: String, limit: Int) -> Problem {
+        var problem = limitReached(detail)
+        problem.extensions["limit"] = .integer(Int64(limit))
+        return problem
+    }
 
     // MARK: Routing and negotiation
 
@@ -309,6 +361,7 @@ extension ProblemType {
         malformedRequest, requestTimeout, contentTooLarge, uriTooLong, fieldsTooLarge, expectationFailed,
         notImplemented,
         versionNotSupported, unavailable, internalError, storageUnavailable,
+        limitReached, nameTaken, unknownWorld, controlRefused, controlTokenRequired, verificationFailed, waitEnded,
         notFound, methodNotAllowed, notAcceptable, unsupportedMediaType, upgradeRequired,
         malformedJSON, validationFailed, invalidParameter, invalidCursor,
         unauthenticated, invalidToken, tokenExpired, invalidCredentials, invalidRefreshToken, forbidden,

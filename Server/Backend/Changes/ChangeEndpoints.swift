@@ -18,16 +18,31 @@ enum ChangeEndpoints {
         let since = try since(call.query.first("since"))
         let current = call
         let now = call.world.clock.now
+        let torture = call.world.control.torture
+        let verdict = call.conditions.isDetached ? .none : torture.verdict(since.token, text: call.query.first("since"))
+        let style = call.world.control.current.dialect.resync
+        guard verdict != .gone else {
+            throw ChangeReader.resync("The token has expired.", reason: "expired", style: style)
+        }
         let waiter = wait > 0 ? LongPoll(call.exchange, call.world, session: call.session) : nil
-        let page = try call.world.read { store -> ChangePage? in
+        let page = try call.read { store -> ChangePage? in
             let reader = ChangeReader(store: store, retention: current.world.settings.tombstoneRetention, now: now)
             let scope = try store.scope(of: current.viewer)
             if case .now = since {
                 let token = try reader.present(filter: filter ?? .all, viewer: current.viewer)
                 return ChangePage(items: [], count: 0, next: token, hasMore: false)
             }
-            let token = try reader.start(since: since.token, filter: filter, viewer: current.viewer)
-            let page = try reader.page(after: token, scope: scope, limit: limit)
+            let token = try reader.start(since: since.token, filter: filter, viewer: current.viewer, style: style)
+            var page = try reader.page(after: token, scope: scope, limit: limit)
+            switch verdict {
+            case .repeated, .empty:
+                if verdict == .empty { (page.items, page.count) = ([], 0) }
+                page.next = token
+                page.hasMore = true
+                return page
+            case .reversed: page.reverse()
+            case .none, .gone: break
+            }
             guard page.count == 0, !page.hasMore, let waiter else { return page }
             // Added while the store is held: a commit comes either before, and is on the page, or after, and wakes the poll.
             waiter.wait(for: page.next, scope: scope, limit: limit)
@@ -125,12 +140,12 @@ final class LongPoll: LiveSink {
     }
 
     func startTimer(_ wait: Duration) {
-        let timer = exchange.loop.schedule(after: wait) { [self] in finish() }
+        let timer = world.clock.schedule(after: wait) { [self] in exchange.loop.execute { [self] in finish() } }
         let isDone = state.withLock { state in
             state.timer = timer
             return state.isDone
         }
-        if isDone { exchange.loop.cancel(timer) }
+        if isDone { world.clock.cancel(timer) }
     }
 
     func send(_ event: LiveEvent) {
@@ -141,6 +156,8 @@ final class LongPoll: LiveSink {
     /// A poll that was allowed when it came is answered with what it may see.
     func sessionEnded() { exchange.loop.execute { [self] in finish() } }
 
+    func heartbeat() {}
+
     private func finish() {
         let work = state.withLock { state -> State? in
             guard !state.isDone else { return nil }
@@ -149,7 +166,7 @@ final class LongPoll: LiveSink {
         }
         guard let work, let token = work.token else { return }
         if let reader = work.reader { world.live.remove(reader) }
-        if let timer = work.timer { exchange.loop.cancel(timer) }
+        if let timer = work.timer { world.clock.cancel(timer) }
         let reply: Reply
         do {
             let page = try world.read { store in

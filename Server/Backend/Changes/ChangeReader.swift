@@ -10,6 +10,15 @@ struct ChangePage: Sendable {
     var count: Int
     var next: ChangeToken
     var hasMore: Bool
+
+    /// Turns the order of the changes round.
+    mutating func reverse() {
+        let list = [UInt8(ascii: "[")] + items + [UInt8(ascii: "]")]
+        guard case .array(let changes)? = try? JSONParser.parse(list) else { return }
+        var writer = JSONWriter(capacity: items.count + 2)
+        writer.value(.array(changes.reversed()))
+        items = Array(writer.bytes.dropFirst().dropLast())
+    }
 }
 
 /// Reads the change feed for one reader. Used while the store is held.
@@ -26,9 +35,14 @@ struct ChangeReader {
     ///
     /// - Throws: `resync-required` when what came after the token can no longer be told, `filter-mismatch` when it was issued
     ///   for other types.
-    func start(since: ChangeToken?, filter: ChangeFilter?, viewer: Int64) throws -> ChangeToken {
+    func start(
+        since: ChangeToken?,
+        filter: ChangeFilter?,
+        viewer: Int64,
+        style: Dialect.Resync = .wipe
+    ) throws -> ChangeToken {
         let newest = try store.changes.newestPosition()
-        guard let token = since else {
+        guard var token = since else {
             return ChangeToken(
                 instance: store.instance,
                 viewer: viewer,
@@ -40,14 +54,15 @@ struct ChangeReader {
         if let forgotten = try store.changes.forgetTombstones(before: now - retention) {
             try store.meta.set(.tombstoneHorizon, max(forgotten, try store.meta.integer(.tombstoneHorizon) ?? 0))
         }
-        guard token.instance == store.instance, token.position <= newest else {
-            throw Self.resync("The token was issued by another database.", reason: "foreign")
+        guard store.shares(token.instance, upTo: token.position), token.position <= newest else {
+            throw Self.resync("The token was issued by another database.", reason: "foreign", style: style)
         }
+        token.instance = store.instance
         guard token.viewer == viewer else {
-            throw Self.resync("The token was issued for another reader.", reason: "foreign")
+            throw Self.resync("The token was issued for another reader.", reason: "foreign", style: style)
         }
         guard try store.meta.integer(.tombstoneHorizon) ?? 0 <= max(token.position, token.floor) else {
-            throw Self.resync("Deletions after the token have been forgotten.", reason: "expired")
+            throw Self.resync("Deletions after the token have been forgotten.", reason: "expired", style: style)
         }
         if let filter, filter != token.filter {
             throw ProblemType.filterMismatch(
@@ -107,9 +122,10 @@ struct ChangeReader {
         return !(row.isDeleted && row.position <= token.floor && token.position < token.floor)
     }
 
-    static func resync(_ detail: String, reason: String) -> Problem {
-        var problem = ProblemType.resyncRequired(detail)
+    static func resync(_ detail: String, reason: String, style: Dialect.Resync = .wipe) -> Problem {
+        var problem = ProblemType.resyncRequired(detail, fields: [.location: "/v1/changes"])
         problem.extensions["reason"] = .string(reason)
+        problem.extensions["resync"] = .string(style.rawValue)
         return problem
     }
 }

@@ -29,7 +29,12 @@ enum LiveEndpoints {
             )
         }
         let opening = try opening(call, since: call.query.first("since"))
-        let channel = LiveWebSocket(opening, world: call.world, session: call.session)
+        let channel = LiveWebSocket(
+            opening,
+            world: call.world,
+            session: call.session,
+            filter: filter(call)
+        )
         return .reply(.webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol])))
     }
 
@@ -39,7 +44,15 @@ enum LiveEndpoints {
         }
         let opening = try opening(call, since: call.request.fields[.lastEventID] ?? call.query.first("since"))
         let fields: Fields = [.cacheControl: "no-store", .vary: "Authorization, Origin"]
-        return .reply(.eventStream(fields, LiveEventStream(opening, world: call.world, session: call.session)))
+        let stream = LiveEventStream(opening, world: call.world, session: call.session, filter: filter(call))
+        return .reply(.eventStream(fields, stream))
+    }
+
+    /// What the frames pass on their way: a fault's filter, or one that only tells the journal.
+    private static func filter(_ call: Call) -> LiveFilter? {
+        if let filter = call.conditions.live { return filter }
+        guard call.world.control.journal.isEnabled else { return nil }
+        return LiveFilter(LiveFault(), nil, world: call.world, opening: call.request, subject: call.viewer)
     }
 
     /// What a channel needs to begin.

@@ -3,7 +3,7 @@ import LarderTime
 import Synchronization
 
 /// The live channel as Server-Sent Events: `hello`, then `change` events whose `id` is the token to resume from.
-final class LiveEventStream: EventStreamHandler, LiveSink {
+final class LiveEventStream: EventStreamHandler, LiveOutput {
     private struct State {
         var handle: EventStreamHandle?
         var reader: UInt64?
@@ -14,13 +14,15 @@ final class LiveEventStream: EventStreamHandler, LiveSink {
     private let expires: WallTime?
     private let opening: LiveEndpoints.Opening
     private let world: World
+    private let filter: LiveFilter?
     private let state = Mutex(State())
 
     /// How long a client should wait before it connects again.
     private static let retryMilliseconds: Int64 = 2_000
 
-    init(_ opening: LiveEndpoints.Opening, world: World, session: SessionRow?) {
+    init(_ opening: LiveEndpoints.Opening, world: World, session: SessionRow?, filter: LiveFilter?) {
         self.opening = opening
+        self.filter = filter
         self.world = world
         self.session = session?.row
         expires = session?.accessExpires
@@ -43,14 +45,24 @@ final class LiveEventStream: EventStreamHandler, LiveSink {
             return
         }
         if let expires {
-            let timer = handle.loop.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
+            let timer = world.clock.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
             state.withLock { $0.timer = timer }
         }
+        filter?.opened(self, channel: "EventStream")
     }
 
     func send(_ event: LiveEvent) {
-        state.withLock { $0.handle }?.send(event.serverSentEvent)
+        if let filter { filter.pass(event, to: self) } else { emit(event) }
     }
+
+    func emit(_ event: LiveEvent) { state.withLock { $0.handle }?.send(event.serverSentEvent) }
+
+    func end(code: UInt16?) {
+        let handle = state.withLock { $0.handle }
+        if code != nil { handle?.finish() } else { handle?.abort() }
+    }
+
+    func heartbeat() { state.withLock { $0.handle }?.heartbeat() }
 
     /// The stream ends; the reconnection that follows is answered with 401.
     func sessionEnded() { state.withLock { $0.handle }?.finish() }
@@ -61,6 +73,6 @@ final class LiveEventStream: EventStreamHandler, LiveSink {
             return state
         }
         if let reader = last.reader { world.live.remove(reader) }
-        if let timer = last.timer { last.handle?.loop.cancel(timer) }
+        if let timer = last.timer { world.clock.cancel(timer) }
     }
 }

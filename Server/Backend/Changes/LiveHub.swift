@@ -11,6 +11,9 @@ protocol LiveSink: AnyObject, Sendable {
 
     /// The session has ended, and with it the right to listen.
     func sessionEnded()
+
+    /// Asks the peer for a sign of life, or gives one.
+    func heartbeat()
 }
 
 /// Everyone who listens to a world's changes.
@@ -58,6 +61,12 @@ final class LiveHub: Sendable {
         let sinks = state.withLock { state in
             state.readers.values.filter { $0.sink.session == session }.map(\.sink)
         }
+        for sink in sinks { sink.sessionEnded() }
+    }
+
+    /// Ends every channel: the state that they told of is no more.
+    func endAll() {
+        let sinks = state.withLock { $0.readers.values.map(\.sink) }
         for sink in sinks { sink.sessionEnded() }
     }
 

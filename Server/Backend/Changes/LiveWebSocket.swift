@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// One way but for one thing: a client may send `{"type":"ping"}` and gets `{"type":"pong"}`, because browsers cannot send
 /// the protocol's own pings. Anything else is refused with 1008. When the session ends the close code is 4401.
-final class LiveWebSocket: WebSocketHandler, LiveSink {
+final class LiveWebSocket: WebSocketHandler, LiveOutput {
     private struct State {
         var handle: WebSocketHandle?
         var reader: UInt64?
@@ -20,13 +20,15 @@ final class LiveWebSocket: WebSocketHandler, LiveSink {
     private let expires: WallTime?
     private let opening: LiveEndpoints.Opening
     private let world: World
+    private let filter: LiveFilter?
     private let state = Mutex(State())
 
     /// Closes a channel whose session has ended.
     static let sessionEndedCode: UInt16 = 4401
 
-    init(_ opening: LiveEndpoints.Opening, world: World, session: SessionRow?) {
+    init(_ opening: LiveEndpoints.Opening, world: World, session: SessionRow?, filter: LiveFilter?) {
         self.opening = opening
+        self.filter = filter
         self.world = world
         self.session = session?.row
         expires = session?.accessExpires
@@ -42,16 +44,27 @@ final class LiveWebSocket: WebSocketHandler, LiveSink {
             return
         }
         if let expires {
-            let timer = handle.loop.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
+            let timer = world.clock.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
             state.withLock { $0.timer = timer }
         }
+        filter?.opened(self, channel: "WebSocket")
     }
 
     func send(_ event: LiveEvent) {
-        state.withLock { $0.handle }?.send(frame: event.frame)
+        if let filter { filter.pass(event, to: self) } else { emit(event) }
     }
 
+    func emit(_ event: LiveEvent) { state.withLock { $0.handle }?.send(frame: event.frame) }
+
+    func end(code: UInt16?) {
+        let handle = state.withLock { $0.handle }
+        if let code { handle?.close(code: code, reason: "") } else { handle?.abort() }
+    }
+
+    func heartbeat() { state.withLock { $0.handle }?.heartbeat() }
+
     func received(text: [UInt8]) {
+        filter?.received(text.count)
         let isPing =
             if case .object(let object)? = try? JSONParser.parse(text), object["type"] == .string("ping") { true } else
             {
@@ -85,6 +98,6 @@ final class LiveWebSocket: WebSocketHandler, LiveSink {
             return state
         }
         if let reader = last.reader { world.live.remove(reader) }
-        if let timer = last.timer { last.handle?.loop.cancel(timer) }
+        if let timer = last.timer { world.clock.cancel(timer) }
     }
 }

@@ -19,7 +19,9 @@ final class Store {
     let sessions: SessionTable
     let idempotency: IdempotencyTable
     /// The identity of this history, part of every change token.
-    let instance: UInt64
+    private(set) var instance: UInt64
+    /// The histories that this one goes on from, each with the last position that both share.
+    private(set) var lineage: [UInt64: Int64] = [:]
 
     /// Takes over a database whose schema is in place.
     ///
@@ -43,6 +45,25 @@ final class Store {
             instance = fresh
             try meta.set(.instance, Int64(bitPattern: fresh))
         }
+        let ancestors = try database.prepare("SELECT instance, until FROM lineage")
+        while try ancestors.step() { lineage[UInt64(bitPattern: ancestors.int64(0))] = ancestors.int64(1) }
+    }
+
+    /// Goes on as a history of its own: what was told up to now stays told, what comes next is nobody else's.
+    func branch(_ fresh: UInt64) throws(SQLiteError) {
+        let until = try changes.newestPosition()
+        let insert = try database.prepare("INSERT OR REPLACE INTO lineage (instance, until) VALUES (?, ?)")
+        try insert.bind(Int64(bitPattern: instance), at: 1)
+        try insert.bind(until, at: 2)
+        try insert.run()
+        try meta.set(.instance, Int64(bitPattern: fresh))
+        lineage[instance] = until
+        instance = fresh
+    }
+
+    /// Whether everything that a token of that history covers is part of this one.
+    func shares(_ instance: UInt64, upTo position: Int64) -> Bool {
+        instance == self.instance || position <= lineage[instance] ?? -1
     }
 
     /// Appends an entity as `viewer` sees it; false when it is not there (any more).

@@ -1,17 +1,23 @@
 import LarderCoding
+import LarderEngine
 package import LarderHTTP
 package import LarderSQLite
-package import LarderTime
+import LarderTime
 import Synchronization
 
 /// An isolated state with its own clock: everything that a client can see belongs to one world.
 ///
 /// Safe from any thread. All state is in SQLite and reached under one lock; what is cached beside it carries the stamp of the
-/// state it came from. Lock order: the store, then the live hub; the response cache and the random source are leaves.
+/// state it came from. Lock order: the store, then the live hub; the response cache, the clock and the random source are
+/// leaves.
 package final class World: Sendable {
-    package let name: String
+    /// `main`, or what its creator was told.
+    package let id: String
+    /// What its paths begin with: nothing for `main`, else `/w/` and its identifier.
+    package let basePath: String
     package let settings: WorldSettings
-    package let clock: any WallClock
+    package let clock: WorldClock
+    package let seed: UInt64
     let images: ImageCatalogue
     let stamp = CommitStamp()
     let cache: ResponseCache
@@ -19,42 +25,88 @@ package final class World: Sendable {
     let authenticator = Authenticator()
     let keysInFlight = KeysInFlight()
     let limiter: RateLimiter?
+    let control: WorldControl
     private let random: Mutex<SeededGenerator>
     private let store: Mutex<Confined>
+    private let commits = Atomic<Int64>(0)
+    private let isBatchOpen = Atomic<Bool>(false)
+    /// Whether commits wait for a disk, so that it pays to let several share one.
+    private let groupsCommits: Bool
 
-    /// `@unchecked Sendable`: a store is made in `init`, put behind the mutex there, and from then on only ever reached by the
-    /// closures that `read` and `write` run under it. Nothing of it leaves them, because their results are `Sendable`.
+    /// `@unchecked Sendable`: a store is made in `init` or `replace`, put behind the mutex there, and from then on only ever
+    /// reached by the closures that `read` and `write` run under it. Nothing of it leaves them, because their results are
+    /// `Sendable`.
     private struct Confined: @unchecked Sendable {
-        let store: Store
+        var store: Store
+        /// Writes that were carried out and wait for their common commit.
+        var batch: [Commit] = []
+        var replies: [(Exchange, Reply)] = []
+        var history: StateHistory?
     }
 
     /// Takes over a database whose schema is in place.
     package init(
-        name: String,
+        id: String,
         database: sending Database,
         images: ImageCatalogue,
-        clock: any WallClock,
+        clock: WorldClock,
         seed: UInt64,
-        settings: WorldSettings
+        settings: WorldSettings,
+        groupsCommits: Bool = false
     ) throws(SQLiteError) {
-        self.name = name
+        self.id = id
+        basePath = id == Self.mainID ? "" : "/w/" + id
         self.settings = settings
         self.clock = clock
         self.images = images
+        self.seed = seed
+        self.groupsCommits = groupsCommits
         cache = ResponseCache(stamp: stamp, bytesMaximum: settings.responseCacheBytesMaximum)
         limiter = settings.rateLimit.map { RateLimiter(quota: $0, window: settings.rateWindow) }
+        control = WorldControl(seed: seed, journalCapacity: settings.journalCapacity)
         var generator = SeededGenerator(seed: seed)
         let instance = generator.next()
         random = Mutex(generator)
         store = Mutex(Confined(store: try Store(database, instance: instance)))
     }
 
+    /// Begins as a copy of an image, and as a history of its own.
+    package convenience init(
+        id: String,
+        image: DatabaseImage,
+        images: ImageCatalogue,
+        clock: WorldClock,
+        seed: UInt64,
+        settings: WorldSettings
+    ) throws {
+        var options = Database.Options()
+        // Pages lie in memory already: what is cached besides is only what is being changed.
+        options.pageCacheKibibytes = 256
+        try self.init(
+            id: id,
+            database: try Database(.image(image), options),
+            images: images,
+            clock: clock,
+            seed: seed,
+            settings: settings
+        )
+        try branch()
+    }
+
+    /// The world that serves the plain paths.
+    package static let mainID = "main"
+
+    // MARK: Reading and writing
+
     /// Reads a consistent state: no commit happens while `body` runs.
     ///
     /// - Throws: the problem that `body` throws, or `storage-unavailable` when the database refuses.
     func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
         do {
-            return try store.withLock { try body($0.store) }
+            return try store.withLock { confined in
+                settle(&confined)
+                return try body(confined.store)
+            }
         } catch {
             throw Self.problem(error)
         }
@@ -66,19 +118,177 @@ package final class World: Sendable {
     func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
         do {
             return try store.withLock { confined in
+                settle(&confined)
                 let store = confined.store
                 var commit = Commit(now: clock.now)
                 let result = try store.database.transaction(.immediate) { try body(store, &commit) }
-                // Raised and announced while the store is still held, so that the order of announcements is the order of
-                // commits, and nobody who has the reply can be served what was before it.
-                stamp.raise(commit.touched)
-                live.publish(commit.changes, from: store)
+                announce(commit, &confined)
                 return result
             }
         } catch {
             throw Self.problem(error)
         }
     }
+
+    /// As `write`, for a request that is being answered: its commit may be shared with others of the same turn of the loop.
+    /// The reply must then be given to `holdBack`.
+    ///
+    /// - Returns: what `body` returns, and the number that the commit has or will have.
+    func writeForReply<Result: Sendable>(
+        _ body: (Store, inout Commit) throws -> Result
+    ) throws(Problem) -> (Result, commit: Int64) {
+        // A live event shows the state at its own commit, and so needs one.
+        guard groupsCommits, live.readerCount == 0 else {
+            let result = try write(body)
+            return (result, commitCount)
+        }
+        do {
+            return try store.withLock { confined in
+                let store = confined.store
+                if confined.batch.isEmpty {
+                    try store.database.begin()
+                    isBatchOpen.store(true, ordering: .relaxed)
+                }
+                var commit = Commit(now: clock.now)
+                do {
+                    let result = try store.database.transaction { try body(store, &commit) }
+                    confined.batch.append(commit)
+                    return (result, commitCount + Int64(confined.batch.count))
+                } catch {
+                    // Nothing was done yet: nothing is to be committed.
+                    if confined.batch.isEmpty {
+                        store.database.rollBack()
+                        isBatchOpen.store(false, ordering: .relaxed)
+                    }
+                    throw error
+                }
+            }
+        } catch {
+            throw Self.problem(error)
+        }
+    }
+
+    /// Keeps a reply until what it tells of is committed; false when there is nothing to wait for.
+    func holdBack(_ reply: Reply, _ exchange: Exchange) -> Bool {
+        guard isBatchOpen.load(ordering: .relaxed) else { return false }
+        return store.withLock { confined in
+            guard !confined.batch.isEmpty else { return false }
+            if confined.replies.isEmpty { exchange.loop.atEndOfTurn { [self] in settle() } }
+            confined.replies.append((exchange, reply))
+            return true
+        }
+    }
+
+    /// Commits what waits for it.
+    package func settle() { store.withLock { settle(&$0) } }
+
+    private func settle(_ confined: inout Confined) {
+        guard !confined.batch.isEmpty else { return }
+        let (batch, replies) = (confined.batch, confined.replies)
+        confined.batch.removeAll(keepingCapacity: true)
+        confined.replies.removeAll(keepingCapacity: true)
+        isBatchOpen.store(false, ordering: .relaxed)
+        do {
+            try confined.store.database.commit()
+            for commit in batch { announce(commit, &confined) }
+            for (exchange, reply) in replies { exchange.complete(reply) }
+        } catch {
+            let refusal = Self.problem(error).reply
+            for (exchange, _) in replies { exchange.complete(refusal) }
+        }
+    }
+
+    /// Raised and announced while the store is still held, so that the order of announcements is the order of commits, and
+    /// nobody who has the reply can be served what was before it.
+    private func announce(_ commit: Commit, _ confined: inout Confined) {
+        let number = commits.add(1, ordering: .relaxed).newValue
+        confined.history?.committed(number, at: commit.now)
+        stamp.raise(commit.touched)
+        live.publish(commit.changes, from: confined.store)
+        control.committed(number, commit.changes)
+    }
+
+    /// How many transactions were committed since the world was made.
+    package var commitCount: Int64 { commits.load(ordering: .relaxed) }
+
+    // MARK: The past
+
+    /// Begins to remember how each commit can be undone; harmless when it was begun before.
+    func rememberHistory() throws(Problem) {
+        do {
+            try store.withLock { confined in
+                settle(&confined)
+                if confined.history == nil {
+                    confined.history = try StateHistory(confined.store.database, from: commitCount, at: clock.now)
+                }
+            }
+        } catch { throw Self.problem(error) }
+    }
+
+    func forgetHistory() throws(Problem) {
+        do {
+            try store.withLock { confined in
+                try confined.history?.end()
+                confined.history = nil
+            }
+        } catch { throw Self.problem(error) }
+    }
+
+    /// Reads the state as it was after the last commit that `isPast` accepts, as far back as it is remembered.
+    func readPast<Result: Sendable>(
+        upTo limit: StateHistory.Limit,
+        _ body: (Store) throws -> Result
+    ) throws(Problem) -> Result {
+        do {
+            return try store.withLock { confined in
+                settle(&confined)
+                guard let history = confined.history else { return try body(confined.store) }
+                let store = confined.store
+                return try history.asItWas(limit, now: clock.now, newest: commitCount) { try body(store) }
+            }
+        } catch { throw Self.problem(error) }
+    }
+
+    // MARK: Whole states
+
+    /// The state as an image that other worlds can begin from.
+    package func image() throws(Problem) -> DatabaseImage {
+        do {
+            return try store.withLock { confined in
+                settle(&confined)
+                return try confined.store.database.image()
+            }
+        } catch { throw Self.problem(error) }
+    }
+
+    /// Puts another state in the place of this one. Tokens stay good for what both have in common, and lead to a resync
+    /// otherwise; whoever listens live is sent away to read on.
+    package func replace(with image: DatabaseImage) throws(Problem) {
+        do {
+            var options = Database.Options()
+            options.pageCacheKibibytes = 256
+            let database = try Database(.image(image), options)
+            let store = try Store(database, instance: randomNumber())
+            try store.branch(randomNumber())
+            let confined = Confined(store: store)
+            self.store.withLock { current in
+                settle(&current)
+                current = confined
+                stamp.raise([.profiles, .posts, .bank, .chat])
+                cache.removeAll()
+                authenticator.forgetAll()
+            }
+            live.endAll()
+        } catch { throw Self.problem(error) }
+    }
+
+    /// Makes the tokens of what was before a fork good here, and those of what comes after it good here alone.
+    package func branch() throws(Problem) {
+        let instance = randomNumber()
+        do { try store.withLock { try $0.store.branch(instance) } } catch { throw Self.problem(error) }
+    }
+
+    // MARK: Randomness
 
     /// A number from the world's own random source.
     func randomNumber() -> UInt64 { random.withLock { $0.next() } }
@@ -96,6 +306,8 @@ package final class World: Sendable {
             return prefix + Base64.encodeURL(bytes)
         }
     }
+
+    // MARK: For people and oracles
 
     /// The first people of the world.
     package func firstPeople(_ count: Int) throws(Problem) -> [(name: String, handle: String)] {

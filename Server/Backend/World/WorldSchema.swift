@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderSQLite
 
 /// The tables of a world. A migration that was released is never edited: a later one is added after it.
@@ -8,6 +9,9 @@ enum WorldSchema {
     /// Marks a database file as Larder's own ("Lard").
     static let applicationID: Int32 = 0x4C61_7264
 
+    /// Differs between any two versions of the schema.
+    static var fingerprint: UInt64 { ContentHash.hash64(Array(version1.description.utf8).span) }
+
     static var migrations: Migrations {
         Migrations(
             applicationID: applicationID,
@@ -17,6 +21,8 @@ enum WorldSchema {
 
     private static let version1: StaticString = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+        CREATE TABLE lineage (instance INTEGER PRIMARY KEY, until INTEGER NOT NULL);
 
         CREATE TABLE profiles (
             id INTEGER PRIMARY KEY, handle TEXT NOT NULL UNIQUE, head BLOB NOT NULL,

@@ -17,6 +17,12 @@ package struct EventStreamHandle: Sendable {
     /// Ends the stream.
     package func finish() { withChannel { $0.finish() } }
 
+    /// Closes the connection without a word.
+    package func abort() { withChannel { $0.abort() } }
+
+    /// Asks for, or gives, a sign of life now.
+    package func heartbeat() { withChannel { $0.heartbeat() } }
+
     private func withChannel(_ body: @escaping @Sendable (EventStreamChannel) -> Void) {
         let connection = connection
         loop.execute { [loop] in
@@ -68,6 +74,8 @@ final class EventStreamChannel {
         connection.closeAfterOutput()
         handler.closed()
     }
+
+    func abort() { connection.close() }
 
     func connectionClosed() {
         guard !isOver else { return }

@@ -19,9 +19,15 @@ final class Connection {
     }
 
     /// The exchange whose reply is owed.
-    private struct Owed {
+    struct Owed {
         let request: Request
         let started: MonotonicTime
+        /// Whether the request's body is still to be read.
+        var isHeld = false
+        /// What the handler sent by its own hand.
+        var bytesSent = 0
+        /// Set when nothing more will ever be sent.
+        var silence: ExchangeNote?
     }
 
     let descriptor: Int32
@@ -30,23 +36,27 @@ final class Connection {
     /// Strong: the loop forgets its connections when they close, and an unowned reference would cost more than the cycle.
     let loop: EventLoop
 
-    private(set) var mode = Mode.http
-    private var reader: RequestReader
-    private var unread: [UInt8] = []
-    private var output = Output()
-    private var owed: Owed?
-    private var exchangeCount = 0
-    private var records: [ExchangeRecord] = []
-    private var interest: Readiness = .read
-    private var deadline: MonotonicTime
-    private var isDirty = false
-    private var isClosed = false
-    private var closesAfterOutput = false
-    private var hasPeerEnded = false
-    private var isProcessing = false
+    var mode = Mode.http
+    var reader: RequestReader
+    var unread: [UInt8] = []
+    var output = Output()
+    var owed: Owed?
+    var exchangeCount = 0
+    /// Whether the request that is being read has its number already, because its head was told.
+    var isAnnounced = false
+    var resetsAfterOutput = false
+    var isStopping = false
+    var records: [ExchangeRecord] = []
+    var interest: Readiness = .read
+    var deadline: MonotonicTime
+    var isDirty = false
+    var isClosed = false
+    var closesAfterOutput = false
+    var hasPeerEnded = false
+    var isProcessing = false
     /// After a refusal the rest of what the peer sends is read and dropped, so that the reply is not lost in a reset.
-    private var isLingering = false
-    private var lingeredBytes = 0
+    var isLingering = false
+    var lingeredBytes = 0
 
     /// What may be kept unread of a peer that sends on while its reply is owed.
     private static let unreadBytesMaximum = 256 << 10
@@ -96,6 +106,7 @@ final class Connection {
     /// The peer will send no more. What it has asked for is still answered.
     private func peerEnded() {
         hasPeerEnded = true
+        guard owed?.silence == nil else { return close() }
         if case .http = mode, owed != nil || !output.isEmpty, !isLingering {
             closesAfterOutput = closesAfterOutput || owed == nil
             return setInterest()
@@ -120,7 +131,7 @@ final class Connection {
     }
 
     /// Goes on with what was read before.
-    private func process() {
+    func process() {
         guard !isProcessing, !isClosed, case .http = mode else { return }
         var consumed = 0
         let bytes = unread
@@ -134,16 +145,17 @@ final class Connection {
         isProcessing = true
         defer { isProcessing = false }
         while owed == nil, !closesAfterOutput, !isClosed, !output.hasLarge, case .http = mode {
-            switch reader.next(bytes, &consumed) {
+            switch reader.next(bytes, &consumed, tellsHeads: loop.handler.wantsHeads) {
             case .incomplete: return
             case .awaitsContinue: loop.scratch.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
             case .refused(let refusal): return refuse(refusal)
+            case .head(let request): announce(request)
             case .request(let request): answer(request)
             }
         }
     }
 
-    private func afterProcessing() {
+    func afterProcessing() {
         guard !isClosed else { return }
         let hadLarge = output.hasLarge
         if !loop.scratch.isEmpty {
@@ -167,7 +179,9 @@ final class Connection {
 
     private func answer(_ request: Request) {
         var request = request
-        exchangeCount += 1
+        if !isAnnounced { exchangeCount += 1 }
+        request.wasAnnounced = isAnnounced
+        isAnnounced = false
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
@@ -189,21 +203,32 @@ final class Connection {
 
     private func write(_ reply: Reply) {
         guard let owed else { preconditionFailure("A reply is written to the exchange that is owed one.") }
-        switch reply {
+        switch reply.content {
         case .prepared(let prepared, let extra):
-            write(prepared.status, prepared.head, extra, .bytes(prepared.body), owed)
-        case .response(let response): write(response.status, response.serializedHead(), [], response.body, owed)
-        case .webSocket(let acceptance): upgrade(owed, acceptance)
-        case .eventStream(let fields, let handler): startStream(owed, fields, handler)
+            write(prepared.status, prepared.head, extra, .bytes(prepared.body), owed, reply)
+        case .response(let response): write(response.status, response.serializedHead(), [], response.body, owed, reply)
+        case .webSocket(let acceptance): upgrade(owed, acceptance, reply)
+        case .eventStream(let fields, let handler): startStream(owed, fields, handler, reply)
         }
     }
 
-    private func write(_ status: Status, _ head: [UInt8], _ extra: [UInt8], _ body: Response.Body, _ owed: Owed) {
+    func write(
+        _ status: Status,
+        _ head: [UInt8],
+        _ extra: [UInt8],
+        _ body: Response.Body,
+        _ owed: Owed,
+        _ reply: Reply
+    ) {
         let isPersistent = staysOpen(owed.request)
         let isHead = owed.request.method == .head
         let start = loop.scratch.count
         loop.scratch.append(contentsOf: head)
-        loop.scratch.append(contentsOf: loop.date.line)
+        if let date = reply.date {
+            loop.scratch.append(contentsOf: date)
+        } else {
+            loop.scratch.append(contentsOf: loop.date.line)
+        }
         if !extra.isEmpty { loop.scratch.append(contentsOf: extra) }
         if !isPersistent {
             loop.scratch.append(contentsOf: "Connection: close\r\n".utf8)
@@ -213,6 +238,7 @@ final class Connection {
         }
         loop.scratch.append(0x0D)
         loop.scratch.append(0x0A)
+        let headCount = loop.scratch.count - start
         var bodyCount = 0
         if !isHead, !status.hasNoContent {
             bodyCount = body.count
@@ -221,33 +247,31 @@ final class Connection {
             case .bytes(let bytes):
                 if bytes.count <= Output.copiedBytesMaximum {
                     loop.scratch.append(contentsOf: bytes)
-                    bodyCount = 0
                 } else {
                     output.appendLarge(bytes)
                 }
             case .file(let region): output.appendLarge(region)
             }
         }
-        finish(owed, status, bytesSent: loop.scratch.count - start + bodyCount)
-    }
-
-    private func finish(_ owed: Owed, _ status: Status, bytesSent: Int) {
         self.owed = nil
         guard loop.handler.wantsRecords else { return }
         records.append(
             ExchangeRecord(
                 request: owed.request,
                 status: status,
-                bytesSent: bytesSent,
+                head: extra.isEmpty ? head : head + extra,
+                bytesSent: headCount + bodyCount,
+                bodyBytes: bodyCount,
                 started: owed.started,
                 ended: loop.now,
-                isComplete: true
+                isComplete: true,
+                note: reply.note
             )
         )
     }
 
     /// Whether the connection persists after this exchange (RFC 9112 §9.3).
-    private func staysOpen(_ request: Request) -> Bool {
+    func staysOpen(_ request: Request) -> Bool {
         guard !isStopping, !hasPeerEnded else { return false }
         guard request.fields.range(of: "connection") != nil else { return request.minorVersion == 1 }
         let options = (request.fields.combined(.connection) ?? "").lowercased().split(separator: ",")
@@ -268,59 +292,6 @@ final class Connection {
         if !isProcessing { afterProcessing() }
     }
 
-    // MARK: Channels
-
-    private func upgrade(_ owed: Owed, _ acceptance: WebSocketAcceptance) {
-        do {
-            let (head, channel) = try WebSocketChannel.accept(acceptance, owed.request, self)
-            loop.scratch.append(contentsOf: head)
-            loop.scratch.append(contentsOf: loop.date.line)
-            loop.scratch.append(contentsOf: "\r\n".utf8)
-            finish(owed, .switchingProtocols, bytesSent: head.count)
-            mode = .webSocket(channel)
-            channel.start()
-        } catch {
-            let response = loop.handler.refused(error.refusal)
-            var head = response.serializedHead()
-            if error == .version { head.append(contentsOf: "Sec-WebSocket-Version: 13\r\n".utf8) }
-            write(error.refusal.status, head, [], response.body, owed)
-        }
-    }
-
-    private func startStream(_ owed: Owed, _ fields: Fields, _ handler: any EventStreamHandler) {
-        let channel = EventStreamChannel(handler, isChunked: owed.request.minorVersion == 1, self)
-        let head = channel.head(fields)
-        loop.scratch.append(contentsOf: head)
-        loop.scratch.append(contentsOf: loop.date.line)
-        loop.scratch.append(contentsOf: "\r\n".utf8)
-        finish(owed, .ok, bytesSent: head.count)
-        guard owed.request.method != .head else {
-            closesAfterOutput = true
-            return
-        }
-        mode = .eventStream(channel)
-        channel.start()
-    }
-
-    /// Sends bytes of a channel, gathered until the loop's turn ends. A reader who does not keep up is cut off.
-    func sendChannel(_ bytes: [UInt8]) {
-        guard !isClosed else { return }
-        output.append(bytes)
-        if output.waitingBytes > loop.configuration.outputBytesMaximum { return close() }
-        markDirty()
-    }
-
-    func closeAfterOutput() {
-        closesAfterOutput = true
-        markDirty()
-    }
-
-    private func markDirty() {
-        guard !isDirty else { return }
-        isDirty = true
-        loop.markDirty(self)
-    }
-
     // MARK: Writing
 
     func flush() {
@@ -332,13 +303,14 @@ final class Connection {
         if output.isEmpty, !unread.isEmpty { process() }
     }
 
-    private func afterWriting(_ outcome: Output.Outcome) {
+    func afterWriting(_ outcome: Output.Outcome) {
         switch outcome {
         case .failed: close()
         case .blocked: break
         case .drained:
             reportRecords(areComplete: true)
             guard closesAfterOutput else { return }
+            if resetsAfterOutput { return close(resets: true) }
             if isLingering {
                 shutdown(descriptor, Int32(SHUT_WR))
             } else {
@@ -347,7 +319,7 @@ final class Connection {
         }
     }
 
-    private func reportRecords(areComplete: Bool) {
+    func reportRecords(areComplete: Bool) {
         guard !records.isEmpty else { return }
         let done = records
         let ended = loop.configuration.monotonic.uptime
@@ -357,16 +329,19 @@ final class Connection {
                 ExchangeRecord(
                     request: record.request,
                     status: record.status,
+                    head: record.head,
                     bytesSent: record.bytesSent,
+                    bodyBytes: record.bodyBytes,
                     started: record.started,
                     ended: ended,
-                    isComplete: areComplete
+                    isComplete: record.isComplete && areComplete,
+                    note: record.note
                 )
             )
         }
     }
 
-    private func setInterest() {
+    func setInterest() {
         guard !isClosed else { return }
         var wanted: Readiness = []
         if !output.isEmpty { wanted.insert(.write) }
@@ -377,87 +352,4 @@ final class Connection {
         interest = wanted
         loop.watch(self, for: wanted)
     }
-
-    // MARK: Time
-
-    private func updateDeadline() {
-        let configuration = loop.configuration
-        switch mode {
-        case .webSocket, .eventStream: deadline = loop.now + configuration.heartbeat
-        case .http:
-            if isLingering {
-                deadline = loop.now + .seconds(2)
-            } else if owed != nil {
-                // The handler takes the time it needs; a peer that has gone is noticed by its hang-up.
-                deadline = MonotonicTime(nanoseconds: .max)
-            } else if !output.isEmpty {
-                deadline = loop.now + configuration.idleTimeout
-            } else if !reader.isInside {
-                deadline = loop.now + configuration.idleTimeout
-            } else if deadline > loop.now + configuration.headReadTimeout {
-                // Counted from the request's first byte: one more byte every nine seconds buys no time.
-                deadline = loop.now + configuration.headReadTimeout
-            }
-        }
-    }
-
-    func checkDeadlines(_ now: MonotonicTime) {
-        guard now >= deadline else { return }
-        switch mode {
-        case .webSocket(let channel):
-            deadline = now + loop.configuration.heartbeat
-            channel.heartbeat()
-        case .eventStream(let channel):
-            deadline = now + loop.configuration.heartbeat
-            channel.heartbeat()
-        case .http:
-            guard reader.isInside, !isLingering, output.isEmpty else { return close() }
-            loop.scratch.removeAll(keepingCapacity: true)
-            refuse(Refusal(.timeout, "The request did not arrive in time."))
-        }
-    }
-
-    // MARK: Ending
-
-    private var isStopping = false
-
-    func beginStop() {
-        isStopping = true
-        switch mode {
-        case .webSocket(let channel): channel.close(code: 1001, reason: "the server is stopping")
-        case .eventStream(let channel): channel.finish()
-        case .http:
-            // What has begun to arrive or is being answered gets its reply; the rest of the connections were idle.
-            if owed == nil, output.isEmpty, !reader.isInside { close() }
-        }
-    }
-
-    func close() {
-        guard !isClosed else { return }
-        isClosed = true
-        loop.forget(self)
-        systemClose(descriptor)
-        if let owed, loop.handler.wantsRecords {
-            records.append(
-                ExchangeRecord(
-                    request: owed.request,
-                    status: Status(code: 499),
-                    bytesSent: 0,
-                    started: owed.started,
-                    ended: loop.now,
-                    isComplete: false
-                )
-            )
-        }
-        owed = nil
-        reportRecords(areComplete: false)
-        switch mode {
-        case .webSocket(let channel): channel.connectionClosed()
-        case .eventStream(let channel): channel.connectionClosed()
-        case .http: break
-        }
-    }
 }
-
-/// close(2); inside `Connection` the name is its own.
-private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }

@@ -13,7 +13,9 @@ package struct Request: Sendable {
     /// The number of the exchange on its connection, from 1.
     package internal(set) var exchangeIndex: Int = 0
     package internal(set) var peer = SocketAddress(host: "", port: 0)
-    let target: Range<Int>
+    /// Whether the handler was told of the head before the body was read.
+    package internal(set) var wasAnnounced = false
+    var target: Range<Int>
     let pathEnd: Int
 
     /// The head as it came, without the empty line.
@@ -50,4 +52,45 @@ package struct Request: Sendable {
     }
 
     func handshakeField(_ name: StaticString) -> String? { FieldName(name.description).flatMap { fields.combined($0) } }
+}
+
+extension Request {
+    /// The same request on the rest of its path, behind a prefix of that many bytes.
+    package func droppingPathPrefix(_ count: Int) -> Request {
+        var request = self
+        request.target = (target.lowerBound + count)..<target.upperBound
+        return request
+    }
+
+    /// A request that did not come over the network.
+    ///
+    /// - Throws: when the parts do not make a request, such as a line break in a field.
+    package init(
+        _ method: Method,
+        _ target: String,
+        _ fields: [(name: String, value: String)],
+        body: [UInt8] = [],
+        connection: UInt64 = 0,
+        exchangeIndex: Int = 1
+    ) throws(Refusal) {
+        var head = "\(method.rawValue) \(target) HTTP/1.1"
+        for field in fields { head += "\r\n\(field.name): \(field.value)" }
+        self = try HeadParser.parse(Array(head.utf8))
+        self.body = body
+        self.connection = connection
+        self.exchangeIndex = exchangeIndex
+    }
+
+    /// The request without the fields of these names.
+    package func removing(_ names: [FieldName]) -> Request {
+        let kept = fields.all.filter { field in !names.contains { $0 == FieldName(field.name) } }
+        guard kept.count < fields.all.count,
+            var request = try? Request(method, targetText, kept, body: body)
+        else { return self }
+        request.connection = connection
+        request.exchangeIndex = exchangeIndex
+        request.peer = peer
+        request.wasAnnounced = wasAnnounced
+        return request
+    }
 }

@@ -12,6 +12,8 @@ struct RequestReader {
         /// More bytes are needed.
         case incomplete
         case request(Request)
+        /// The head of a request whose body is still to be read; told only to who asked for it.
+        case head(Request)
         /// The client waits for a 100 before it sends the body.
         case awaitsContinue
         case refused(Refusal)
@@ -33,7 +35,9 @@ struct RequestReader {
     }
 
     /// Reads on. `consumed` counts the bytes that need not be given again: a head is given again until it is complete.
-    mutating func next(_ bytes: Span<UInt8>, _ consumed: inout Int) -> Outcome {
+    ///
+    /// - Parameter tellsHeads: whether the head of a request that has a body is told before the body is read.
+    mutating func next(_ bytes: Span<UInt8>, _ consumed: inout Int, tellsHeads: Bool = false) -> Outcome {
         switch stage {
         case .head(var scanner):
             let unread = bytes.extracting(consumed..<bytes.count)
@@ -49,8 +53,9 @@ struct RequestReader {
                 consumed += scanner.scanned
                 stage = .head(HeadScanner())
                 do {
-                    return try begin(try HeadParser.parse(head), hasMore: consumed < bytes.count)
-                        ?? next(bytes, &consumed)
+                    let request = try HeadParser.parse(head)
+                    if let outcome = try begin(request, hasMore: consumed < bytes.count) { return outcome }
+                    return tellsHeads ? .head(request) : next(bytes, &consumed)
                 } catch { return .refused(error) }
             }
         case .body(var request, let left):

@@ -1,16 +1,5 @@
 package import LarderHTTP
 
-/// What an exchange is answered with.
-package enum Reply: Sendable {
-    case response(Response)
-    /// One that was serialised before; `extra` are complete field lines for this exchange alone.
-    case prepared(PreparedResponse, extra: [UInt8])
-    /// The connection becomes a WebSocket, if the request asks for one as RFC 6455 has it.
-    case webSocket(WebSocketAcceptance)
-    /// The reply is a stream of Server-Sent Events, with these fields besides.
-    case eventStream(Fields, any EventStreamHandler)
-}
-
 /// A reply to be serialised. The engine adds `Date`, `Content-Length` and `Connection`.
 package struct Response: Sendable {
     package enum Body: Sendable {

@@ -38,6 +38,7 @@ package final class EventLoop: @unchecked Sendable {
     private var descriptors: [Int32: Connection] = [:]
     private var timers = TimerQueue()
     private var dirty: [Connection] = []
+    private var endOfTurn: [@Sendable () -> Void] = []
     private var registration: ClockRegistration?
     private var nextSweep = MonotonicTime(nanoseconds: 0)
     private var isListening = false
@@ -163,6 +164,7 @@ package final class EventLoop: @unchecked Sendable {
                 }
             }
             turn()
+            finishTurn()
             runJobs()
             for job in timers.takeDue(now) { job() }
             if now >= nextSweep { sweep() }
@@ -181,13 +183,26 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func timeout() -> Int32 {
-        if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
+        if !endOfTurn.isEmpty || mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
         var next = connections.isEmpty ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
         var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
         if let stopDeadline { left = min(left, (stopDeadline - SystemMonotonicClock().uptime).nanosecondsSaturating) }
         guard left < .max else { return -1 }
         return Int32(clamping: max(0, left / 1_000_000 + 1))
+    }
+
+    /// Runs a job when everything that has arrived by now has been looked at. On the loop's thread only.
+    package func atEndOfTurn(_ job: @escaping @Sendable () -> Void) {
+        precondition(isCurrent, "A turn belongs to its loop.")
+        endOfTurn.append(job)
+    }
+
+    private func finishTurn() {
+        guard !endOfTurn.isEmpty else { return }
+        let jobs = endOfTurn
+        endOfTurn.removeAll(keepingCapacity: true)
+        for job in jobs { job() }
     }
 
     private func runJobs() {
@@ -228,6 +243,14 @@ package final class EventLoop: @unchecked Sendable {
         } else {
             poller.forget(listener.descriptor)
         }
+    }
+
+    /// Listens on another socket, or on none.
+    func replaceListener(_ next: Listener?) {
+        guard !isStopping else { return }
+        listen(false)
+        listener = next
+        listen(true)
     }
 
     private func acceptConnections(from listener: Listener) {

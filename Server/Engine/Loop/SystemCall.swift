@@ -40,6 +40,13 @@ enum SystemCall {
         }
     }
 
+    /// Closes a socket so that the peer is sent a RST instead of a FIN.
+    static func closeWithReset(_ descriptor: Int32) {
+        var choice = linger(l_onoff: 1, l_linger: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &choice, socklen_t(MemoryLayout<linger>.size))
+        close(descriptor)
+    }
+
     /// Never raises SIGPIPE.
     private static func sendQuietly(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
         #if canImport(Darwin)

@@ -1,12 +1,14 @@
-import LarderTime
+package import LarderTime
 
 /// Names a timer, to cancel it.
 package struct TimerID: Sendable, Hashable {
-    let rawValue: UInt64
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// What is to be done at which time: a binary heap. Confined to its loop.
-struct TimerQueue {
+/// What is to be done at which time: a binary heap. A value for its owner to protect.
+package struct TimerQueue {
     private struct Entry {
         let deadline: MonotonicTime
         let id: TimerID
@@ -16,9 +18,12 @@ struct TimerQueue {
     private var heap: [Entry] = []
     private var cancelled: Set<TimerID> = []
 
-    var next: MonotonicTime? { heap.first?.deadline }
+    package init() {}
 
-    mutating func add(_ id: TimerID, at deadline: MonotonicTime, _ job: @escaping @Sendable () -> Void) {
+    /// The earliest deadline.
+    package var next: MonotonicTime? { heap.first?.deadline }
+
+    package mutating func add(_ id: TimerID, at deadline: MonotonicTime, _ job: @escaping @Sendable () -> Void) {
         heap.append(Entry(deadline: deadline, id: id, job: job))
         var child = heap.count - 1
         while child > 0 {
@@ -30,7 +35,7 @@ struct TimerQueue {
     }
 
     /// Cancelled timers leave the heap when their time comes, or when they are the majority in it.
-    mutating func cancel(_ id: TimerID) {
+    package mutating func cancel(_ id: TimerID) {
         cancelled.insert(id)
         guard cancelled.count > 64, cancelled.count > heap.count / 2 else { return }
         let kept = heap.filter { !cancelled.contains($0.id) }
@@ -40,7 +45,7 @@ struct TimerQueue {
     }
 
     /// Takes out the jobs whose time has come, in its order.
-    mutating func takeDue(_ now: MonotonicTime) -> [@Sendable () -> Void] {
+    package mutating func takeDue(_ now: MonotonicTime) -> [@Sendable () -> Void] {
         var due: [@Sendable () -> Void] = []
         while let first = heap.first, first.deadline <= now {
             removeFirst()
@@ -48,6 +53,23 @@ struct TimerQueue {
         }
         if heap.isEmpty { cancelled.removeAll(keepingCapacity: true) }
         return due
+    }
+
+    /// Takes out the first job whose time has come.
+    package mutating func takeFirst(_ now: MonotonicTime) -> (deadline: MonotonicTime, job: @Sendable () -> Void)? {
+        while let first = heap.first, first.deadline <= now {
+            removeFirst()
+            if cancelled.remove(first.id) == nil { return (first.deadline, first.job) }
+        }
+        return nil
+    }
+
+    /// Drops what was cancelled from the front, so that `next` is a timer that will run.
+    package mutating func tidy() {
+        while let first = heap.first, cancelled.contains(first.id) {
+            removeFirst()
+            cancelled.remove(first.id)
+        }
     }
 
     private mutating func removeFirst() {

@@ -48,6 +48,12 @@ package struct WebSocketHandle: Sendable {
         send(frame: frame)
     }
 
+    /// Closes the connection without a word.
+    package func abort() { withChannel { $0.abort() } }
+
+    /// Asks for, or gives, a sign of life now.
+    package func heartbeat() { withChannel { $0.heartbeat() } }
+
     private func withChannel(_ body: @escaping @Sendable (WebSocketChannel) -> Void) {
         let connection = connection
         loop.execute { [loop] in
@@ -159,6 +165,8 @@ final class WebSocketChannel {
         awaitsPong = true
         if !hasSentClose { send(.ping, []) }
     }
+
+    func abort() { connection.close() }
 
     func connectionClosed() {
         guard !isOver else { return }

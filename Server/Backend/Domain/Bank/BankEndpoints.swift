@@ -19,7 +19,7 @@ enum BankEndpoints {
     private static func accounts(_ call: inout Call) throws(Problem) -> Answer {
         let viewer = call.viewer
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
                 for (index, account) in try store.accounts.owned(by: viewer).enumerated() {
@@ -36,7 +36,7 @@ enum BankEndpoints {
         let row = try call.row(.account)
         let current = call
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 let account = try own(row, of: current.viewer, in: store)
                 var body: [UInt8] = []
                 account.append(to: &body)
@@ -56,7 +56,7 @@ enum BankEndpoints {
         let limit = try call.limit()
         let viewer = call.viewer
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 _ = try own(row, of: viewer, in: store)
                 let page = try store.ledger.page(start, account: row, limit: limit)
                 let cursors = ListPage.cursors(
@@ -218,7 +218,7 @@ enum BankEndpoints {
     private static func readTransfer(_ call: inout Call) throws(Problem) -> Answer {
         let row = try call.row(.transfer)
         let viewer = call.viewer
-        let body = try call.world.read { store -> [UInt8] in
+        let body = try call.read { store -> [UInt8] in
             guard let transfer = try store.ledger.transfer(row), try isParty(viewer, to: transfer, in: store) else {
                 throw ProblemType.notFound("You know of no transfer xfer_\(row).")
             }
@@ -243,7 +243,7 @@ enum BankEndpoints {
         }
         let viewer = call.viewer
         let now = call.world.clock.now
-        let body = try call.world.read { store in
+        let body = try call.read { store in
             let reply = try store.idempotency.find(user: viewer, route: "POST /v1/transfers", key: key, now: now)
             var body: [UInt8] = []
             body.append(ListPage.opening)

@@ -26,7 +26,7 @@ enum ChatEndpoints {
         if let text = call.query.first("after") { after = try call.cursor(text, "after", .conversations, viewer).row }
         let first = after
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
                 let page = try store.conversations.appendPage(of: viewer, after: first, limit: limit, to: &body)
@@ -41,7 +41,7 @@ enum ChatEndpoints {
         let row = try call.row(.conversation)
         let current = call
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 try requireMember(current.viewer, of: row, in: store)
                 var body: [UInt8] = []
                 guard let version = try store.conversations.append(row, to: &body) else {
@@ -63,7 +63,7 @@ enum ChatEndpoints {
         let limit = try call.limit(default: 50)
         let viewer = call.viewer
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 try requireMember(viewer, of: row, in: store)
                 let page = try store.messages.page(start, conversation: row, limit: limit)
                 let cursors = ListPage.cursors(
@@ -86,7 +86,7 @@ enum ChatEndpoints {
         let row = try call.row(.message)
         let current = call
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 _ = try visible(row, to: current.viewer, in: store)
                 return try representation(of: row, for: current, in: store)
             }
@@ -126,7 +126,7 @@ enum ChatEndpoints {
         let conversation = try call.row(.conversation)
         let viewer = call.viewer
         // Before the body is looked at: who may not know of a conversation learns nothing from validation either.
-        try call.world.read { try requireMember(viewer, of: conversation, in: $0) }
+        try call.read { try requireMember(viewer, of: conversation, in: $0) }
         var reader = BodyReader(try call.jsonObject())
         let text = reader.string("text", length: textLength)
         let clientID = reader.string("clientId", length: 1...64)
@@ -208,7 +208,7 @@ enum ChatEndpoints {
         let row = try call.row(.message)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         let current = call
-        let representation = try call.world.write { store, commit in
+        let representation = try call.write { store, commit in
             var message = try own(row, of: current, in: store)
             var reader = BodyReader(patch)
             let text = reader.string("text", length: textLength)
@@ -234,7 +234,7 @@ enum ChatEndpoints {
     private static func delete(_ call: inout Call) throws(Problem) -> Answer {
         let row = try call.row(.message)
         let current = call
-        try call.world.write { store, commit in
+        try call.write { store, commit in
             var message = try own(row, of: current, in: store)
             message.members["text"] = .string("")
             message.isDeleted = true

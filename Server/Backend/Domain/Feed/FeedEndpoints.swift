@@ -36,7 +36,7 @@ enum FeedEndpoints {
         let includesProfiles = try include(call)
         let viewer = call.viewer
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 var body: [UInt8] = []
                 body.reserveCapacity(limit * 512)
                 body.append(ListPage.opening)
@@ -66,7 +66,7 @@ enum FeedEndpoints {
         let limit = try call.limit()
         let viewer = call.viewer
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
                 let count = try store.posts.appendOffset(
@@ -194,7 +194,7 @@ enum FeedEndpoints {
         let row = try call.row(.post)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         let current = call
-        let representation = try call.world.write { store, commit in
+        let representation = try call.write { store, commit in
             var post = try own(row, of: current, in: store)
             var reader = BodyReader(patch)
             if patch["text"] != nil, let text = reader.string("text", length: textLength) {
@@ -217,7 +217,7 @@ enum FeedEndpoints {
     private static func delete(_ call: inout Call) throws(Problem) -> Answer {
         let row = try call.row(.post)
         let current = call
-        try call.world.write { store, commit in
+        try call.write { store, commit in
             let post = try own(row, of: current, in: store, isConditionRequired: false)
             try store.posts.delete(row)
             try commit.record(

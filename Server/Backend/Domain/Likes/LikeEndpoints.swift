@@ -15,7 +15,7 @@ enum LikeEndpoints {
     private static func set(_ call: inout Call, isLiked: Bool) throws(Problem) -> Answer {
         let row = try call.row(.post)
         let viewer = call.viewer
-        let body = try call.world.write { store, commit in
+        let body = try call.write { store, commit in
             guard try apply(isLiked, post: row, user: viewer, in: store, &commit) else {
                 throw ProblemType.notFound("There is no post post_\(row) (any more).")
             }
@@ -66,7 +66,7 @@ enum LikeEndpoints {
         }
         try reader.finish()
         let (viewer, items) = (call.viewer, wanted)
-        let body = try call.world.write { store, commit in
+        let body = try call.write { store, commit in
             var body: [UInt8] = []
             body.append("{\"results\":[")
             for (index, item) in items.enumerated() {

@@ -19,7 +19,7 @@ enum ProfileEndpoints {
         if let text = call.query.first("after") { after = try call.cursor(text, "after", .profiles, 0).row }
         let first = after
         return .representation(
-            try call.world.read { store in
+            try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
                 var next: Cursor?
@@ -45,7 +45,7 @@ enum ProfileEndpoints {
     }
 
     private static func read(_ call: Call, _ row: Int64) throws(Problem) -> Answer {
-        .representation(try call.world.read { try representation(of: row, for: call, in: $0) })
+        .representation(try call.read { try representation(of: row, for: call, in: $0) })
     }
 
     private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
@@ -65,7 +65,7 @@ enum ProfileEndpoints {
 
     private static func edit(_ call: Call, _ row: Int64) throws(Problem) -> Answer {
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
-        let representation = try call.world.write { store, commit in
+        let representation = try call.write { store, commit in
             guard var profile = try store.profiles.find(row) else {
                 throw ProblemType.notFound("There is no profile user_\(row).")
             }

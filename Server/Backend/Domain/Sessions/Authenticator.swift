@@ -8,6 +8,7 @@ import Synchronization
 /// Everything is forgotten when a session ends or is exchanged; expiry is checked at every use. Safe from any thread.
 final class Authenticator: Sendable {
     private let known = Mutex<[UInt64: (token: [UInt8], session: SessionRow)]>([:])
+    private let handles = Mutex<[Int64: String]>([:])
     private static let countMaximum = 10_000
 
     /// The session that an `Authorization` value opens.
@@ -53,6 +54,18 @@ final class Authenticator: Sendable {
             )
         }
         return session
+    }
+
+    /// A person's handle, which never changes. The store must not be held.
+    func handle(of user: Int64, in world: World) -> String? {
+        if let known = handles.withLock({ $0[user] }) { return known }
+        let found = try? world.read { try $0.profiles.find(user)?.members["handle"]?.string }
+        guard let handle = found ?? nil else { return nil }
+        handles.withLock { handles in
+            if handles.count >= Self.countMaximum { handles.removeAll(keepingCapacity: true) }
+            handles[user] = handle
+        }
+        return handle
     }
 
     /// Forgets every token; called while the store that ended a session is still held.

@@ -1,0 +1,239 @@
+package import LarderEngine
+public import LarderTime
+import Synchronization
+
+/// The time of a world: the system's, or stopped, set, advanced by hand, or running at a factor.
+///
+/// Everything that depends on time in a world goes by it: dates, expiry, retention, limits, injected delays. Timers run on the
+/// thread that moves the clock, or on a loop of the server while it runs by itself. Safe from any thread.
+public final class WorldClock: WallClock, MonotonicClock {
+    /// How a clock moves.
+    public enum Mode: Sendable, Hashable {
+        /// As the system's clock.
+        case real
+        /// Only by hand.
+        case frozen
+        /// By itself, this many times as fast as the system's.
+        case running(factor: Double)
+    }
+
+    private struct State {
+        var mode = Mode.real
+        /// Where the clock was on the server's monotonic clock when its present pace began.
+        var anchor: MonotonicTime
+        var uptimeAtAnchor: MonotonicTime
+        var wallAtAnchor: WallTime
+        var timers = TimerQueue()
+        var lastTimer: UInt64 = 0
+        var driver: EventLoop?
+        var armed: (timer: TimerID, deadline: MonotonicTime)?
+    }
+
+    private let wall: any WallClock
+    private let monotonic: any MonotonicClock
+    private let state: Mutex<State>
+    /// Whether the clock has always been the system's: the hot path asks nothing more.
+    private let isSystem = Atomic<Bool>(true)
+
+    /// A clock that follows the given ones until it is told otherwise.
+    package init(wall: any WallClock, monotonic: any MonotonicClock) {
+        self.wall = wall
+        self.monotonic = monotonic
+        let uptime = monotonic.uptime
+        state = Mutex(State(anchor: uptime, uptimeAtAnchor: uptime, wallAtAnchor: wall.now))
+    }
+
+    // MARK: Reading
+
+    /// The world's present time.
+    public var now: WallTime {
+        guard !isSystem.load(ordering: .relaxed) else { return wall.now }
+        return state.withLock { state in
+            if state.mode == .real { return wall.now }
+            return state.wallAtAnchor + (uptime(state) - state.uptimeAtAnchor)
+        }
+    }
+
+    /// The time that has passed in the world; setting the clock back does not turn it back.
+    public var uptime: MonotonicTime {
+        guard !isSystem.load(ordering: .relaxed) else { return monotonic.uptime }
+        return state.withLock { uptime($0) }
+    }
+
+    /// How the clock moves.
+    public var mode: Mode { state.withLock { $0.mode } }
+
+    /// Whether dates of replies are those of the server's own clock.
+    package var followsSystem: Bool { isSystem.load(ordering: .relaxed) }
+
+    /// The time until the next timer, if one is set.
+    public var untilNextTimer: Duration? {
+        state.withLock { state in
+            state.timers.tidy()
+            return state.timers.next.map { max(.zero, $0 - uptime(state)) }
+        }
+    }
+
+    private func uptime(_ state: State) -> MonotonicTime {
+        switch state.mode {
+        case .frozen: return state.uptimeAtAnchor
+        case .real: return state.uptimeAtAnchor + (monotonic.uptime - state.anchor)
+        case .running(let factor):
+            let elapsed = Double((monotonic.uptime - state.anchor).nanosecondsSaturating) * factor
+            return state.uptimeAtAnchor + .nanoseconds(Int64(min(elapsed, 9e18)))
+        }
+    }
+
+    // MARK: Moving
+
+    /// Stops the clock where it is.
+    public func freeze() { change { $0.mode = .frozen } }
+
+    /// Stops the clock at a time of your choice.
+    public func freeze(at time: WallTime) {
+        change { $0.mode = .frozen }
+        set(to: time)
+    }
+
+    /// Lets the clock run on from where it is.
+    ///
+    /// - Parameter factor: how many times as fast as the system's; more than 0, at most 1,000,000.
+    public func run(factor: Double = 1) {
+        change { $0.mode = .running(factor: min(max(factor, 1e-6), 1e6)) }
+    }
+
+    /// Goes back to the system's time.
+    public func followSystem() {
+        change { state in
+            state.mode = .real
+            state.wallAtAnchor = wall.now
+        }
+    }
+
+    /// Sets the time. Forward, everything that is due until then happens on the way; back, only the date changes.
+    public func set(to time: WallTime) {
+        let distance = time - now
+        if distance > .zero { return advance(by: distance) }
+        change { state in
+            if state.mode == .real { state.mode = .running(factor: 1) }
+            state.wallAtAnchor = time
+        }
+    }
+
+    /// Lets time pass; timers that fall due run on the way, each at its own time.
+    public func advance(by duration: Duration) {
+        guard duration > .zero else { return }
+        let target = state.withLock { state -> MonotonicTime in
+            if state.mode == .real { anchor(&state, mode: .running(factor: 1)) }
+            return uptime(state) + duration
+        }
+        isSystem.store(false, ordering: .relaxed)
+        while let job = state.withLock({ state -> (@Sendable () -> Void)? in
+            guard let due = state.timers.takeFirst(target) else { return nil }
+            move(&state, to: due.deadline)
+            return due.job
+        }) { job() }
+        state.withLock { state in
+            move(&state, to: target)
+            arm(&state)
+        }
+    }
+
+    /// Advances to the next timer and runs it, with all that are due at the same time.
+    ///
+    /// - Returns: how far the clock went; nil when no timer is set.
+    @discardableResult public func advanceToNextTimer() -> Duration? {
+        guard let distance = untilNextTimer else { return nil }
+        // A timer that is overdue on a clock that runs is only run.
+        if distance > .zero { advance(by: distance) } else { runDue() }
+        return distance
+    }
+
+    // MARK: Timers
+
+    /// Runs a job once that much time has passed in the world.
+    package func schedule(after delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
+        let (id, isDue) = state.withLock { state -> (TimerID, Bool) in
+            state.lastTimer += 1
+            let id = TimerID(rawValue: state.lastTimer)
+            let now = uptime(state)
+            state.timers.add(id, at: now + max(.zero, delay), job)
+            arm(&state)
+            return (id, delay <= .zero)
+        }
+        if isDue { runDue() }
+        return id
+    }
+
+    package func cancel(_ timer: TimerID) {
+        state.withLock { $0.timers.cancel(timer) }
+    }
+
+    /// Has the loop wake the clock while it runs by itself. Until there is one, timers only run when the clock is moved.
+    package func drive(by loop: EventLoop?) {
+        state.withLock { state in
+            state.driver = loop
+            arm(&state)
+        }
+    }
+
+    private func runDue() {
+        while let job = state.withLock({ state in state.timers.takeFirst(uptime(state))?.job }) { job() }
+        state.withLock { arm(&$0) }
+    }
+
+    private func arm(_ state: inout State) {
+        state.timers.tidy()
+        guard let driver = state.driver, let next = state.timers.next else { return }
+        if let armed = state.armed {
+            if armed.deadline <= next, state.mode != .frozen { return }
+            driver.cancel(armed.timer)
+            state.armed = nil
+        }
+        let left = max(.zero, next - uptime(state))
+        let delay: Duration
+        switch state.mode {
+        case .frozen: return
+        case .real: delay = left
+        case .running(let factor): delay = .nanoseconds(Int64(Double(left.nanosecondsSaturating) / factor))
+        }
+        let timer = driver.schedule(after: delay) { [weak self] in
+            guard let self else { return }
+            self.state.withLock { $0.armed = nil }
+            runDue()
+        }
+        state.armed = (timer, next)
+    }
+
+    // MARK: State
+
+    private func change(_ body: (inout State) -> Void) {
+        state.withLock { state in
+            anchor(&state, mode: state.mode)
+            body(&state)
+            if let armed = state.armed {
+                state.driver?.cancel(armed.timer)
+                state.armed = nil
+            }
+            arm(&state)
+        }
+        isSystem.store(false, ordering: .relaxed)
+    }
+
+    /// Begins a new stretch at the present moment.
+    private func anchor(_ state: inout State, mode: Mode) {
+        let uptime = uptime(state)
+        let now = state.mode == .real ? wall.now : state.wallAtAnchor + (uptime - state.uptimeAtAnchor)
+        state.anchor = monotonic.uptime
+        state.uptimeAtAnchor = uptime
+        state.wallAtAnchor = now
+        state.mode = mode
+    }
+
+    private func move(_ state: inout State, to time: MonotonicTime) {
+        anchor(&state, mode: state.mode)
+        guard time > state.uptimeAtAnchor else { return }
+        state.wallAtAnchor = state.wallAtAnchor + (time - state.uptimeAtAnchor)
+        state.uptimeAtAnchor = time
+    }
+}

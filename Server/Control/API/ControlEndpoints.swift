@@ -1,0 +1,135 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// One request to the control plane.
+struct ControlCall {
+    let request: Request
+    let exchange: Exchange
+    let plane: ControlPlane
+    let world: World
+    let query: QueryString
+
+    /// The body as the settings that it holds.
+    func settings() throws(Problem) -> (SettingsReader, SettingsErrors) {
+        let errors = SettingsErrors()
+        guard !request.body.isEmpty else { return (SettingsReader(JSONObject(), errors), errors) }
+        do {
+            guard case .object(let object) = try JSONParser.parse(request.body) else {
+                errors.add("", "must be an object")
+                try errors.check()
+                return (SettingsReader(JSONObject(), errors), errors)
+            }
+            return (SettingsReader(object, errors), errors)
+        } catch let problem as Problem { throw problem } catch { throw ProblemType.malformedJSON("\(error)") }
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = query.first(name) else { return nil }
+        guard let value = Int(text), range.contains(value) else {
+            let detail = "must be a whole number from \(range.lowerBound) to \(range.upperBound)"
+            throw ProblemType.invalidParameter(
+                "`\(name)` \(detail).",
+                errors: [Problem.FieldError(pointer: name, detail: detail)]
+            )
+        }
+        return value
+    }
+
+    func handle(of user: Int64) -> String? { plane.handle(of: user, in: world) }
+}
+
+/// The control plane over HTTP, under `/_larder`: what the Swift API does, in the same words.
+///
+/// Everything about a world is under `/_larder/worlds/ID/…`; without a world `main` is meant.
+enum ControlEndpoints {
+    static func answer(_ request: Request, _ exchange: Exchange, _ plane: ControlPlane, worldID: String) -> Reply? {
+        do {
+            try plane.guardian.check(request)
+            guard let query = QueryString(parsing: Array(request.query ?? [])) else {
+                throw ProblemType.invalidParameter("The query is not well-formed percent-encoded UTF-8.")
+            }
+            var segments = request.pathText.split(separator: "/", omittingEmptySubsequences: true).dropFirst()
+                .compactMap { QueryString.percentDecoded(Array($0.utf8)) }
+            if segments.first == "worlds" {
+                let call = ControlCall(
+                    request: request,
+                    exchange: exchange,
+                    plane: plane,
+                    world: plane.worlds.main,
+                    query: query
+                )
+                if segments.count == 1 { return try WorldEndpoints.answerAll(call) }
+                let world = try plane.worlds.world(segments[1])
+                segments.removeFirst(2)
+                return try answer(
+                    ControlCall(request: request, exchange: exchange, plane: plane, world: world, query: query),
+                    segments
+                )
+            }
+            let world = try plane.worlds.world(worldID)
+            return try answer(
+                ControlCall(request: request, exchange: exchange, plane: plane, world: world, query: query),
+                segments
+            )
+        } catch let problem as Problem {
+            return problem.reply
+        } catch {
+            return ProblemType.internalError("\(error)").reply
+        }
+    }
+
+    private static func answer(_ call: ControlCall, _ segments: [String]) throws(Problem) -> Reply? {
+        let rest = Array(segments.dropFirst())
+        let method = call.request.method
+        switch segments.first {
+        case nil: return try WorldEndpoints.answer(call, method)
+        case "reset": return try WorldEndpoints.reset(call, method)
+        case "snapshots": return try WorldEndpoints.snapshots(call, method, rest)
+        case "clock": return try ClockEndpoints.answer(call, method, rest)
+        case "skew": return try ClockEndpoints.skew(call, method)
+        case "faults": return try FaultEndpoints.answer(call, method, rest)
+        case "script": return try FaultEndpoints.script(call, method)
+        case "profiles": return try FaultEndpoints.profiles(call, method, rest)
+        case "gates": return try GateEndpoints.answer(call, method, rest)
+        case "held": return try GateEndpoints.held(call, method, rest)
+        case "journal": return try JournalEndpoints.answer(call, method, rest)
+        case "verify": return try JournalEndpoints.verify(call, method)
+        case "wait": return try WaitEndpoints.wait(call, method)
+        case "conduct": return try JournalEndpoints.conduct(call, method)
+        case "oracles": return try OracleEndpoints.answer(call, method, rest)
+        case "act": return try PhantomEndpoints.act(call, method)
+        case "phantoms": return try PhantomEndpoints.answer(call, method, rest)
+        case "changes": return try PhantomEndpoints.torture(call, method)
+        case "dialect": return try PhantomEndpoints.dialect(call, method)
+        case "drift": return try PhantomEndpoints.drift(call, method)
+        case let name?:
+            throw ProblemType.notFound("The control plane has no «\(name.prefix(64))»; /_larder lists what there is.")
+        }
+    }
+
+    /// What there is, for `GET /_larder`.
+    static let parts = [
+        "worlds", "reset", "snapshots", "clock", "skew", "faults", "script", "profiles", "gates", "held", "journal",
+        "verify", "wait", "conduct", "oracles", "act", "phantoms", "changes", "dialect", "drift",
+    ]
+
+    // MARK: Replies
+
+    static func json(_ value: JSONValue, status: Status = .ok) -> Reply {
+        let fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
+        return .response(Response(status: status, fields: fields, body: .bytes(value.encoded)))
+    }
+
+    static func text(_ text: String, mediaType: String = "text/plain; charset=utf-8") -> Reply {
+        let fields: Fields = [.contentType: mediaType, .cacheControl: "no-store"]
+        return .response(Response(status: .ok, fields: fields, body: .bytes(Array(text.utf8))))
+    }
+
+    static let done = Reply.response(Response(status: .noContent, fields: [.cacheControl: "no-store"], body: .empty))
+
+    static func wrongMethod(_ allowed: String) -> Problem {
+        ProblemType.methodNotAllowed("It takes \(allowed).", fields: [.allow: allowed])
+    }
+}

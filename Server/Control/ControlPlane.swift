@@ -1,0 +1,257 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderSQLite
+import LarderTime
+import Synchronization
+
+/// What stands between the engine and the backend: finds the world of a request, and leads it past gates and faults.
+///
+/// Safe from any thread. Where nothing is set in a world its requests take the straight way.
+final class ControlPlane: ExchangeHandler {
+    let backend = Backend()
+    let worlds: WorldRegistry
+    let guardian: ControlGuard
+    private let main: World
+    private let log: (any AccessLog)?
+    private let server = Mutex<HTTPServer?>(nil)
+    private let journals: Bool
+
+    /// The field that names a request's world.
+    static let worldField: StaticString = "larder-world"
+
+    init(worlds: WorldRegistry, guardian: ControlGuard, log: (any AccessLog)?) {
+        self.worlds = worlds
+        self.guardian = guardian
+        self.log = log
+        main = worlds.main
+        journals = main.settings.journalCapacity > 0
+    }
+
+    /// Joins the plane with the server that it serves.
+    func attach(_ server: HTTPServer) {
+        self.server.withLock { $0 = server }
+        worlds.attach(server.loops)
+    }
+
+    /// Lets go of the server, so that both can be released.
+    func detach() {
+        let last = server.withLock { server in
+            defer { server = nil }
+            return server
+        }
+        _ = consume last
+        worlds.attach([])
+    }
+
+    var firstLoop: EventLoop? { server.withLock { $0?.loops.first } }
+
+    // MARK: Requests
+
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        guard let path = ControlledPath(request) else { return handle(request, exchange, main, isAddressedByPath: false) }
+        return handle(path, request, exchange)
+    }
+
+    private func handle(_ path: ControlledPath, _ request: Request, _ exchange: Exchange) -> Reply? {
+        let inner = request.droppingPathPrefix(path.prefixLength)
+        if path.isControl {
+            if inner.pathText == EchoEndpoints.path.description { return backend.handle(inner, exchange, main) }
+            return ControlEndpoints.answer(inner, exchange, self, worldID: path.worldID)
+        }
+        guard let world = worlds.find(path.worldID) else { return worlds.unknown(path.worldID).reply }
+        return handle(inner, exchange, world, isAddressedByPath: path.prefixLength > 0)
+    }
+
+    private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
+        if world.control.isQuiet, !isAddressedByPath, world.clock.followsSystem {
+            return backend.handle(request, exchange, world)
+        }
+        let facts = facts(request, in: world)
+        let decisions = world.control.faults.decide(
+            facts,
+            request.wasAnnounced ? .rest : .whole,
+            now: world.clock.uptime
+        )
+        let run = ExchangeRun(
+            self,
+            world,
+            request,
+            exchange,
+            facts,
+            isAddressedByPath: isAddressedByPath,
+            decisions
+        )
+        run.start()
+        return nil
+    }
+
+    func refused(_ refusal: Refusal) -> Response { backend.refused(refusal) }
+
+    /// Heads are of interest where some world has a fault that strikes before the body is read.
+    var wantsHeads: Bool { worlds.strikesHeads }
+
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
+        let path = ControlledPath(request)
+        if path?.isControl ?? false { return .proceed }
+        guard let world = path.map({ worlds.find($0.worldID) }) ?? main, world.control.faults.strikesHeads else {
+            return .proceed
+        }
+        let inner = request.droppingPathPrefix(path?.prefixLength ?? 0)
+        let facts = facts(inner, in: world)
+        let decisions = world.control.faults.decide(facts, .head, now: world.clock.uptime)
+        guard !decisions.isEmpty else { return .proceed }
+        let run = ExchangeRun(self, world, inner, exchange, facts, isAddressedByPath: false, decisions)
+        run.startAtHead()
+        return .hold
+    }
+
+    // MARK: The journal
+
+    var wantsRecords: Bool { journals || log != nil }
+
+    func finished(_ record: ExchangeRecord) {
+        log?.write(record, at: main.clock.now)
+        // Exchanges of the control plane itself have no world.
+        guard journals, let owner = record.note.owner else { return }
+        let world = owner === main ? main : (owner as? World ?? main)
+        let journal = world.control.journal
+        guard journal.isEnabled else { return }
+        let uptime = world.clock.uptime
+        let connection = world.control.roster.index(of: record.request.connection, now: uptime)
+        journal.append(JournalEntry(record, at: world.clock.now, connection: connection), uptime: uptime)
+    }
+
+    // MARK: Facts
+
+    func facts(_ request: Request, in world: World) -> ExchangeFacts {
+        let viewer = viewer(of: request, in: world)
+        let connection = world.control.roster.index(of: request.connection, now: world.clock.uptime)
+        return ExchangeFacts(request, connection: connection, handle: handle(of: viewer, in: world))
+    }
+
+    /// Who asks, by row; 0 for nobody in particular.
+    func viewer(of request: Request, in world: World) -> Int64 {
+        (try? backend.session(request, world)?.user) ?? 0
+    }
+
+    func handle(of user: Int64, in world: World) -> String? {
+        guard user > 0 else { return nil }
+        return world.authenticator.handle(of: user, in: world)
+    }
+
+    // MARK: Replies
+
+    /// Whether the connection is to go on behind this exchange, as far as the request says.
+    func keepsAlive(_ request: Request) -> Bool {
+        let options = request.fields.combined(.connection)?.lowercased() ?? ""
+        return request.minorVersion == 1 ? !options.contains("close") : options.contains("keep-alive")
+    }
+
+    /// The `Date` line of a world, for one device.
+    func dateLine(for device: String, in world: World) -> [UInt8] {
+        var line = Array("Date: ".utf8)
+        HTTPDate.appendIMF(world.clock.now + world.control.skew(of: device), to: &line)
+        line.append(contentsOf: "\r\n".utf8)
+        return line
+    }
+
+    func tokenExpired(in world: World) -> Problem {
+        ProblemType.tokenExpired(
+            "The token expired at \(world.clock.now.rfc3339()).",
+            fields: Authenticator.challenge("invalid_token")
+        )
+    }
+
+    /// The reply that a fault gives instead of the server's.
+    func reply(_ canned: CannedReply, to request: Request, in world: World) -> Reply {
+        let status = Status(code: canned.status)
+        var fields = Fields()
+        fields.set(.cacheControl, "no-store")
+        if request.fields.range(of: "origin") != nil {
+            fields.set(.accessControlAllowOrigin, "*")
+        }
+        switch canned.retryAfter {
+        case .seconds(let seconds)?: fields.set(.retryAfter, String(seconds))
+        case .date(let seconds)?:
+            var date: [UInt8] = []
+            HTTPDate.appendIMF(world.clock.now + .seconds(seconds), to: &date)
+            fields.set(.retryAfter, String(decoding: date, as: UTF8.self))
+        case nil: break
+        }
+        let body: [UInt8]
+        if let text = canned.body {
+            body = Array(text.utf8)
+            fields.set(.contentType, canned.contentType ?? "application/json")
+        } else if canned.status >= 400 {
+            let type =
+                canned.problem.flatMap { name in ProblemType.all.first { $0.name == name } }
+                ?? ProblemType.all.first { $0.status.code == canned.status }
+            var problem =
+                type.map { $0(canned.detail ?? "A fault of the control plane says so.") }
+                ?? Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: canned.detail)
+            problem.status = status
+            body = problem.encoded()
+            fields.set(.contentType, "application/problem+json")
+        } else {
+            body = []
+        }
+        for (name, value) in canned.headers.sorted(by: { $0.key < $1.key }) {
+            if let name = FieldName(name) { fields.set(name, value) }
+        }
+        return .response(Response(status: status, fields: fields, body: body.isEmpty ? .empty : .bytes(body)))
+    }
+
+    // MARK: Acts
+
+    /// Does what a phantom does, at once.
+    @discardableResult func perform(_ act: PhantomAct, in world: World, device: String = "phantom") -> PhantomResult {
+        let request: Request
+        do { request = try act.request(device: device) } catch {
+            return PhantomResult(status: error.status.code, body: error.encoded())
+        }
+        guard let loop = server.withLock({ $0?.loops.first }) else { return PhantomResult(status: 503, body: []) }
+        var conditions = Conditions()
+        conditions.isDetached = true
+        let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, world, conditions)
+        guard let rendered = reply?.rendered(for: request, date: []) else { return PhantomResult(status: 202, body: []) }
+        return PhantomResult(status: rendered.status.code, body: rendered.body)
+    }
+
+    /// Stops listening for a while; connections that are there live on.
+    func closeListener(for duration: Duration, clock: WorldClock) {
+        let server = server.withLock { $0 }
+        server?.pauseListening()
+        _ = clock.schedule(after: duration) { server?.resumeListening() }
+    }
+}
+
+/// A path that is not simply one of the main world's.
+struct ControlledPath {
+    /// The world that is meant.
+    let worldID: String
+    /// How many bytes of the path only name the world.
+    let prefixLength: Int
+    /// Whether the control plane itself is asked.
+    let isControl: Bool
+
+    /// Nil for what goes to the main world as it stands.
+    init?(_ request: Request) {
+        let path = request.path
+        var worldID: String?
+        var prefixLength = 0
+        if path.count > 3, path[path.startIndex + 1] == UInt8(ascii: "w"), path[path.startIndex + 2] == UInt8(ascii: "/") {
+            let rest = path[(path.startIndex + 3)...]
+            let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+            worldID = String(decoding: rest[..<end], as: UTF8.self)
+            prefixLength = end - path.startIndex
+        } else if let range = request.fields.range(of: ControlPlane.worldField) {
+            worldID = String(decoding: request.head[range], as: UTF8.self)
+        }
+        let inner = path[(path.startIndex + prefixLength)...]
+        isControl = inner.starts(with: "/_larder".utf8)
+        guard worldID != nil || isControl else { return nil }
+        self.worldID = worldID ?? World.mainID
+        self.prefixLength = prefixLength
+    }
+}

@@ -1,0 +1,308 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// One exchange on its way past gates and faults.
+///
+/// Stages follow one another: each is started by the one before, at once, by a timer of the world's clock, or by whoever
+/// releases a gate.
+///
+/// `@unchecked Sendable`: because of that order no two stages ever run at once, and everything that is handed from one to the
+/// next goes through a lock (a loop's mailbox, the clock's, the gates').
+final class ExchangeRun: @unchecked Sendable {
+    private let plane: ControlPlane
+    private let world: World
+    private var request: Request
+    private let exchange: Exchange
+    private let facts: ExchangeFacts
+    /// What the path began with, where the world was named by it.
+    private let isAddressedByPath: Bool
+    private let decisions: [FaultDecision]
+    private var injected = Duration.zero
+    private var gates: [String] = []
+    private var note = ExchangeNote()
+    private var repeats = 0
+    /// The idempotency key that the exchange has taken.
+    private var key: KeysInFlight.Key?
+
+    init(
+        _ plane: ControlPlane,
+        _ world: World,
+        _ request: Request,
+        _ exchange: Exchange,
+        _ facts: ExchangeFacts,
+        isAddressedByPath: Bool,
+        _ decisions: [FaultDecision]
+    ) {
+        self.plane = plane
+        self.world = world
+        self.request = request
+        self.exchange = exchange
+        self.facts = facts
+        self.isAddressedByPath = isAddressedByPath
+        self.decisions = decisions
+        note.owner = world
+        note.subject = plane.viewer(of: request, in: world)
+    }
+
+    // MARK: Before anything is done
+
+    /// Goes through the stage before the body is read; then lets it be read.
+    func startAtHead() {
+        let delay = decisions.reduce(Duration.zero) { $0 + latency($1, at: .beforeRead) }
+        after(delay) { [self] in
+            guard let decision = decisions.first(where: { $0.fault.action.isTerminal }) else { return exchange.proceed() }
+            end(decision)
+        }
+    }
+
+    func start() {
+        if isOnStaleConnection { return finish(.reset, nil, ending: "reset") }
+        var delay = decisions.reduce(Duration.zero) { $0 + latency($1, at: .beforeRead) + latency($1, at: .afterRead) }
+        for decision in decisions {
+            guard case .bandwidth(_, let up?) = decision.fault.action else { continue }
+            let bytes = request.head.count + 4 + request.body.count
+            let now = world.clock.uptime
+            delay += world.control.lines.carry(bytes, device: facts.device, isUp: true, bytesPerSecond: up, now: now)
+        }
+        after(delay) { [self] in
+            // Who acts between a client's pull and its push does so before any gate or fault.
+            for act in world.control.phantoms.due(facts, .before) { plane.perform(act, in: world) }
+            pass(.request) { [self] in begin() }
+        }
+    }
+
+    /// Goes on when the request's idempotency key is free: it is taken until the reply has left.
+    private func begin() {
+        guard request.method == .post, let text = request.fields[.idempotencyKey],
+            let parsed = try? Idempotency.parse(text)
+        else { return act() }
+        let key = KeysInFlight.Key(user: note.subject, route: "\(request.method) \(request.pathText)", key: parsed)
+        let waits = world.control.current.dialect.idempotency == .blocking
+        let loop = exchange.loop
+        let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
+        let isFree = world.keysInFlight.begin(key, orWait: waits ? again : nil)
+        if isFree {
+            self.key = key
+            act()
+        } else if !waits {
+            send(Idempotency.inProgress().reply)
+        }
+    }
+
+    private func act() {
+        let terminal = decisions.first { decision in
+            decision.fault.action.isTerminal
+                && (decision.fault.stage == .beforeRead || decision.fault.stage == .afterRead)
+                && decision.fault.action != .staleConnections
+        }
+        if let terminal { end(terminal) } else { dispatch() }
+    }
+
+    private var isOnStaleConnection: Bool {
+        decisions.contains { decision in
+            guard decision.fault.action == .staleConnections else { return false }
+            let now = world.clock.uptime
+            let since = world.control.roster.entry(of: request.connection, now: now).since
+            return world.control.faults.windowStart(of: decision.fault.id, now: now).map { since < $0 } ?? false
+        }
+    }
+
+    private func latency(_ decision: FaultDecision, at stage: Fault.Stage) -> Duration {
+        guard decision.fault.stage == stage, case .latency(let connect, let firstByte, _) = decision.fault.action else {
+            return .zero
+        }
+        var generator = decision.generator
+        var delay = Duration.zero
+        if let connect, request.exchangeIndex == 1 { delay += connect.draw(&generator, ordinal: decision.ordinal) }
+        if let firstByte { delay += firstByte.draw(&generator, ordinal: decision.ordinal) }
+        return delay
+    }
+
+    private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
+        guard delay > .zero else { return body() }
+        injected += delay
+        _ = world.clock.schedule(after: delay, body)
+    }
+
+    /// Goes on when no gate holds the exchange any more.
+    private func pass(_ stage: Gate.Stage, _ body: @escaping @Sendable () -> Void) {
+        let started = world.clock.uptime
+        let gate = world.control.gates.hold(facts, stage) { [self] verdict in
+            injected += world.clock.uptime - started
+            switch verdict {
+            case .goOn: body()
+            case .answer(let canned): send(plane.reply(canned, to: request, in: world))
+            case .cut(let cut): self.cut(cut)
+            }
+        }
+        if let gate { gates.append(gate) } else { body() }
+    }
+
+    // MARK: Doing it
+
+    private func dispatch() {
+        var conditions = Conditions()
+        var request = request
+        for decision in decisions {
+            switch decision.fault.action {
+            case .lag(let lag):
+                var generator = decision.generator
+                if lag.isConsistent || generator.unit() < 0.5 {
+                    conditions.past = lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1)
+                }
+            case .validators(.missing), .validators(.changing), .validators(.wrong):
+                request = request.removing([.ifNoneMatch, .ifModifiedSince])
+            case .live(let fault):
+                conditions.live = LiveFilter(fault, decision, world: world, opening: request, subject: note.subject)
+            case .duplicate: repeats = max(repeats, 1)
+            default: break
+            }
+        }
+        conditions.holdsKey = key != nil
+        dispatch(request, conditions)
+    }
+
+    private func dispatch(_ request: Request, _ conditions: Conditions) {
+        var inner = exchange
+        inner.interceptor = { [self] reply in
+            if repeats > 0 {
+                // As a proxy does that heard nothing: the same request again, and the second reply is what arrives.
+                repeats -= 1
+                note.effect = max(note.effect, reply.note.effect)
+                exchange.loop.execute { [self] in dispatch(request, conditions) }
+            } else {
+                replied(reply)
+            }
+        }
+        if exchange.loop.isCurrent {
+            if let reply = plane.backend.handle(request, inner, world, conditions) { inner.complete(reply) }
+        } else {
+            // A gate was released, or the clock moved, on another thread; requests are answered on their loop.
+            exchange.loop.execute { [self, inner] in
+                if let reply = plane.backend.handle(request, inner, world, conditions) { inner.complete(reply) }
+            }
+        }
+    }
+
+    // MARK: When it is done
+
+    private func replied(_ reply: Reply) {
+        note.effect = max(note.effect, reply.note.effect)
+        for act in world.control.phantoms.due(facts, .after) { plane.perform(act, in: world) }
+        after(decisions.reduce(Duration.zero) { $0 + latency($1, at: .afterCommit) }) { [self] in
+            pass(.reply) { [self] in
+                let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
+                if let terminal { end(terminal) } else { send(reply) }
+            }
+        }
+    }
+
+    /// Does what a fault does instead of a reply.
+    private func end(_ decision: FaultDecision) {
+        switch decision.fault.action {
+        case .respond(let canned): send(plane.reply(canned, to: request, in: world))
+        case .expireToken: send(plane.tokenExpired(in: world).reply)
+        case .reset: cut(.reset)
+        case .close, .empty: cut(.close)
+        case .never: cut(.never)
+        case .loseReply(let how): cut(how)
+        case .closeListener(let duration):
+            plane.closeListener(for: duration, clock: world.clock)
+            cut(.reset)
+        default: dispatch()
+        }
+    }
+
+    private func cut(_ how: FaultAction.ExchangeCut) {
+        switch how {
+        case .reset: finish(.reset, nil, ending: "reset")
+        case .close: finish(.close, nil, ending: "closed")
+        case .never: finish(.silence, nil, ending: "silent")
+        }
+    }
+
+    private func send(_ reply: Reply) {
+        let date = plane.dateLine(for: facts.device, in: world)
+        guard let rendered = reply.rendered(for: request, date: date) else {
+            var reply = reply
+            reply.date = date
+            reply.note = finalNote(ending: nil)
+            return exchange.complete(reply)
+        }
+        var surgery = ReplySurgery(rendered)
+        if isAddressedByPath { localize(&surgery) }
+        if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &surgery) }
+        var plan = Pacer.Plan()
+        for decision in decisions {
+            surgery.apply(decision)
+            switch decision.fault.action {
+            case .validators(.wrong) where sendsWrongTag && surgery.reply.status == .ok: surgery.makeNotModified()
+            case .latency(_, _, let body?):
+                var generator = SeededGenerator(seed: decision.seed &+ 1)
+                plan.bodyDelay += body.draw(&generator, ordinal: decision.ordinal)
+            case .bandwidth(let down?, _): plan.bandwidth = min(plan.bandwidth ?? down, down)
+            case .drip(let bytes, let every): plan.drip = (bytes, every)
+            case .loss(let model): plan.loss = (model, decision.generator)
+            default: break
+            }
+        }
+        if !plane.keepsAlive(request) { surgery.reply.head.append(contentsOf: "Connection: close\r\n".utf8) }
+        let cut = surgery.cut
+        let bytes = cut.map { Array(surgery.bytes.prefix($0.at)) } ?? surgery.bytes
+        let sent = surgery.reply
+        let pacer = Pacer(
+            bytes,
+            headCount: min(bytes.count, surgery.headCount),
+            plan,
+            device: facts.device,
+            world: world,
+            exchange: exchange
+        ) { [self] spent in
+            injected += spent
+            switch cut?.how {
+            case .reset?: finish(.reset, sent, ending: "reset")
+            case .close?: finish(.close, sent, ending: "truncated")
+            case .never?: finish(.silence, sent, ending: "stalled")
+            case nil: finish(.persist, sent, ending: nil)
+            }
+        }
+        pacer.start()
+    }
+
+    private var sendsWrongTag: Bool {
+        request.fields.combined(.ifNoneMatch)?.contains(ReplySurgery.wrongTag) ?? false
+    }
+
+    /// Paths in a reply lead back into the world that was asked.
+    private func localize(_ surgery: inout ReplySurgery) {
+        if let location = surgery.field("location"), location.hasPrefix("/v1/") {
+            surgery.setField("location", "Location", world.basePath + location)
+        }
+        guard surgery.field("content-type")?.contains("json") ?? false else { return }
+        let body = surgery.reply.body.replacing("\"/v1/images/".utf8, with: "\"\(world.basePath)/v1/images/".utf8)
+        if body.count != surgery.reply.body.count { surgery.replaceBody(body) }
+    }
+
+    private func apply(_ drift: SchemaDrift, _ surgery: inout ReplySurgery) {
+        guard surgery.field("content-type")?.hasPrefix("application/json") ?? false,
+            let value = try? JSONParser.parse(surgery.reply.body)
+        else { return }
+        surgery.replaceBody(drift.apply(value).encoded)
+    }
+
+    // MARK: The end
+
+    private func finish(_ ending: ExchangeEnding, _ reply: RenderedReply?, ending word: String?) {
+        exchange.end(ending, reply, note: finalNote(ending: word))
+        if let key { world.keysInFlight.end(key) }
+        key = nil
+    }
+
+    private func finalNote(ending: String?) -> ExchangeNote {
+        note.detail = ExchangeTrace(decisions: decisions, injected: injected, ending: ending, gates: gates)
+        return note
+    }
+}

@@ -1,0 +1,119 @@
+import LarderEngine
+import LarderTime
+import Synchronization
+
+/// A live channel that a filter can send on and end.
+protocol LiveOutput: LiveSink {
+    func emit(_ event: LiveEvent)
+
+    /// - Parameter code: the close code; nil ends the connection without a close frame.
+    func end(code: UInt16?)
+}
+
+/// What becomes of the frames of one live channel: written to the journal, and mistreated if a fault says so.
+///
+/// What happens to a frame is a function of the decision's seed and the frame's number. Safe from any thread.
+final class LiveFilter: Sendable {
+    private struct State {
+        var count = 0
+        /// A frame that waits for the next to go first.
+        var heldBack: LiveEvent?
+        var isOver = false
+        var channel = ""
+    }
+
+    private let fault: LiveFault
+    private let decision: FaultDecision?
+    private let world: World
+    private let opening: Request
+    private let subject: Int64
+    private let state = Mutex(State())
+
+    init(_ fault: LiveFault, _ decision: FaultDecision?, world: World, opening: Request, subject: Int64) {
+        self.fault = fault
+        self.decision = decision
+        self.world = world
+        self.opening = opening
+        self.subject = subject
+    }
+
+    /// The channel is open.
+    func opened(_ output: any LiveOutput, channel: String) {
+        state.withLock { $0.channel = channel }
+        if let limit = fault.endAfter {
+            _ = world.clock.schedule(after: limit) { [self, weak output] in
+                if let output { end(output) }
+            }
+        }
+        if fault.endAfterFrames == 0 { end(output) }
+    }
+
+    /// Something came from the peer.
+    func received(_ bytes: Int) { record(.received, nil, bytes, fate: nil) }
+
+    /// Sends an event on, as the fault will have it. The store may be held: bytes are only handed on.
+    func pass(_ event: LiveEvent, to output: any LiveOutput) {
+        enum Fate {
+            case drop
+            case send([LiveEvent], delay: Duration)
+        }
+        let (fate, word, ends) = state.withLock { state -> (Fate, String?, Bool) in
+            guard !state.isOver else { return (.drop, "lost", false) }
+            state.count += 1
+            let ends = fault.endAfterFrames == state.count
+            guard let decision else { return (.send([event], delay: .zero), nil, ends) }
+            if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced", ends) }
+            var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
+            // Always drawn, so that one probability does not decide about the others' luck.
+            let (loses, doubles, reorders) = (
+                generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
+            )
+            let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
+            if loses { return (.drop, "lost", ends) }
+            var events = doubles ? [event, event] : [event]
+            if let held = state.heldBack {
+                state.heldBack = nil
+                events.append(held)
+                return (.send(events, delay: delay), "reordered", ends)
+            }
+            if reorders {
+                state.heldBack = event
+                return (.drop, "held back", ends)
+            }
+            return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil, ends)
+        }
+        record(.sent, event.token, event.json.count, fate: word)
+        if case .send(let events, let delay) = fate {
+            if delay > .zero {
+                _ = world.clock.schedule(after: delay) { for event in events { output.emit(event) } }
+            } else {
+                for event in events { output.emit(event) }
+            }
+        }
+        if ends { end(output) }
+    }
+
+    private func end(_ output: any LiveOutput) {
+        state.withLock { $0.isOver = true }
+        output.end(code: fault.closeCode.map { UInt16($0) })
+    }
+
+    private func record(_ direction: JournalEntry.Frame.Direction, _ token: String?, _ bytes: Int, fate: String?) {
+        let journal = world.control.journal
+        guard journal.isEnabled else { return }
+        let uptime = world.clock.uptime
+        let channel = state.withLock { $0.channel }
+        let connection = world.control.roster.index(of: opening.connection, now: uptime)
+        journal.append(
+            JournalEntry(
+                JournalEntry.Frame(channel: channel, direction: direction, token: token, bytes: bytes, fate: fate),
+                opening: opening,
+                at: world.clock.now,
+                uptime: uptime,
+                connection: connection,
+                user: subject
+            ),
+            uptime: uptime
+        )
+    }
+}

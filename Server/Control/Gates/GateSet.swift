@@ -1,0 +1,211 @@
+import LarderEngine
+import LarderCoding
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// A place where matching exchanges are held until somebody lets them go on.
+public struct Gate: Sendable, Hashable {
+    /// Where exchanges are held.
+    public enum Stage: String, Sendable, Hashable, CaseIterable {
+        /// Before anything is done.
+        case request
+        /// When the reply is ready, and everything committed.
+        case reply
+    }
+
+    /// Names the gate.
+    public var id: String
+    public var match: FaultMatch
+    public var stage: Stage
+    /// How many exchanges are held at most; those that come later pass.
+    public var count: Int?
+
+    /// - Parameter id: its name; empty to be given one.
+    public init(id: String = "", when match: FaultMatch, stage: Stage = .reply, count: Int? = nil) {
+        self.id = id
+        self.match = match
+        self.stage = stage
+        self.count = count
+    }
+
+    static func read(_ reader: inout SettingsReader) -> Gate {
+        var match = FaultMatch()
+        if var child = reader.child("match") {
+            match = FaultMatch.read(&child)
+            child.finish()
+        }
+        let gate = Gate(
+            id: reader.string("id", length: 1...64) ?? "",
+            when: match,
+            stage: reader.choice("stage", Stage.self) ?? .reply,
+            count: reader.integer("count", in: 1...1_000_000)
+        )
+        reader.finish()
+        return gate
+    }
+
+    var json: JSONValue {
+        .members([
+            "id": .string(id), "match": match.json, "stage": .string(stage.rawValue),
+            "count": count.map { .integer(Int64($0)) },
+        ])
+    }
+}
+
+/// An exchange that a gate holds.
+public struct HeldExchange: Sendable, Hashable {
+    /// Names it, from 1 in the order in which they came.
+    public let number: Int
+    public let gate: String
+    public let method: String
+    /// Path and query.
+    public let target: String
+    public let device: String
+
+    var json: JSONValue {
+        .members([
+            "number": .integer(Int64(number)), "gate": .string(gate), "method": .string(method),
+            "target": .string(Secrets.masked(query: target)), "device": .string(device),
+        ])
+    }
+}
+
+/// The gates of a world and what they hold. Safe from any thread.
+final class GateSet: Sendable {
+    /// How a held exchange goes on.
+    enum Verdict: Sendable {
+        case goOn
+        case answer(CannedReply)
+        case cut(FaultAction.ExchangeCut)
+    }
+
+    private struct Rule {
+        let gate: Gate
+        let matcher: Matcher
+        var heldEver = 0
+    }
+
+    private struct Held {
+        let exchange: HeldExchange
+        let resume: @Sendable (Verdict) -> Void
+    }
+
+    private struct State {
+        var rules: [Rule] = []
+        var held: [Held] = []
+        var lastNumber = 0
+        var lastID = 0
+        var observers: [UInt64: @Sendable () -> Void] = [:]
+        var lastObserver: UInt64 = 0
+    }
+
+    static let countMaximum = 1_000
+    static let heldMaximum = 10_000
+
+    private let state = Mutex(State())
+    private let count = Atomic<Int>(0)
+
+    var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
+
+    /// Sets a gate; one of the same name is replaced, and what it holds stays held.
+    func add(_ gate: Gate) throws(Problem) -> Gate {
+        try state.withLock { state throws(Problem) in
+            guard state.rules.count < Self.countMaximum else {
+                throw ProblemType.limitReached("A world has at most \(Self.countMaximum) gates.", limit: Self.countMaximum)
+            }
+            var gate = gate
+            if gate.id.isEmpty {
+                state.lastID += 1
+                gate.id = "gate-\(state.lastID)"
+            }
+            state.rules.removeAll { $0.gate.id == gate.id }
+            state.rules.append(Rule(gate: gate, matcher: Matcher(gate.match)))
+            count.store(state.rules.count, ordering: .relaxed)
+            return gate
+        }
+    }
+
+    /// Takes a gate away and lets go what it holds.
+    @discardableResult func remove(_ id: String) -> Bool {
+        let (found, held) = state.withLock { state in
+            let found = state.rules.contains { $0.gate.id == id }
+            state.rules.removeAll { $0.gate.id == id }
+            count.store(state.rules.count, ordering: .relaxed)
+            let held = state.held.filter { $0.exchange.gate == id }
+            state.held.removeAll { $0.exchange.gate == id }
+            return (found, held)
+        }
+        for item in held { item.resume(.goOn) }
+        return found
+    }
+
+    func removeAll() {
+        for gate in gates { remove(gate.id) }
+    }
+
+    var gates: [Gate] { state.withLock { $0.rules.map(\.gate) } }
+
+    var held: [HeldExchange] { state.withLock { $0.held.map(\.exchange) } }
+
+    /// Holds the exchange if a gate wants it; then `resume` is called once, from any thread.
+    ///
+    /// - Returns: the gate's name, or nil where nothing holds it.
+    func hold(_ facts: ExchangeFacts, _ stage: Gate.Stage, _ resume: @escaping @Sendable (Verdict) -> Void) -> String? {
+        guard !isEmpty else { return nil }
+        let (gate, observers) = state.withLock { state -> (String?, [@Sendable () -> Void]) in
+            guard state.held.count < Self.heldMaximum else { return (nil, []) }
+            for index in state.rules.indices {
+                let rule = state.rules[index]
+                guard rule.gate.stage == stage, rule.heldEver < rule.gate.count ?? .max, rule.matcher.matches(facts)
+                else { continue }
+                state.rules[index].heldEver += 1
+                state.lastNumber += 1
+                let exchange = HeldExchange(
+                    number: state.lastNumber,
+                    gate: rule.gate.id,
+                    method: facts.request.method.rawValue,
+                    target: facts.request.targetText,
+                    device: facts.device
+                )
+                state.held.append(Held(exchange: exchange, resume: resume))
+                return (rule.gate.id, Array(state.observers.values))
+            }
+            return (nil, [])
+        }
+        for observer in observers { observer() }
+        return gate
+    }
+
+    /// Lets one exchange go on; false when it is not held.
+    func release(_ number: Int, _ verdict: Verdict = .goOn) -> Bool {
+        let item = state.withLock { state -> Held? in
+            guard let index = state.held.firstIndex(where: { $0.exchange.number == number }) else { return nil }
+            return state.held.remove(at: index)
+        }
+        item?.resume(verdict)
+        return item != nil
+    }
+
+    /// Lets all go on that a gate holds, in the order in which they came.
+    func releaseAll(of gate: String?) -> Int {
+        let items = state.withLock { state in
+            let items = state.held.filter { gate == nil || $0.exchange.gate == gate }
+            state.held.removeAll { gate == nil || $0.exchange.gate == gate }
+            return items
+        }
+        for item in items { item.resume(.goOn) }
+        return items.count
+    }
+
+    /// Calls `body` whenever something is held.
+    func observe(_ body: @escaping @Sendable () -> Void) -> UInt64 {
+        state.withLock { state in
+            state.lastObserver += 1
+            state.observers[state.lastObserver] = body
+            return state.lastObserver
+        }
+    }
+
+    func stopObserving(_ id: UInt64) { _ = state.withLock { $0.observers.removeValue(forKey: id) } }
+}

@@ -1,0 +1,272 @@
+import LarderEngine
+import LarderCoding
+import LarderHTTP
+import LarderTime
+
+/// How a client behaved: what it asked for needlessly, too soon, or twice.
+public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
+    /// What there is to find fault with.
+    public enum Rule: String, Sendable, Hashable, CaseIterable {
+        /// A request came again before the time that `Retry-After` named.
+        case retriedTooSoon
+        /// Retries of several requests followed each other at the same distance: no jitter.
+        case retriedWithoutJitter
+        /// A full reply was sent although the client had been given the same ETag before.
+        case downloadedTwice
+        /// Something was asked for again while it was fresh.
+        case refetchedFresh
+        /// The same was asked for while the first reply was still on its way.
+        case duplicateInFlight
+        /// A transfer without a key.
+        case keyMissing
+        /// The same body with another key shortly after a failure.
+        case keyChanged
+        /// The change feed was read over and over beside an open live channel.
+        case polledBesideLive
+    }
+
+    /// One finding.
+    public struct Finding: Sendable, Hashable {
+        public let rule: Rule
+        /// The entries concerned, by number.
+        public let entries: [Int]
+        /// What happened, in a sentence.
+        public let detail: String
+    }
+
+    public let findings: [Finding]
+    public let exchanges: Int
+    public let full: Int
+    public let notModified: Int
+    public let bytesSent: Int
+    /// Bytes of bodies that were not sent because a validator said that they need not.
+    public let bytesSaved: Int
+
+    /// The report as a page of text.
+    public var description: String {
+        var lines = [
+            "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified",
+            "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators", "",
+        ]
+        if findings.isEmpty { lines.append("Nothing to find fault with.") }
+        for rule in Rule.allCases {
+            let found = findings.filter { $0.rule == rule }
+            guard !found.isEmpty else { continue }
+            lines.append("\(rule.rawValue): \(found.count)")
+            for finding in found.prefix(10) {
+                lines.append("  " + finding.entries.map { "#\($0)" }.joined(separator: " ") + "  " + finding.detail)
+            }
+            if found.count > 10 { lines.append("  … and \(found.count - 10) more") }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    var json: JSONValue {
+        .members([
+            "exchanges": .integer(Int64(exchanges)), "full": .integer(Int64(full)),
+            "notModified": .integer(Int64(notModified)), "bytesSent": .integer(Int64(bytesSent)),
+            "bytesSaved": .integer(Int64(bytesSaved)),
+            "findings": .array(
+                findings.map { finding in
+                    .members([
+                        "rule": .string(finding.rule.rawValue),
+                        "entries": .array(finding.entries.map { .integer(Int64($0)) }),
+                        "detail": .string(finding.detail),
+                    ])
+                }
+            ),
+        ])
+    }
+}
+
+/// Reads a journal for how its clients behaved.
+struct ConductInspector {
+    private struct Download {
+        let tag: String
+        let bytes: Int
+        let at: WallTime
+        let freshFor: Duration
+    }
+
+    private struct Refusal {
+        let number: Int
+        let at: MonotonicTime
+        let until: MonotonicTime
+    }
+
+    let entries: [JournalEntry]
+    private var findings: [ConductReport.Finding] = []
+
+    init(_ entries: [JournalEntry]) { self.entries = entries }
+
+    static func inspect(_ entries: [JournalEntry]) -> ConductReport {
+        var inspector = ConductInspector(entries)
+        return inspector.run()
+    }
+
+    private mutating func run() -> ConductReport {
+        var downloads: [String: Download] = [:]
+        var refusals: [String: Refusal] = [:]
+        var running: [String: [JournalEntry]] = [:]
+        var failedBodies: [String: (number: Int, key: String)] = [:]
+        var retryGaps: [(number: Int, gap: Duration)] = []
+        var (full, notModified, sent, saved) = (0, 0, 0, 0)
+        let exchanges = entries.filter(\.isExchange)
+        for entry in exchanges.sorted(by: { ($0.started, $0.number) < ($1.started, $1.number) }) {
+            let device = entry.device
+            let resource = device + " " + entry.request.targetText
+            let request = device + " " + entry.request.method.rawValue + " " + entry.request.targetText
+            sent += entry.bytesSent
+            inspectRetries(entry, request, &refusals, &retryGaps)
+            inspectConcurrency(entry, request, &running)
+            if entry.request.method == .get {
+                if entry.status == 304 {
+                    notModified += 1
+                    saved += downloads[resource]?.bytes ?? 0
+                } else if entry.status == 200 {
+                    full += 1
+                    inspectDownload(entry, resource, downloads[resource])
+                }
+                if let tag = entry.replyField("etag"), entry.isComplete, entry.trace?.ending == nil {
+                    let bytes = entry.status == 200 ? entry.bodyBytes : downloads[resource]?.bytes ?? 0
+                    downloads[resource] = Download(
+                        tag: tag,
+                        bytes: bytes,
+                        at: entry.at,
+                        freshFor: Self.freshness(entry)
+                    )
+                }
+            } else if entry.request.method == .post {
+                inspectKey(entry, request, &failedBodies)
+            }
+        }
+        inspectJitter(retryGaps)
+        inspectPolling()
+        return ConductReport(
+            findings: findings,
+            exchanges: exchanges.count,
+            full: full,
+            notModified: notModified,
+            bytesSent: sent,
+            bytesSaved: saved
+        )
+    }
+
+    private mutating func add(_ rule: ConductReport.Rule, _ entries: [Int], _ detail: String) {
+        findings.append(.init(rule: rule, entries: entries, detail: detail))
+    }
+
+    private mutating func inspectRetries(
+        _ entry: JournalEntry,
+        _ request: String,
+        _ refusals: inout [String: Refusal],
+        _ gaps: inout [(number: Int, gap: Duration)]
+    ) {
+        if let refusal = refusals[request] {
+            gaps.append((entry.number, entry.started - refusal.at))
+            if entry.started < refusal.until {
+                let early = refusal.until - entry.started
+                add(.retriedTooSoon, [refusal.number, entry.number], "came \(early) before Retry-After had passed")
+            }
+        }
+        let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
+        guard failed else {
+            refusals[request] = nil
+            return
+        }
+        var wait = Duration.zero
+        if let text = entry.replyField("retry-after") {
+            if let seconds = Int64(text) {
+                wait = .seconds(seconds)
+            } else if let date = HTTPDate.parse(text) {
+                wait = max(.zero, date - entry.at)
+            }
+        }
+        refusals[request] = Refusal(number: entry.number, at: entry.ended, until: entry.ended + wait)
+    }
+
+    private mutating func inspectConcurrency(
+        _ entry: JournalEntry,
+        _ request: String,
+        _ running: inout [String: [JournalEntry]]
+    ) {
+        let isRead = entry.request.method == .get
+        let isLive = entry.status == 101 || entry.request.path.starts(with: "/v1/live".utf8)
+        guard isRead, !isLive else { return }
+        let others = running[request, default: []].filter { $0.ended > entry.started }
+        if let other = others.first {
+            add(.duplicateInFlight, [other.number, entry.number], "\(entry.request.targetText) was already on its way")
+        }
+        running[request] = others + [entry]
+    }
+
+    private mutating func inspectDownload(_ entry: JournalEntry, _ resource: String, _ earlier: Download?) {
+        guard let earlier else { return }
+        if let tag = entry.replyField("etag"), tag == earlier.tag,
+            !(entry.request.fields.combined(.ifNoneMatch)?.contains(tag) ?? false)
+        {
+            add(.downloadedTwice, [entry.number], "\(entry.request.targetText), \(entry.bodyBytes) bytes with ETag \(tag)")
+        }
+        let forced = entry.request.fields.combined(.cacheControl)?.contains("no-cache") ?? false
+        if !forced, entry.request.fields.range(of: "if-none-match") == nil, entry.at - earlier.at < earlier.freshFor {
+            add(.refetchedFresh, [entry.number], "\(entry.request.targetText) was fresh for \(earlier.freshFor)")
+        }
+    }
+
+    private mutating func inspectKey(
+        _ entry: JournalEntry,
+        _ request: String,
+        _ failed: inout [String: (number: Int, key: String)]
+    ) {
+        guard entry.request.path.elementsEqual("/v1/transfers".utf8) else { return }
+        guard let key = entry.request.fields[.idempotencyKey] else {
+            return add(.keyMissing, [entry.number], "a transfer without an Idempotency-Key")
+        }
+        let body = request + String(decoding: entry.request.body, as: UTF8.self)
+        if let earlier = failed[body], earlier.key != key {
+            add(.keyChanged, [earlier.number, entry.number], "the same transfer came again with another key")
+        }
+        let hasFailed = entry.status == 0 || entry.status >= 499 || !entry.isComplete
+        failed[body] = hasFailed ? (entry.number, key) : nil
+    }
+
+    private mutating func inspectJitter(_ gaps: [(number: Int, gap: Duration)]) {
+        // Four retries at distances that agree to a hundredth cannot be chance.
+        let sorted = gaps.filter { $0.gap > .milliseconds(50) }.sorted { $0.gap < $1.gap }
+        guard sorted.count >= 4 else { return }
+        for start in 0...(sorted.count - 4) {
+            let group = sorted[start..<(start + 4)]
+            guard let low = group.first?.gap, let high = group.last?.gap, high - low <= low / 100 else { continue }
+            add(.retriedWithoutJitter, group.map(\.number).sorted(), "each came \(low) after the failure")
+            return
+        }
+    }
+
+    private mutating func inspectPolling() {
+        var lastFrame: [Int64: MonotonicTime] = [:]
+        var polls: [Int64: [JournalEntry]] = [:]
+        for entry in entries {
+            if !entry.isExchange {
+                lastFrame[entry.user] = entry.ended
+            } else if entry.request.path.elementsEqual("/v1/changes".utf8), entry.status == 200,
+                let frame = lastFrame[entry.user], entry.started - frame < .seconds(30)
+            {
+                polls[entry.user, default: []].append(entry)
+            }
+        }
+        for (_, entries) in polls.sorted(by: { $0.key < $1.key }) where entries.count >= 5 {
+            add(.polledBesideLive, entries.map(\.number), "\(entries.count) reads of the change feed beside a live channel")
+        }
+    }
+
+    private static func freshness(_ entry: JournalEntry) -> Duration {
+        guard let control = entry.replyField("cache-control"), !control.contains("no-cache") else { return .zero }
+        for directive in control.split(separator: ",") {
+            let parts = directive.split(separator: "=")
+            if parts.count == 2, parts[0].drop(while: { $0 == " " }) == "max-age", let seconds = Int64(parts[1]) {
+                return .seconds(seconds)
+            }
+        }
+        return .zero
+    }
+}

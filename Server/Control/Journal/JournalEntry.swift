@@ -1,0 +1,252 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// What happened to an exchange besides being answered. Immutable once the exchange is over.
+final class ExchangeTrace: Sendable {
+    let decisions: [FaultDecision]
+    /// How much of the exchange's duration was put there on purpose.
+    let injected: Duration
+    /// How it ended, where it did not end in order.
+    let ending: String?
+    /// The gates that held it.
+    let gates: [String]
+
+    init(decisions: [FaultDecision], injected: Duration, ending: String?, gates: [String]) {
+        self.decisions = decisions
+        self.injected = injected
+        self.ending = ending
+        self.gates = gates
+    }
+}
+
+/// One exchange, or one frame of a live channel, as the journal keeps it.
+struct JournalEntry: Sendable {
+    /// A frame of a live channel.
+    struct Frame: Sendable {
+        enum Direction: String, Sendable {
+            case sent
+            case received
+        }
+
+        let channel: String
+        let direction: Direction
+        /// The token of the change that it tells of.
+        let token: String?
+        let bytes: Int
+        /// What was done with it on purpose: lost, delayed, duplicated, reordered.
+        let fate: String?
+    }
+
+    enum Kind: Sendable {
+        case exchange
+        case frame(Frame)
+    }
+
+    /// Numbers the entries of a world, from 1.
+    var number = 0
+    let kind: Kind
+    /// The world's time at the end.
+    let at: WallTime
+    let request: Request
+    let connection: Int
+    let status: Int
+    let head: [UInt8]
+    let bodyBytes: Int
+    let bytesSent: Int
+    let requestBodyBytes: Int
+    let started: MonotonicTime
+    let ended: MonotonicTime
+    let isComplete: Bool
+    let user: Int64
+    /// The commit that the exchange made; 0 for none.
+    let commit: Int64
+    let trace: ExchangeTrace?
+
+    /// A body longer than this is counted and not kept.
+    static let keptBodyBytesMaximum = 8 << 10
+
+    init(_ record: ExchangeRecord, at: WallTime, connection: Int) {
+        kind = .exchange
+        self.at = at
+        var request = record.request
+        requestBodyBytes = request.body.count
+        if request.body.count > Self.keptBodyBytesMaximum { request.body = [] }
+        self.request = request
+        self.connection = connection
+        status = record.status.code
+        head = record.head
+        bodyBytes = record.bodyBytes
+        bytesSent = record.bytesSent
+        started = record.started
+        ended = record.ended
+        isComplete = record.isComplete
+        user = record.note.subject
+        commit = record.note.effect
+        trace = record.note.detail as? ExchangeTrace
+    }
+
+    init(_ frame: Frame, opening: Request, at: WallTime, uptime: MonotonicTime, connection: Int, user: Int64) {
+        kind = .frame(frame)
+        self.at = at
+        request = opening
+        requestBodyBytes = 0
+        self.connection = connection
+        status = 0
+        head = []
+        bodyBytes = 0
+        bytesSent = frame.bytes
+        started = uptime
+        ended = uptime
+        isComplete = true
+        self.user = user
+        commit = 0
+        trace = nil
+    }
+
+    var isExchange: Bool { if case .exchange = kind { true } else { false } }
+
+    /// The first value of a field of the reply.
+    func replyField(_ name: String) -> String? {
+        replyFields.first { $0.name.lowercased() == name }?.value
+    }
+
+    /// The reply's field lines.
+    var replyFields: [(name: String, value: String)] {
+        String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst().map { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            return (String(parts[0]), parts.count > 1 ? String(parts[1].drop { $0 == " " }) : "")
+        }
+    }
+
+    var duration: Duration { ended - started }
+
+    var device: String {
+        ExchangeFacts.device(of: request) ?? (user == 0 ? "anonymous" : "user \(user)")
+    }
+
+    /// How the exchange went, in a word.
+    var outcome: String {
+        if let ending = trace?.ending { return ending }
+        if status == 499 || status == 0 { return "abandoned" }
+        return isComplete ? "complete" : "cut"
+    }
+}
+
+extension JournalEntry {
+    /// The entry for whoever asks. Secrets are masked, also where they stand in a query.
+    func json(handle: String?) -> JSONValue {
+        var object = JSONObject()
+        object["number"] = .integer(Int64(number))
+        object["at"] = .string(at.rfc3339())
+        object["connection"] = .integer(Int64(connection))
+        if let handle { object["user"] = .string(handle) }
+        object["device"] = .string(ExchangeFacts.device(of: request) ?? handle.map { "user:" + $0 } ?? "anonymous")
+        object["method"] = .string(request.method.rawValue)
+        object["path"] = .string(request.pathText)
+        if let query = request.query { object["query"] = .string(Secrets.masked(query: String(decoding: query, as: UTF8.self))) }
+        if case .frame(let frame) = kind {
+            object["kind"] = .string("frame")
+            object["channel"] = .string(frame.channel)
+            object["direction"] = .string(frame.direction.rawValue)
+            object["token"] = frame.token.map { .string($0) }
+            object["bytes"] = .integer(Int64(frame.bytes))
+            object["fate"] = frame.fate.map { .string($0) }
+            return .object(object)
+        }
+        object["kind"] = .string("exchange")
+        object["exchange"] = .integer(Int64(request.exchangeIndex))
+        object["status"] = status > 0 && status != 499 ? .integer(Int64(status)) : .null
+        object["outcome"] = .string(outcome)
+        object["bytesSent"] = .integer(Int64(bytesSent))
+        object["bodyBytes"] = .integer(Int64(bodyBytes))
+        object["durationSeconds"] = .seconds(duration)
+        object["injectedSeconds"] = trace.map { .seconds($0.injected) }
+        if commit > 0 { object["commit"] = .integer(commit) }
+        var validators = JSONObject()
+        validators["etag"] = replyField("etag").map { .string($0) }
+        validators["lastModified"] = replyField("last-modified").map { .string($0) }
+        validators["ifNoneMatch"] = request.fields.combined(.ifNoneMatch).map { .string($0) }
+        validators["ifMatch"] = request.fields.combined(.ifMatch).map { .string($0) }
+        if !validators.members.isEmpty { object["validators"] = .object(validators) }
+        object["requestFields"] = Self.fields(request.fields.all)
+        object["replyFields"] = Self.fields(replyFields)
+        object["requestBodyBytes"] = .integer(Int64(requestBodyBytes))
+        if !request.body.isEmpty { object["requestBody"] = Secrets.masked(body: request.body) }
+        if let trace, !trace.decisions.isEmpty { object["faults"] = .array(trace.decisions.map(\.json)) }
+        if let trace, !trace.gates.isEmpty { object["gates"] = .array(trace.gates.map { .string($0) }) }
+        return .object(object)
+    }
+
+    private static func fields(_ fields: [(name: String, value: String)]) -> JSONValue {
+        .array(
+            fields.map {
+                .members(["name": .string($0.name), "value": .string(Secrets.masked(field: $0.name, $0.value))])
+            }
+        )
+    }
+
+    /// The exchange as a command that anybody can run.
+    func curl(base: String) -> String {
+        var parts = ["curl -i"]
+        if request.method != .get { parts.append("-X \(request.method.rawValue)") }
+        for field in request.fields.all {
+            let name = field.name.lowercased()
+            if ["host", "content-length", "connection", "accept-encoding"].contains(name) { continue }
+            parts.append("-H " + Self.quoted("\(field.name): \(Secrets.masked(field: field.name, field.value))"))
+        }
+        if !request.body.isEmpty, let text = String(validating: request.body, as: UTF8.self) {
+            parts.append("--data-binary " + Self.quoted(text))
+        }
+        parts.append(Self.quoted(base + request.targetText))
+        return parts.joined(separator: " ")
+    }
+
+    private static func quoted(_ text: String) -> String {
+        "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+}
+
+/// Keeps secrets out of what is shown.
+enum Secrets {
+    private static let fields: Set<String> = ["authorization", "cookie", "set-cookie", "proxy-authorization"]
+    private static let members: Set<String> = ["password", "accessToken", "refreshToken", "token"]
+
+    static func masked(field name: String, _ value: String) -> String {
+        guard fields.contains(name.lowercased()) else { return value }
+        let scheme = value.split(separator: " ", maxSplits: 1)
+        return scheme.count == 2 ? "\(scheme[0]) ••••" : "••••"
+    }
+
+    static func masked(query: String) -> String {
+        guard query.contains("access_token=") else { return query }
+        return query.split(separator: "&", omittingEmptySubsequences: false)
+            .map { $0.hasPrefix("access_token=") ? "access_token=••••" : String($0) }.joined(separator: "&")
+    }
+
+    static func masked(body: [UInt8]) -> JSONValue {
+        guard let value = try? JSONParser.parse(body) else {
+            return .string(String(validating: body, as: UTF8.self) ?? "\(body.count) bytes")
+        }
+        return masked(value)
+    }
+
+    private static func masked(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .object(let object):
+            .object(
+                JSONObject(
+                    object.members.map { member in
+                        .init(
+                            name: member.name,
+                            value: members.contains(member.name) ? .string("••••") : masked(member.value)
+                        )
+                    }
+                )
+            )
+        case .array(let array): .array(array.map(masked))
+        default: value
+        }
+    }
+}

@@ -1,0 +1,322 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderSQLite
+import LarderTime
+import Synchronization
+
+/// The worlds of a server. Safe from any thread.
+///
+/// A world begins as a copy-on-write view of a template, so that making, forking and resetting one copies nothing but what
+/// was changed since.
+final class WorldRegistry: Sendable {
+    /// A state that can be gone back to.
+    struct Snapshot: Sendable {
+        let image: DatabaseImage
+        let time: WallTime
+    }
+
+    private struct Entry {
+        let world: World
+        /// What the world was when it was made, for a reset.
+        let origin: DatabaseImage?
+        var snapshots: [String: Snapshot] = [:]
+    }
+
+    private struct State {
+        var entries: [String: Entry] = [:]
+        var lastNumber = 0
+        var templates: [(source: WorldSource, template: WorldTemplate)] = []
+        var driver: EventLoop?
+    }
+
+    let main: World
+    let worldsMaximum: Int
+    private let settings: WorldSettings
+    private let wall: any WallClock
+    private let monotonic: any MonotonicClock
+    private let mainSource: WorldSource
+    private let seed: UInt64
+    private let snapshotsDirectory: String?
+    private let state: Mutex<State>
+
+    static let snapshotsMaximum = 64
+    private static let templatesMaximum = 8
+
+    init(main: World, template: WorldTemplate?, source: WorldSource, _ configuration: MockBackend.Configuration) {
+        self.main = main
+        settings = configuration.settings
+        wall = configuration.server.wall
+        monotonic = configuration.server.monotonic
+        worldsMaximum = configuration.worldsMaximum
+        snapshotsDirectory = configuration.snapshotsDirectory
+        mainSource = source
+        seed = main.seed
+        var state = State()
+        state.entries[World.mainID] = Entry(world: main, origin: template?.image)
+        if let template { state.templates.append((source, template)) }
+        self.state = Mutex(state)
+    }
+
+    /// Gives the worlds' clocks a loop to be woken by.
+    func attach(_ loops: [EventLoop]) {
+        let worlds = state.withLock { state in
+            state.driver = loops.first
+            return state.entries.values.map(\.world)
+        }
+        for world in worlds { world.clock.drive(by: loops.first) }
+    }
+
+    // MARK: Finding
+
+    func find(_ id: String) -> World? {
+        id == World.mainID ? main : state.withLock { $0.entries[id]?.world }
+    }
+
+    /// The world, or the problem that lists those with similar names.
+    func world(_ id: String) throws(Problem) -> World {
+        guard let world = find(id) else { throw unknown(id) }
+        return world
+    }
+
+    func unknown(_ id: String) -> Problem {
+        let known = state.withLock { Array($0.entries.keys) }
+        let nearest = known.map { (distance: Self.distance($0, id), id: $0) }
+            .sorted { ($0.distance, $0.id) < ($1.distance, $1.id) }.prefix(5)
+        var problem = ProblemType.unknownWorld("There is no world «\(id.prefix(64))».")
+        problem.extensions["nearest"] = .array(nearest.map { .string($0.id) })
+        return problem
+    }
+
+    var all: [World] {
+        state.withLock { $0.entries.values.map(\.world) }.sorted { $0.id < $1.id }
+    }
+
+    /// Whether any world has faults that strike before a body is read.
+    var strikesHeads: Bool {
+        // Asked for every request: one world is looked at without a lock, and many only if there are any.
+        if main.control.faults.strikesHeads { return true }
+        guard count.load(ordering: .relaxed) > 1 else { return false }
+        return state.withLock { $0.entries.values.contains { $0.world.control.faults.strikesHeads } }
+    }
+
+    private let count = Atomic<Int>(1)
+
+    // MARK: Making
+
+    /// Makes a world.
+    ///
+    /// - Parameters:
+    ///   - id: its name; nil to be given one.
+    ///   - source: what it begins with; nil for what `main` began with.
+    func create(id: String?, source: WorldSource?, seed: UInt64?, settings: WorldSettings? = nil) throws(Problem) -> World {
+        let template = try template(of: source ?? mainSource)
+        return try add(id: id, image: template.image, images: template.images, seed: seed, settings: settings, like: nil)
+    }
+
+    /// Makes a world that goes on from the present state of another, with its time.
+    func fork(_ original: String, id: String?, seed: UInt64?) throws(Problem) -> World {
+        let world = try world(original)
+        return try add(
+            id: id,
+            image: try world.image(),
+            images: world.images,
+            seed: seed,
+            settings: world.settings,
+            like: world
+        )
+    }
+
+    private func add(
+        id: String?,
+        image: DatabaseImage,
+        images: ImageCatalogue,
+        seed: UInt64?,
+        settings: WorldSettings?,
+        like original: World?
+    ) throws(Problem) -> World {
+        let (name, driver) = try reserve(id)
+        let clock = WorldClock(wall: wall, monotonic: monotonic)
+        if let original, !original.clock.followsSystem {
+            clock.freeze(at: original.clock.now)
+            if case .running(let factor) = original.clock.mode { clock.run(factor: factor) }
+        }
+        clock.drive(by: driver)
+        // Without a seed of its own a world's luck depends on its name and the server's seed, not on who came first.
+        let seed = seed ?? self.seed ^ ContentHash.hash64(Array(name.utf8).span)
+        do {
+            let world = try World(
+                id: name,
+                image: image,
+                images: images,
+                clock: clock,
+                seed: seed,
+                settings: settings ?? self.settings
+            )
+            return try state.withLock { state throws(Problem) in
+                guard state.entries[name] == nil else { throw Self.taken(name) }
+                state.entries[name] = Entry(world: world, origin: image)
+                count.store(state.entries.count, ordering: .relaxed)
+                return world
+            }
+        } catch let problem as Problem {
+            throw problem
+        } catch { throw ProblemType.storageUnavailable("The world cannot be made: \(error)") }
+    }
+
+    private func reserve(_ id: String?) throws(Problem) -> (String, EventLoop?) {
+        if let id { try Self.check(name: id, "id") }
+        return try state.withLock { state throws(Problem) in
+            guard state.entries.count < worldsMaximum else {
+                throw ProblemType.limitReached("There are \(worldsMaximum) worlds already.", limit: worldsMaximum)
+            }
+            if let id {
+                guard state.entries[id] == nil else { throw Self.taken(id) }
+                return (id, state.driver)
+            }
+            repeat { state.lastNumber += 1 } while state.entries["world-\(state.lastNumber)"] != nil
+            return ("world-\(state.lastNumber)", state.driver)
+        }
+    }
+
+    private func template(of source: WorldSource) throws(Problem) -> WorldTemplate {
+        if let known = state.withLock({ state in state.templates.first { $0.source == source }?.template }) { return known }
+        let template: WorldTemplate
+        do { template = try WorldTemplate.make(source) } catch {
+            throw ProblemType.invalidParameter("The world cannot be made: \(error)")
+        }
+        state.withLock { state in
+            // The server's own stays: it is asked for most.
+            if state.templates.count >= Self.templatesMaximum { state.templates.remove(at: 1) }
+            state.templates.append((source, template))
+        }
+        return template
+    }
+
+    // MARK: Changing
+
+    /// Takes a world back to what it began with. Faults, gates and phantoms are taken back too; clock and journal stay.
+    func reset(_ id: String) throws(Problem) {
+        let world = try world(id)
+        guard let origin = state.withLock({ $0.entries[id]?.origin }) else {
+            throw ProblemType.invalidParameter(
+                "A world in a database file cannot be reset; stop the server and remove the file."
+            )
+        }
+        world.control.reset()
+        try world.replace(with: origin)
+    }
+
+    func destroy(_ id: String) throws(Problem) {
+        guard id != World.mainID else { throw ProblemType.invalidParameter("The world main cannot be destroyed; reset it.") }
+        let world = try world(id)
+        world.control.reset()
+        world.live.endAll()
+        world.clock.drive(by: nil)
+        state.withLock { state in
+            state.entries[id] = nil
+            count.store(state.entries.count, ordering: .relaxed)
+        }
+    }
+
+    // MARK: Snapshots
+
+    /// Keeps the present state under a name; one of that name is replaced.
+    ///
+    /// - Parameter isKept: whether it is written to the directory of snapshots too.
+    func takeSnapshot(_ name: String, of id: String, isKept: Bool = false) throws(Problem) -> Snapshot {
+        try Self.check(name: name, "name")
+        let world = try world(id)
+        let snapshot = Snapshot(image: try world.image(), time: world.clock.now)
+        try state.withLock { state throws(Problem) in
+            guard let entry = state.entries[id] else { throw unknownLocked(id) }
+            guard entry.snapshots[name] != nil || entry.snapshots.count < Self.snapshotsMaximum else {
+                throw ProblemType.limitReached(
+                    "A world has at most \(Self.snapshotsMaximum) snapshots.",
+                    limit: Self.snapshotsMaximum
+                )
+            }
+            state.entries[id]?.snapshots[name] = snapshot
+        }
+        if isKept {
+            do { try snapshot.image.write(to: try path(of: name)) } catch let problem as Problem { throw problem } catch {
+                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error)")
+            }
+        }
+        return snapshot
+    }
+
+    private func unknownLocked(_ id: String) -> Problem { ProblemType.unknownWorld("There is no world «\(id)» any more.") }
+
+    /// Goes back to a snapshot, in memory or in the directory of snapshots. A clock that does not follow the system goes back
+    /// with it.
+    func restore(_ name: String, in id: String) throws(Problem) {
+        try Self.check(name: name, "name")
+        let world = try world(id)
+        if let snapshot = state.withLock({ $0.entries[id]?.snapshots[name] }) {
+            try world.replace(with: snapshot.image)
+            if !world.clock.followsSystem { world.clock.set(to: snapshot.time) }
+            return
+        }
+        guard snapshotsDirectory != nil, let image = try? DatabaseImage(opening: try path(of: name)) else {
+            let names = snapshots(of: id).map(\.name).joined(separator: ", ")
+            throw ProblemType.notFound("There is no snapshot «\(name)»; there are: \(names.isEmpty ? "none" : names).")
+        }
+        try world.replace(with: image)
+    }
+
+    func snapshots(of id: String) -> [(name: String, snapshot: Snapshot)] {
+        state.withLock { $0.entries[id]?.snapshots ?? [:] }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// What a world began with.
+    func origin(of id: String) -> DatabaseImage? { state.withLock { $0.entries[id]?.origin } }
+
+    /// The name was checked: it leads nowhere but into the directory.
+    private func path(of name: String) throws(Problem) -> String {
+        guard let snapshotsDirectory else {
+            throw ProblemType.invalidParameter("Start the server with --snapshots DIR to keep snapshots in files.")
+        }
+        return snapshotsDirectory + "/" + name + ".larder"
+    }
+
+    // MARK: Names
+
+    static func check(name: String, _ member: String) throws(Problem) {
+        let isFit =
+            (1...64).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+        guard isFit else {
+            let detail = "must be 1 to 64 letters, digits, «-», «_» or «.», not beginning with a dot"
+            throw ProblemType.validationFailed(
+                "The name cannot be used.",
+                errors: [Problem.FieldError(pointer: "/" + member, detail: detail)]
+            )
+        }
+    }
+
+    private static func taken(_ id: String) -> Problem { ProblemType.nameTaken("There is a world «\(id)» already.") }
+
+    /// How many characters must be changed to get from one to the other (Levenshtein).
+    private static func distance(_ left: String, _ right: String) -> Int {
+        let (left, right) = (Array(left.utf8.prefix(64)), Array(right.utf8.prefix(64)))
+        var row = Array(0...right.count)
+        for (index, byte) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let cost = diagonal + (right[column] == byte ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(cost, row[column] + 1, diagonal + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

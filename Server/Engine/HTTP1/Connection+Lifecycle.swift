@@ -1,0 +1,91 @@
+import LarderHTTP
+import LarderTime
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Deadlines, and the connection's end.
+extension Connection {
+    func updateDeadline() {
+        let configuration = loop.configuration
+        switch mode {
+        case .webSocket, .eventStream: deadline = loop.now + configuration.heartbeat
+        case .http:
+            if isLingering {
+                deadline = loop.now + .seconds(2)
+            } else if owed != nil {
+                // The handler takes the time it needs; a peer that has gone is noticed by its hang-up.
+                deadline = MonotonicTime(nanoseconds: .max)
+            } else if !output.isEmpty {
+                deadline = loop.now + configuration.idleTimeout
+            } else if !reader.isInside {
+                deadline = loop.now + configuration.idleTimeout
+            } else if deadline > loop.now + configuration.headReadTimeout {
+                // Counted from the request's first byte: one more byte every nine seconds buys no time.
+                deadline = loop.now + configuration.headReadTimeout
+            }
+        }
+    }
+
+    func checkDeadlines(_ now: MonotonicTime) {
+        guard now >= deadline else { return }
+        switch mode {
+        case .webSocket(let channel):
+            deadline = now + loop.configuration.heartbeat
+            channel.heartbeat()
+        case .eventStream(let channel):
+            deadline = now + loop.configuration.heartbeat
+            channel.heartbeat()
+        case .http:
+            guard reader.isInside, !isLingering, output.isEmpty else { return close() }
+            loop.scratch.removeAll(keepingCapacity: true)
+            refuse(Refusal(.timeout, "The request did not arrive in time."))
+        }
+    }
+
+    func beginStop() {
+        isStopping = true
+        switch mode {
+        case .webSocket(let channel): channel.close(code: 1001, reason: "the server is stopping")
+        case .eventStream(let channel): channel.finish()
+        case .http:
+            // What has begun to arrive or is being answered gets its reply; the rest of the connections were idle.
+            if owed == nil, output.isEmpty, !reader.isInside { close() }
+        }
+    }
+
+    /// - Parameter resets: whether the peer is sent a RST.
+    func close(resets: Bool = false) {
+        guard !isClosed else { return }
+        isClosed = true
+        loop.forget(self)
+        if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
+        if let owed, loop.handler.wantsRecords {
+            records.append(
+                ExchangeRecord(
+                    request: owed.request,
+                    status: Status(code: 499),
+                    head: [],
+                    bytesSent: owed.bytesSent,
+                    bodyBytes: 0,
+                    started: owed.started,
+                    ended: loop.now,
+                    isComplete: false,
+                    note: owed.silence ?? ExchangeNote()
+                )
+            )
+        }
+        owed = nil
+        reportRecords(areComplete: false)
+        switch mode {
+        case .webSocket(let channel): channel.connectionClosed()
+        case .eventStream(let channel): channel.connectionClosed()
+        case .http: break
+        }
+    }
+}
+/// close(2); inside `Connection` the name is its own.
+private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }
