@@ -29,6 +29,10 @@ private final class Mirror: ExchangeHandler {
         Response(status: refusal.status, body: .bytes(Array(refusal.detail.utf8)))
     }
 
+    var wantsHeads: Bool { false }
+
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
+
     var wantsRecords: Bool { true }
 
     func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
