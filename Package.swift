@@ -62,7 +62,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "larder-server",
-            dependencies: ["LarderServer", "LarderEngine", "LarderSQLite", "LarderTime"],
+            dependencies: ["LarderServer", "LarderEngine", "LarderSQLite", "LarderTime", "LarderCoding", "LarderHTTP"],
             path: "Server/Command",
             swiftSettings: strict
         ),

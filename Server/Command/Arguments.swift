@@ -13,6 +13,7 @@ struct Arguments {
         case checkHealth(url: String)
         case help
         case version
+        case control(ControlCommand)
     }
 
     var action = Action.serve
@@ -35,8 +36,28 @@ struct Arguments {
     var isDurable = true
     var usesResponseCache = true
     var usesPoll = false
+    var profile: String?
+    var script: String?
+    var clock: ClockSetting?
+    var worldSeed: UInt64?
+    var controlToken: String?
+    var hasControl = true
+    var journal: Int?
+    var worlds: Int?
+    var snapshots: String?
+
+    /// How the clock of the world `main` begins.
+    enum ClockSetting {
+        case real
+        case frozen(String?)
+        case running(factor: Double, from: String?)
+    }
 
     init(_ words: [String]) throws(UsageError) {
+        if let first = words.first, !first.hasPrefix("-") {
+            action = .control(try ControlCommand(words))
+            return
+        }
         var rest = words[...]
         while let flag = rest.popFirst() {
             let (name, inline) = Self.split(flag)
@@ -89,11 +110,37 @@ struct Arguments {
             case "--no-power-loss-safety": isDurable = false
             case "--no-response-cache": usesResponseCache = false
             case "--poll": usesPoll = true
+            case "--profile":
+                let journey = try Self.value(name, inline, &rest)
+                guard Journey(rawValue: journey) != nil else {
+                    let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw UsageError(message: "--profile takes one of \(names), not «\(journey)»")
+                }
+                profile = journey
+            case "--faults": script = try Self.value(name, inline, &rest)
+            case "--clock": clock = try Self.clock(try Self.value(name, inline, &rest))
+            case "--world-seed":
+                let text = try Self.value(name, inline, &rest)
+                guard let seed = UInt64(text) else {
+                    throw UsageError(message: "--world-seed takes a whole number, not «\(text)»")
+                }
+                worldSeed = seed
+            case "--control-token": controlToken = try Self.value(name, inline, &rest)
+            case "--no-control": hasControl = false
+            case "--journal": journal = try Self.number(name, inline, &rest, 0...1_000_000)
+            case "--no-journal": journal = 0
+            case "--worlds": worlds = try Self.number(name, inline, &rest, 1...100_000)
+            case "--snapshots": snapshots = try Self.value(name, inline, &rest)
             default: throw UsageError(message: "unknown argument «\(flag)»; --help lists what there is")
             }
         }
         if numbers != nil, case .check = action {
             throw UsageError(message: "--check looks at a database; leave out --seed and the sizes")
+        }
+        if hasControl, controlToken == nil, !Self.isLoopback(host), case .serve = action {
+            throw UsageError(
+                message: "--host \(host) is reachable from outside: set --control-token TOKEN, or --no-control"
+            )
         }
         if case .check = action, database == nil { throw UsageError(message: "--check needs --database PATH") }
     }
@@ -102,6 +149,24 @@ struct Arguments {
         var changed = numbers ?? WorldNumbers()
         body(&changed)
         numbers = changed
+    }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    }
+
+    /// `real`, `frozen`, `frozen@TIME`, `x60` or `x60@TIME`.
+    private static func clock(_ text: String) throws(UsageError) -> ClockSetting {
+        let parts = text.split(separator: "@", maxSplits: 1).map { String($0) }
+        let time = parts.count > 1 ? parts[1] : nil
+        if text == "real" { return .real }
+        if parts.first == "frozen" { return .frozen(time) }
+        if let first = parts.first, first.hasPrefix("x"), let factor = Double(first.dropFirst()), factor > 0,
+            factor <= 1_000_000
+        {
+            return .running(factor: factor, from: time)
+        }
+        throw UsageError(message: "--clock takes real, frozen, frozen@2026-01-01T00:00:00Z or x60, not «\(text)»")
     }
 
     private static func split(_ flag: String) -> (name: String, value: String?) {

@@ -1,6 +1,8 @@
+import LarderServer
+
 /// What `--help` prints.
 enum Help {
-    static let version = "0.1.0"
+    static let version = MockBackend.version
 
     static let text = """
         larder-server — a mobile backend for local work and tests
@@ -30,6 +32,22 @@ enum Help {
           --idle-timeout S        between requests                    75
           --token-ttl S           access tokens                       3600
           --tombstone-retention S what the change feed remembers      604800
+
+        BAD DAYS
+          --profile NAME          a network journey: 3g, train, tunnel, offline, …
+          --faults FILE           a script of timed steps, in JSON
+          --clock SPEC            real, frozen, frozen@2026-01-01T00:00:00Z, x60
+          --world-seed N          decides everything random; the same runs again
+          --journal N             exchanges kept for questions         4096
+          --no-journal            keep none
+          --worlds N              worlds at most                       2000
+          --snapshots DIR         where snapshots may be kept in files
+          --control-token TOKEN   what the control plane wants to be shown
+          --no-control            no control plane over HTTP
+
+        ASK A RUNNING SERVER  (larder-server COMMAND [--server URL] [--world ID] [--json])
+          worlds, clock, faults, profile, gates, held, journal, verify, wait, conduct,
+          act, phantoms, changes, ledger, replay; larder-server help COMMAND explains one
 
         LOG
           --log text|json         one line a request on standard error

@@ -1,5 +1,6 @@
 import LarderEngine
 import LarderSQLite
+import LarderHTTP
 import LarderServer
 import LarderTime
 
@@ -21,6 +22,7 @@ enum Main {
             case .check: try check(arguments)
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
+            case .control(let command): try command.run()
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
@@ -32,9 +34,41 @@ enum Main {
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
         let backend = try MockBackend.start(source(arguments), configuration(arguments))
+        try prepare(backend.main, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
         await signals.wait()
         await backend.stop(grace: .seconds(5))
+    }
+
+    /// Sets the clock and the faults that the command line asks for.
+    private static func prepare(_ world: MockWorld, _ arguments: Arguments) throws {
+        func time(_ text: String?) throws -> WallTime? {
+            guard let text else { return nil }
+            guard let time = WallTime(rfc3339: text) else {
+                throw UsageError(message: "--clock takes a time such as 2026-01-01T00:00:00Z, not «\(text)»")
+            }
+            return time
+        }
+        switch arguments.clock {
+        case .frozen(let text)?:
+            world.clock.freeze()
+            if let time = try time(text) { world.clock.set(to: time) }
+        case .running(let factor, let text)?:
+            world.clock.run(factor: factor)
+            if let time = try time(text) { world.clock.set(to: time) }
+        case .real?, nil: break
+        }
+        if let journey = arguments.profile.flatMap({ Journey(rawValue: $0) }) { try world.set(journey) }
+        if let path = arguments.script {
+            do {
+                for warning in try world.run(try FaultScript(json: try TextFile.bytes(path))) {
+                    Terminal.warn("\(path): \(warning)")
+                }
+            } catch let problem as Problem {
+                let errors = problem.errors.map { "\($0.pointer) \($0.detail)" }.joined(separator: "; ")
+                throw UsageError(message: "\(path): \(errors.isEmpty ? problem.detail ?? problem.title : errors)")
+            }
+        }
     }
 
     private static func check(_ arguments: Arguments) throws {
@@ -68,6 +102,12 @@ enum Main {
         if let seconds = arguments.tombstoneRetention { configuration.settings.tombstoneRetention = .seconds(seconds) }
         if !arguments.usesResponseCache { configuration.settings.responseCacheBytesMaximum = 0 }
         configuration.settings.rateLimit = arguments.rateLimit
+        configuration.seed = arguments.worldSeed
+        configuration.controlToken = arguments.controlToken
+        configuration.hasControl = arguments.hasControl
+        if let journal = arguments.journal { configuration.journalCapacity = journal }
+        if let worlds = arguments.worlds { configuration.worldsMaximum = worlds }
+        configuration.snapshotsDirectory = arguments.snapshots
         configuration.durability = arguments.isDurable ? .full : .normal
         if let format = arguments.log.flatMap({ StandardAccessLog.Format(rawValue: $0) }), !arguments.isQuiet {
             configuration.log = StandardAccessLog(format)

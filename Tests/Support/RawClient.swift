@@ -10,6 +10,12 @@ package struct RawReply: Sendable {
     package let head: String
     package let body: [UInt8]
 
+    package init(status: Int, head: String, body: [UInt8]) {
+        self.status = status
+        self.head = head
+        self.body = body
+    }
+
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The value of the first field line with that name.
@@ -135,6 +141,29 @@ package final class RawClient {
         return RawReply(status: status, head: head, body: body)
     }
 
+    /// How a connection ended.
+    package enum Ending: Sendable {
+        case closed
+        case reset
+        /// It did not: nothing came for about ten seconds.
+        case open
+    }
+
+    /// Reads until the connection ends.
+    package func readToEnd() async -> (bytes: [UInt8], ending: Ending) {
+        while await fill() {}
+        defer { buffer = [] }
+        return (buffer, ending)
+    }
+
+    /// Whether bytes are there to be read, or the end of the connection, without waiting for either.
+    package var hasNews: Bool {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe !buffer.isEmpty || poll(&waiting, 1, 0) > 0
+    }
+
+    private var ending = Ending.open
+
     /// Reads what has come, or waits for it; false when the peer has closed or nothing comes.
     private func fill() async -> Bool {
         var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -145,7 +174,10 @@ package final class RawClient {
                 continue
             }
             let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
-            guard count > 0 else { return false }
+            guard count > 0 else {
+                ending = count == 0 ? .closed : .reset
+                return false
+            }
             buffer.append(contentsOf: chunk[..<count])
             return true
         }

@@ -357,11 +357,18 @@ extension ProblemType {
     )
 
     /// Every type, in the order in which the documentation lists them.
-    package static let all: [ProblemType] = [
+    package static let all = api + control
+
+    /// Those of the control plane.
+    static let control: [ProblemType] = [
+        limitReached, nameTaken, unknownWorld, controlRefused, controlTokenRequired, verificationFailed, waitEnded,
+    ]
+
+    /// Those of the API, in the order in which the documentation lists them.
+    static let api: [ProblemType] = [
         malformedRequest, requestTimeout, contentTooLarge, uriTooLong, fieldsTooLarge, expectationFailed,
         notImplemented,
         versionNotSupported, unavailable, internalError, storageUnavailable,
-        limitReached, nameTaken, unknownWorld, controlRefused, controlTokenRequired, verificationFailed, waitEnded,
         notFound, methodNotAllowed, notAcceptable, unsupportedMediaType, upgradeRequired,
         malformedJSON, validationFailed, invalidParameter, invalidCursor,
         unauthenticated, invalidToken, tokenExpired, invalidCredentials, invalidRefreshToken, forbidden,

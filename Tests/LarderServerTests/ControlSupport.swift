@@ -1,0 +1,81 @@
+import LarderCoding
+import LarderServer
+import LarderTime
+import TestSupport
+
+/// A world of a backend and words to ask it things, each on a connection of its own unless one is given.
+struct Stage {
+    let backend: MockBackend
+    let world: MockWorld
+
+    init(_ change: (inout MockBackend.Configuration) -> Void = { _ in }) throws {
+        var configuration = MockBackend.Configuration()
+        configuration.seed = 7
+        change(&configuration)
+        var numbers = WorldNumbers()
+        numbers.people = 12
+        numbers.posts = 60
+        numbers.conversations = 6
+        numbers.messages = 60
+        numbers.transfers = 60
+        backend = try MockBackend.start(.generated(numbers, picturesFrom: nil), configuration)
+        world = backend.main
+        world.clock.freeze(at: WallTime(seconds: 1_790_000_000))
+    }
+
+    func connect() throws -> RawClient { try RawClient(port: backend.port) }
+
+    /// Sends a request and leaves the reply to be read.
+    func send(
+        _ method: String,
+        _ target: String,
+        _ body: String? = nil,
+        as handle: String? = "ana",
+        fields: [String: String] = [:],
+        on client: RawClient? = nil
+    ) throws -> RawClient {
+        let client = try client ?? connect()
+        var text = "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        if let handle { text += "Authorization: Bearer dev-\(handle)\r\n" }
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) { text += "\(name): \(value)\r\n" }
+        if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
+        try client.send(text + "\r\n" + (body ?? ""))
+        return client
+    }
+
+    func ask(
+        _ method: String,
+        _ target: String,
+        _ body: String? = nil,
+        as handle: String? = "ana",
+        fields: [String: String] = [:]
+    ) async throws -> RawReply {
+        try await send(method, target, body, as: handle, fields: fields).reply(isHead: method == "HEAD")
+    }
+
+    /// Lets the world's time pass until the reply to what was sent begins to arrive; returns how much had to.
+    func advance(until client: RawClient) async -> Duration {
+        let start = world.clock.now
+        for _ in 0..<100_000 where !client.hasNews {
+            if world.clock.advanceToNextTimer() == nil { await Task.yield() }
+        }
+        return world.clock.now - start
+    }
+
+    /// A transfer of one cent from an account of `ana` to another of the same currency.
+    func transfer(_ minorUnits: Int = 1) async throws -> String {
+        let accounts = try await ask("GET", "/v1/accounts").json["items"]?.array ?? []
+        let source = accounts.first { ($0["balance"]?["minorUnits"]?.integer ?? 0) > 1_000 }
+        let currency = source?["balance"]?["currency"]?.string ?? ""
+        var target = ""
+        for handle in (2...12).map({ "person\($0)" }) {
+            let theirs = try await ask("GET", "/v1/accounts", as: handle).json["items"]?.array ?? []
+            if let account = theirs.first(where: { $0["balance"]?["currency"]?.string == currency }) {
+                target = account["id"]?.string ?? ""
+                break
+            }
+        }
+        let amount = "{\"minorUnits\":\(minorUnits),\"currency\":\"\(currency)\"}"
+        return "{\"fromAccountId\":\"\(source?["id"]?.string ?? "")\",\"toAccountId\":\"\(target)\",\"amount\":\(amount)}"
+    }
+}

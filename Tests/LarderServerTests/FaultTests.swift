@@ -1,0 +1,414 @@
+import LarderCoding
+import LarderServer
+import LarderTime
+import TestSupport
+import Testing
+
+@Suite("Faults, seen from the client's side of the socket", .timeLimit(.minutes(1)))
+struct FaultTests {
+    private let feed = FaultMatch("GET", "/v1/feed")
+
+    @Test func `a delayed reply leaves when the world's clock has advanced that far`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.latency(connect: nil, firstByte: .fixed(.seconds(3)), body: nil), when: feed))
+        let client = try stage.send("GET", "/v1/feed")
+        // Another connection is answered meanwhile: the delayed one has been taken up and waits.
+        #expect(try await stage.ask("GET", "/v1/posts").status == 200)
+        while stage.world.clock.untilNextTimer == nil { await Task.yield() }
+        stage.world.clock.advance(by: .milliseconds(2_999))
+        #expect(try await stage.ask("GET", "/v1/posts").status == 200)
+        #expect(!client.hasNews)
+        stage.world.clock.advance(by: .milliseconds(1))
+        let reply = try await client.reply()
+        #expect(reply.status == 200)
+        #expect(stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.injected == .seconds(3))
+        await stage.backend.stop()
+    }
+
+    @Test func `a committed transfer whose reply is lost took place once, and the same key tells its outcome`() async throws {
+        let stage = try Stage()
+        let match = FaultMatch("POST", "/v1/transfers")
+        var once = Fault.Occurrence()
+        once.count = 1
+        try stage.world.set(Fault(id: "lost", .loseReply(.reset), when: match, occurrence: once))
+        let body = try await stage.transfer()
+        let lost = try stage.send("POST", "/v1/transfers", body, fields: ["Idempotency-Key": "k"])
+        let (bytes, ending) = await lost.readToEnd()
+        #expect(bytes.isEmpty && ending == .reset)
+        let again = try await stage.ask("POST", "/v1/transfers", body, fields: ["Idempotency-Key": "k"])
+        #expect(again.status == 201 && again.field("Idempotent-Replayed") == "true")
+        let records = stage.world.journal(JournalFilter("POST", "/v1/transfers"))
+        #expect(records.map(\.outcome) == ["reset", "complete"] && records[0].commit != nil && records[1].faults == [])
+        #expect(try stage.world.ledgerFaults() == [])
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: [FaultAction.reset, .close])
+    func `a connection ends at the byte that was asked for, with RST or FIN`(_ action: FaultAction) async throws {
+        let stage = try Stage()
+        try stage.world.set(
+            Fault(id: "head", action, when: FaultMatch("GET", "/v1/feed"), stage: .head, at: 9),
+            Fault(id: "body", action, when: FaultMatch("GET", "/v1/posts"), stage: .body, at: 20),
+            Fault(id: "end", action, when: FaultMatch("GET", "/v1/profiles/user_1"), stage: .end)
+        )
+        let wanted: RawClient.Ending = action == .reset ? .reset : .closed
+        let head = await (try stage.send("GET", "/v1/feed")).readToEnd()
+        #expect(String(decoding: head.bytes, as: UTF8.self) == "HTTP/1.1 " && head.ending == wanted)
+        let body = try stage.send("GET", "/v1/posts")
+        let bodyHead = String(decoding: try await body.read(until: "\r\n\r\n"), as: UTF8.self)
+        let rest = await body.readToEnd()
+        #expect(bodyHead.contains("200") && rest.bytes.count == 20 && rest.ending == wanted)
+        let whole = try stage.send("GET", "/v1/profiles/user_1")
+        #expect(try await whole.reply().status == 200)
+        #expect(await whole.readToEnd().ending == wanted)
+        await stage.backend.stop()
+    }
+
+    @Test func `a reply that never comes leaves the connection open`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.never, when: feed))
+        let client = try stage.send("GET", "/v1/feed")
+        #expect(try await stage.ask("GET", "/v1/posts").status == 200)
+        #expect(!client.hasNews)
+        client.finishSending()
+        #expect(await client.readToEnd().ending == .closed)
+        #expect(await stage.world.wait(for: .entries(JournalFilter("GET", "/v1/feed"), count: 1)))
+        #expect(stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.outcome == "silent")
+        await stage.backend.stop()
+    }
+
+    @Test func `another status comes with its problem, its fields and Retry-After in both forms`() async throws {
+        let stage = try Stage()
+        var unavailable = CannedReply(status: 503)
+        unavailable.retryAfter = .seconds(7)
+        unavailable.headers = ["X-Why": "test"]
+        var limited = CannedReply(status: 429)
+        limited.retryAfter = .date(inSeconds: 60)
+        try stage.world.set(
+            Fault(.respond(unavailable), when: feed),
+            Fault(.respond(limited), when: FaultMatch("GET", "/v1/posts"))
+        )
+        let first = try await stage.ask("GET", "/v1/feed")
+        #expect(first.status == 503 && first.problem == "unavailable" && first.field("Retry-After") == "7")
+        #expect(first.field("X-Why") == "test")
+        let second = try await stage.ask("GET", "/v1/posts")
+        #expect(second.status == 429 && second.field("Retry-After") == "Mon, 21 Sep 2026 14:14:20 GMT")
+        await stage.backend.stop()
+    }
+
+    @Test func `a truncated body promised more than it brought, also inside a character and inside a chunk's size`() async throws {
+        let stage = try Stage()
+        stage.world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: #"{"text":"ééééééééééééééééé"}"#))
+        try stage.world.set(
+            Fault(.truncate(.byte(10)), when: feed),
+            Fault(.truncate(.insideCharacter), when: FaultMatch("GET", "/v1/posts")),
+            Fault(.truncate(.insideChunkHeader), when: FaultMatch("GET", "/v1/profiles"))
+        )
+        let short = try stage.send("GET", "/v1/feed")
+        let head = String(decoding: try await short.read(until: "\r\n\r\n"), as: UTF8.self)
+        let length = RawReply(status: 200, head: head, body: []).field("Content-Length").flatMap { Int($0) }
+        let (bytes, _) = await short.readToEnd()
+        #expect(bytes.count == 10 && length ?? 0 > 1_000)
+
+        let text = try stage.send("GET", "/v1/posts")
+        _ = try await text.read(until: "\r\n\r\n")
+        #expect(String(validating: await text.readToEnd().bytes, as: UTF8.self) == nil)
+
+        let chunked = try stage.send("GET", "/v1/profiles")
+        let chunkedHead = String(decoding: try await chunked.read(until: "\r\n\r\n"), as: UTF8.self)
+        #expect(chunkedHead.contains("Transfer-Encoding: chunked") && !chunkedHead.contains("Content-Length"))
+        let pieces = String(decoding: await chunked.readToEnd().bytes, as: UTF8.self)
+        #expect(!pieces.hasSuffix("\r\n") && pieces.split(separator: "\r\n").count >= 3)
+        await stage.backend.stop()
+    }
+
+    @Test func `bytes are flipped, types lie, JSON breaks, and lengths stay what was promised`() async throws {
+        let stage = try Stage()
+        let clean = try await stage.ask("GET", "/v1/feed")
+        try stage.world.set(
+            Fault(id: "corrupt", .corrupt(bytes: 3), when: feed),
+            Fault(id: "type", .contentType("text/html"), when: FaultMatch("GET", "/v1/posts")),
+            Fault(id: "json", .malformedJSON, when: FaultMatch("GET", "/v1/profiles"))
+        )
+        let corrupt = try await stage.ask("GET", "/v1/feed")
+        let differing = zip(clean.body, corrupt.body).count { $0 != $1 }
+        #expect(corrupt.body.count == clean.body.count && (1...3).contains(differing))
+        let lie = try await stage.ask("GET", "/v1/posts")
+        #expect(lie.field("Content-Type") == "text/html" && lie.text.hasPrefix("{"))
+        let broken = try await stage.ask("GET", "/v1/profiles")
+        #expect((try? broken.json) == nil && broken.body.count > 100)
+        await stage.backend.stop()
+    }
+
+    @Test func `validators go missing, turn weak, change without a change, or never change`() async throws {
+        let stage = try Stage()
+        func tags(_ mode: FaultAction.ValidatorFault) async throws -> [String?] {
+            try stage.world.set(Fault(id: "v", .validators(mode), when: feed))
+            return [try await stage.ask("GET", "/v1/feed").field("ETag"), try await stage.ask("GET", "/v1/feed").field("ETag")]
+        }
+        #expect(try await tags(.missing) == [nil, nil])
+        let weak = try await tags(.weak)
+        #expect(weak[0]?.hasPrefix("W/\"") ?? false && weak[0] == weak[1])
+        let changing = try await tags(.changing)
+        #expect(changing[0] != changing[1] && changing[0] != nil)
+        let wrong = try #require(try await tags(.wrong)[0])
+        stage.world.perform(PhantomAct("POST", "/v1/posts", as: "person2", body: #"{"text":"new"}"#))
+        let stale = try await stage.ask("GET", "/v1/feed", fields: ["If-None-Match": wrong])
+        #expect(stale.status == 304 && stale.body.isEmpty)
+        await stage.backend.stop()
+    }
+
+    @Test func `a request that is delivered twice takes place twice unless it has a key`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.duplicate, when: FaultMatch("POST", "/v1/**")))
+        let before = stage.world.commitCount
+        let body = try await stage.transfer()
+        let transfer = try await stage.ask("POST", "/v1/transfers", body, fields: ["Idempotency-Key": "k"])
+        #expect(transfer.status == 201 && transfer.field("Idempotent-Replayed") == "true")
+        let post = try await stage.ask("POST", "/v1/posts", #"{"text":"twice"}"#)
+        #expect(post.status == 201)
+        let texts = try await stage.ask("GET", "/v1/feed?limit=3").json["items"]?.array?.map { $0["text"]?.string }
+        #expect(texts?.prefix(2) == ["twice", "twice"])
+        #expect(stage.world.commitCount - before >= 3)
+        await stage.backend.stop()
+    }
+
+    @Test func `a lagging replica shows the state of some commits ago, and of some seconds ago`() async throws {
+        let stage = try Stage()
+        let original = try await stage.ask("GET", "/v1/profiles/user_1")
+        try stage.world.set(Fault(id: "lag", .lag(.init(commits: 1)), when: FaultMatch("GET", "/v1/**")))
+        for name in ["One", "Two", "Three"] {
+            stage.world.clock.advance(by: .seconds(10))
+            let act = PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: "{\"displayName\":\"\(name)\"}")
+            #expect(stage.world.perform(act).status == 200)
+        }
+        #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("Two"))
+        try stage.world.set(Fault(id: "lag", .lag(.init(commits: 2)), when: FaultMatch("GET", "/v1/**")))
+        #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("One"))
+        try stage.world.set(Fault(id: "lag", .lag(.init(age: .seconds(25))), when: FaultMatch("GET", "/v1/**")))
+        #expect(try await stage.ask("GET", "/v1/profiles/user_1").body == original.body)
+        stage.world.clock.advance(by: .seconds(25))
+        #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("Three"))
+        stage.world.removeFaults()
+        #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("Three"))
+        #expect(try stage.world.ledgerFaults() == [])
+        await stage.backend.stop()
+    }
+
+    @Test func `bandwidth is shared by all connections of a device`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.bandwidth(down: 10_000, up: nil), when: FaultMatch("GET", "/v1/**")))
+        let alone = try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"])
+        var size = 0
+        var took = Duration.zero
+        let start = stage.world.clock.now
+        let reader = Task { [stage] in
+            while !Task.isCancelled {
+                if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
+            }
+        }
+        let reply = try await alone.reply()
+        size = reply.head.utf8.count + reply.body.count
+        took = stage.world.clock.now - start
+        let expected = Duration.seconds(Double(size) / 10_000)
+        #expect(took > expected * 0.95 && took < expected * 1.1)
+
+        let middle = stage.world.clock.now
+        let two = [
+            try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"]),
+            try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"]),
+        ]
+        for client in two { _ = try await client.reply() }
+        let both = stage.world.clock.now - middle
+        reader.cancel()
+        await reader.value
+        #expect(both > expected * 1.9 && both < expected * 2.2)
+        await stage.backend.stop()
+    }
+
+    @Test func `lost packets stall and never lose a byte`() async throws {
+        let stage = try Stage()
+        let clean = try await stage.ask("GET", "/v1/feed?limit=50")
+        let loss = BurstLoss(goodToBad: 0.5, badToGood: 0.3, lossInGood: 0.1, lossInBad: 0.8)
+        try stage.world.set(Fault(.loss(loss), when: feed))
+        let client = try stage.send("GET", "/v1/feed?limit=50")
+        let pusher = Task { [stage] in
+            while !Task.isCancelled {
+                if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
+            }
+        }
+        let reply = try await client.reply()
+        pusher.cancel()
+        await pusher.value
+        #expect(reply.body == clean.body)
+        #expect(stage.world.journal(JournalFilter("GET", "/v1/feed")).last?.injected ?? .zero >= .milliseconds(300))
+        await stage.backend.stop()
+    }
+
+    @Test func `drops come one by one`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.drip(bytes: 100, every: .seconds(1)), when: FaultMatch("GET", "/v1/profiles/user_1")))
+        let client = try stage.send("GET", "/v1/profiles/user_1")
+        let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
+        let length = RawReply(status: 200, head: head, body: []).field("Content-Length").flatMap { Int($0) } ?? 0
+        var drops = 1
+        var count = try await client.read(count: min(100, length)).count
+        while count < length {
+            while stage.world.clock.untilNextTimer == nil { await Task.yield() }
+            stage.world.clock.advance(by: .seconds(1))
+            count += try await client.read(count: min(100, length - count)).count
+            drops += 1
+        }
+        #expect(drops == (length + 99) / 100 && drops > 2)
+        await stage.backend.stop()
+    }
+
+    @Test func `what strikes before the body is read is answered before the body is sent`() async throws {
+        let stage = try Stage()
+        try stage.world.set(
+            Fault(.respond(CannedReply(status: 503)), when: FaultMatch("POST", "/v1/posts"), stage: .beforeRead)
+        )
+        let client = try stage.connect()
+        try client.send("POST /v1/posts HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n")
+        #expect(try await client.reply().status == 503)
+        await stage.backend.stop()
+    }
+
+    @Test func `a fault of probability 0 changes nothing, and says that it never strikes`() async throws {
+        let stage = try Stage()
+        let before = try await stage.ask("GET", "/v1/feed")
+        var never = Fault.Occurrence()
+        never.probability = 0
+        try stage.world.set(Fault(id: "zero", .reset, when: FaultMatch(), occurrence: never))
+        let after = try await stage.ask("GET", "/v1/feed")
+        #expect(before.head == after.head && before.body == after.body)
+        let listed = try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?[0]
+        #expect(listed?["neverMatches"]?.string?.contains("probability") ?? false)
+        await stage.backend.stop()
+    }
+
+    @Test func `the same requests meet the same faults, whatever other devices do meanwhile`() async throws {
+        func run(withOthers: Bool) async throws -> [String] {
+            let stage = try Stage()
+            var some = Fault.Occurrence()
+            some.probability = 0.4
+            try stage.world.set(
+                Fault(id: "a", .respond(CannedReply(status: 503)), when: FaultMatch("GET", "/v1/feed"), occurrence: some),
+                Fault(id: "b", .corrupt(bytes: 1), when: FaultMatch("GET", "/v1/**"), occurrence: some)
+            )
+            var seen: [String] = []
+            for index in 0..<60 {
+                if withOthers, index % 3 == 0 { _ = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "other"]) }
+                let reply = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "mine"])
+                seen.append("\(reply.status) \(reply.body.reduce(0) { ($0 &* 31) &+ Int($1) })")
+            }
+            await stage.backend.stop()
+            return seen
+        }
+        let first = try await run(withOthers: false)
+        #expect(try await run(withOthers: false) == first)
+        #expect(try await run(withOthers: true) == first)
+        #expect(first.contains { $0.hasPrefix("503") } && first.contains { $0.hasPrefix("200") })
+    }
+
+    @Test func `after, every, count and windows choose the exchanges that are struck`() async throws {
+        let stage = try Stage()
+        var some = Fault.Occurrence()
+        some.after = 1
+        some.every = 2
+        some.count = 2
+        try stage.world.set(Fault(id: "f", .respond(CannedReply(status: 500)), when: feed, occurrence: some))
+        var statuses: [Int] = []
+        for _ in 0..<8 { statuses.append(try await stage.ask("GET", "/v1/feed").status) }
+        #expect(statuses == [200, 500, 200, 500, 200, 200, 200, 200])
+
+        var window = Fault.Occurrence()
+        window.from = .seconds(10)
+        window.until = .seconds(20)
+        window.period = .seconds(60)
+        try stage.world.set(Fault(id: "f", .respond(CannedReply(status: 500)), when: feed, occurrence: window))
+        statuses = []
+        for _ in 0..<14 {
+            statuses.append(try await stage.ask("GET", "/v1/feed").status)
+            stage.world.clock.advance(by: .seconds(5))
+        }
+        #expect(statuses == [200, 200, 500, 500, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200])
+        #expect(try await stage.ask("GET", "/v1/feed").status == 500)
+        await stage.backend.stop()
+    }
+
+    @Test func `a fault is for whom it says: user, device, field, body, connection and exchange`() async throws {
+        let stage = try Stage()
+        let refuse = FaultAction.respond(CannedReply(status: 500))
+        func status(_ match: FaultMatch, _ body: () async throws -> RawReply) async throws -> Int {
+            stage.world.removeFaults()
+            try stage.world.set(Fault(refuse, when: match))
+            return try await body().status
+        }
+        var match = FaultMatch()
+        match.user = "ana"
+        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed") } == 500)
+        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", as: "person2") } == 200)
+        match = FaultMatch()
+        match.device = "phone"
+        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"]) } == 500)
+        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "pad"]) } == 200)
+        match = FaultMatch()
+        match.headers = ["X-Test": "*"]
+        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["x-test": "1"]) } == 500)
+        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed") } == 200)
+        match = FaultMatch()
+        match.body = ["/text": "bad"]
+        #expect(try await status(match) { try await stage.ask("POST", "/v1/posts", #"{"text":"bad"}"#) } == 500)
+        #expect(try await status(match) { try await stage.ask("POST", "/v1/posts", #"{"text":"good"}"#) } == 201)
+        match = FaultMatch()
+        match.exchange = 2
+        stage.world.removeFaults()
+        try stage.world.set(Fault(refuse, when: match))
+        let client = try stage.send("GET", "/v1/feed")
+        #expect(try await client.reply().status == 200)
+        #expect(try await stage.send("GET", "/v1/feed", on: client).reply().status == 500)
+        await stage.backend.stop()
+    }
+
+    @Test func `the listener closes for a while and opens again`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.closeListener(.seconds(5)), when: feed))
+        let other = try stage.connect()
+        let client = try stage.send("GET", "/v1/feed")
+        #expect(await client.readToEnd().ending == .reset)
+        var refused = false
+        for _ in 0..<1_000 where !refused {
+            refused = (try? stage.connect()) == nil
+            await Task.yield()
+        }
+        #expect(refused)
+        #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
+        stage.world.removeFaults()
+        stage.world.clock.advance(by: .seconds(5))
+        #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        await stage.backend.stop()
+    }
+
+    @Test func `journeys change as time passes, and a captive portal answers everything with its page`() async throws {
+        let stage = try Stage()
+        try stage.world.set(.tunnel)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        stage.world.clock.advance(by: .seconds(45))
+        let dark = try stage.send("GET", "/v1/feed")
+        _ = dark
+        stage.world.removeFaults()
+        try stage.world.set(.captivePortal)
+        let page = try await stage.ask("GET", "/v1/accounts")
+        #expect(page.status == 200 && page.field("Content-Type") == "text/html; charset=utf-8")
+        stage.world.removeFaults()
+        try stage.world.set(.wifiToCell)
+        let old = try stage.send("GET", "/v1/feed")
+        #expect(try await old.reply().status == 200)
+        stage.world.clock.advance(by: .seconds(31))
+        _ = try stage.send("GET", "/v1/feed", on: old)
+        #expect(await old.readToEnd().ending == .reset)
+        await stage.backend.stop()
+    }
+}
