@@ -44,6 +44,37 @@ final class ControlPlane: ExchangeHandler {
         worlds.attach([])
     }
 
+    /// Returns when every exchange whose reply has left is in its journal: the peer may have the reply a moment earlier.
+    func barrier() async {
+        let loops = server.withLock { $0?.loops ?? [] }
+        for loop in loops {
+            await withCheckedContinuation { continuation in
+                loop.executeOrElse({ continuation.resume() }, { continuation.resume() })
+            }
+        }
+    }
+
+    /// As `barrier()`, for the loops' own thread: `body` runs when all have passed.
+    func afterBarrier(on loop: EventLoop, _ body: @escaping @Sendable () -> Void) {
+        let others = server.withLock { $0?.loops ?? [] }.filter { $0 !== loop }
+        guard let next = others.first else { return body() }
+        Self.pass(others.dropFirst(), next) { loop.execute(body) }
+    }
+
+    private static func pass(
+        _ rest: ArraySlice<EventLoop>,
+        _ loop: EventLoop,
+        _ body: @escaping @Sendable () -> Void
+    ) {
+        let go: @Sendable () -> Void = {
+            guard let next = rest.first else { return body() }
+            pass(rest.dropFirst(), next, body)
+        }
+        loop.executeOrElse(go, go)
+    }
+
+    var hasSeveralLoops: Bool { server.withLock { $0?.loops.count ?? 0 } > 1 }
+
     var firstLoop: EventLoop? { server.withLock { $0?.loops.first } }
 
     // MARK: Requests

@@ -142,7 +142,8 @@ public struct MockWorld: Sendable {
     // MARK: The journal
 
     /// The entries that match, oldest first.
-    public func journal(_ filter: JournalFilter = JournalFilter()) -> [JournalRecord] {
+    public func journal(_ filter: JournalFilter = JournalFilter()) async -> [JournalRecord] {
+        await plane.barrier()
         let matcher = JournalMatcher(filter) { [plane, world] in plane.handle(of: $0, in: world) }
         return world.control.journal.entries.filter { matcher.matches($0) }.map {
             JournalRecord($0, handle: plane.handle(of: $0.user, in: world))
@@ -157,8 +158,9 @@ public struct MockWorld: Sendable {
         _ expectations: Expectation...,
         inOrder: Bool = false,
         noneOther: Bool = false
-    ) -> VerificationReport {
-        plane.verifier(world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
+    ) async -> VerificationReport {
+        await plane.barrier()
+        return plane.verifier(world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
     }
 
     /// Waits until a condition holds; false when the limit was over first.
@@ -180,11 +182,19 @@ public struct MockWorld: Sendable {
     }
 
     /// How clients behaved.
-    public var conduct: ConductReport { ConductInspector.inspect(world.control.journal.entries) }
+    public var conduct: ConductReport {
+        get async {
+            await plane.barrier()
+            return ConductInspector.inspect(world.control.journal.entries)
+        }
+    }
 
     /// The journal as an HTTP archive (HAR 1.2), as JSON.
     public var har: [UInt8] {
-        HAR.document(world.control.journal.entries, base: url, version: MockBackend.version).encoded
+        get async {
+            await plane.barrier()
+            return HAR.document(world.control.journal.entries, base: url, version: MockBackend.version).encoded
+        }
     }
 
     // MARK: Oracles

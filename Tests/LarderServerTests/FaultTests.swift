@@ -21,7 +21,7 @@ struct FaultTests {
         stage.world.clock.advance(by: .milliseconds(1))
         let reply = try await client.reply()
         #expect(reply.status == 200)
-        #expect(stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.injected == .seconds(3))
+        #expect(await stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.injected == .seconds(3))
         await stage.backend.stop()
     }
 
@@ -37,8 +37,9 @@ struct FaultTests {
         #expect(bytes.isEmpty && ending == .reset)
         let again = try await stage.ask("POST", "/v1/transfers", body, fields: ["Idempotency-Key": "k"])
         #expect(again.status == 201 && again.field("Idempotent-Replayed") == "true")
-        let records = stage.world.journal(JournalFilter("POST", "/v1/transfers"))
-        #expect(records.map(\.outcome) == ["reset", "complete"] && records[0].commit != nil && records[1].faults == [])
+        let records = await stage.world.journal(JournalFilter("POST", "/v1/transfers"))
+        #expect(records.map(\.outcome) == ["reset", "complete"])
+        #expect(records.first?.commit != nil && records.last?.faults == [])
         #expect(try stage.world.ledgerFaults() == [])
         await stage.backend.stop()
     }
@@ -73,7 +74,7 @@ struct FaultTests {
         client.finishSending()
         #expect(await client.readToEnd().ending == .closed)
         #expect(await stage.world.wait(for: .entries(JournalFilter("GET", "/v1/feed"), count: 1)))
-        #expect(stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.outcome == "silent")
+        #expect(await stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.outcome == "silent")
         await stage.backend.stop()
     }
 
@@ -89,7 +90,9 @@ struct FaultTests {
             Fault(.respond(limited), when: FaultMatch("GET", "/v1/posts"))
         )
         let first = try await stage.ask("GET", "/v1/feed")
-        #expect(first.status == 503 && first.problem == "unavailable" && first.field("Retry-After") == "7")
+        #expect(first.status == 503)
+        #expect(first.problem == "service-unavailable")
+        #expect(first.field("Retry-After") == "7")
         #expect(first.field("X-Why") == "test")
         let second = try await stage.ask("GET", "/v1/posts")
         #expect(second.status == 429 && second.field("Retry-After") == "Mon, 21 Sep 2026 14:14:20 GMT")
@@ -241,7 +244,7 @@ struct FaultTests {
         pusher.cancel()
         await pusher.value
         #expect(reply.body == clean.body)
-        #expect(stage.world.journal(JournalFilter("GET", "/v1/feed")).last?.injected ?? .zero >= .milliseconds(300))
+        #expect(await stage.world.journal(JournalFilter("GET", "/v1/feed")).last?.injected ?? .zero >= .milliseconds(300))
         await stage.backend.stop()
     }
 

@@ -4,7 +4,7 @@ import LarderHTTP
 import LarderTime
 
 /// One request to the control plane.
-struct ControlCall {
+struct ControlCall: Sendable {
     let request: Request
     let exchange: Exchange
     let plane: ControlPlane
@@ -94,10 +94,10 @@ enum ControlEndpoints {
         case "profiles": return try FaultEndpoints.profiles(call, method, rest)
         case "gates": return try GateEndpoints.answer(call, method, rest)
         case "held": return try GateEndpoints.held(call, method, rest)
-        case "journal": return try JournalEndpoints.answer(call, method, rest)
-        case "verify": return try JournalEndpoints.verify(call, method)
+        case "journal": return try later(call) { call throws(Problem) in try JournalEndpoints.answer(call, method, rest) }
+        case "verify": return try later(call) { call throws(Problem) in try JournalEndpoints.verify(call, method) }
         case "wait": return try WaitEndpoints.wait(call, method)
-        case "conduct": return try JournalEndpoints.conduct(call, method)
+        case "conduct": return try later(call) { call throws(Problem) in try JournalEndpoints.conduct(call, method) }
         case "oracles": return try OracleEndpoints.answer(call, method, rest)
         case "act": return try PhantomEndpoints.act(call, method)
         case "phantoms": return try PhantomEndpoints.answer(call, method, rest)
@@ -107,6 +107,19 @@ enum ControlEndpoints {
         case let name?:
             throw ProblemType.notFound("The control plane has no «\(name.prefix(64))»; /_larder lists what there is.")
         }
+    }
+
+    /// Answers when every exchange whose reply has left is in its journal.
+    private static func later(
+        _ call: ControlCall,
+        _ body: @escaping @Sendable (ControlCall) throws(Problem) -> Reply
+    ) throws(Problem) -> Reply? {
+        // With one loop that is now.
+        guard call.plane.hasSeveralLoops else { return try body(call) }
+        call.plane.afterBarrier(on: call.exchange.loop) {
+            do throws(Problem) { call.exchange.complete(try body(call)) } catch { call.exchange.complete(error.reply) }
+        }
+        return nil
     }
 
     /// What there is, for `GET /_larder`.

@@ -16,7 +16,7 @@ import Synchronization
 /// from outside goes through the mailbox, which is a `Mutex`, and `connection(_:)` traps on another thread.
 package final class EventLoop: @unchecked Sendable {
     private struct Mailbox {
-        var jobs: [@Sendable () -> Void] = []
+        var jobs: [(run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)] = []
         var endings: [@Sendable () -> Void] = []
         var hasEnded = false
     }
@@ -76,12 +76,17 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: From any thread
 
     /// Runs a job on the loop, after those given before. After the loop's end nothing runs any more.
-    package func execute(_ job: @escaping @Sendable () -> Void) {
-        let mustWake = mailbox.withLock { mailbox in
-            guard !mailbox.hasEnded else { return false }
-            mailbox.jobs.append(job)
-            return mailbox.jobs.count == 1
+    package func execute(_ job: @escaping @Sendable () -> Void) { executeOrElse(job, nil) }
+
+    /// As `execute`; when the loop has ended already, `otherwise` runs instead, at once. A job that was taken may be dropped
+    /// with the loop's end, except that it is run if it has somebody who waits for it: then `otherwise` is.
+    package func executeOrElse(_ job: @escaping @Sendable () -> Void, _ otherwise: (@Sendable () -> Void)?) {
+        let (mustWake, hasEnded) = mailbox.withLock { mailbox in
+            guard !mailbox.hasEnded else { return (false, true) }
+            mailbox.jobs.append((job, otherwise))
+            return (mailbox.jobs.count == 1, false)
         }
+        if hasEnded { otherwise?() }
         if mustWake, !isCurrent { wakeUp.signal() }
     }
 
@@ -210,7 +215,7 @@ package final class EventLoop: @unchecked Sendable {
             defer { mailbox.jobs.removeAll(keepingCapacity: mailbox.jobs.capacity < 1_024) }
             return mailbox.jobs
         }
-        for job in jobs { job() }
+        for job in jobs { job.run() }
     }
 
     private func watchOrTrap(_ descriptor: Int32, for interest: Readiness) {
@@ -333,12 +338,15 @@ package final class EventLoop: @unchecked Sendable {
         registration = nil
         listener = nil
         poller.forget(wakeUp.descriptor)
-        let endings = mailbox.withLock { mailbox in
+        let (endings, dropped) = mailbox.withLock { mailbox in
             mailbox.hasEnded = true
-            mailbox.jobs.removeAll()
-            defer { mailbox.endings.removeAll() }
-            return mailbox.endings
+            defer {
+                mailbox.jobs.removeAll()
+                mailbox.endings.removeAll()
+            }
+            return (mailbox.endings, mailbox.jobs)
         }
+        for job in dropped { job.otherwise?() }
         for ending in endings { ending() }
     }
 }
