@@ -148,9 +148,9 @@ final class ControlPlane: ExchangeHandler {
         let world = owner === main ? main : (owner as? World ?? main)
         let journal = world.control.journal
         guard journal.isEnabled else { return }
-        let uptime = world.clock.uptime
+        let uptime = world.clock.followsSystem ? record.ended : world.clock.uptime
         let connection = world.control.roster.index(of: record.request.connection, now: uptime)
-        journal.append(JournalEntry(record, at: world.clock.now, connection: connection), uptime: uptime)
+        journal.append(record, at: world.clock.now, uptime: uptime, connection: connection)
     }
 
     // MARK: Facts

@@ -105,15 +105,13 @@ final class LiveFilter: Sendable {
         let channel = state.withLock { $0.channel }
         let connection = world.control.roster.index(of: opening.connection, now: uptime)
         journal.append(
-            JournalEntry(
-                JournalEntry.Frame(channel: channel, direction: direction, token: token, bytes: bytes, fate: fate),
-                opening: opening,
-                at: world.clock.now,
-                uptime: uptime,
-                connection: connection,
-                user: subject
-            ),
-            uptime: uptime
+            JournalEntry.Frame(channel: channel, direction: direction, token: token, fate: fate),
+            bytes: bytes,
+            opening: opening,
+            at: world.clock.now,
+            uptime: uptime,
+            connection: connection,
+            user: subject
         )
     }
 }

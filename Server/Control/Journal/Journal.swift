@@ -1,15 +1,49 @@
+import LarderHTTP
+import LarderEngine
 import LarderTime
 import Synchronization
 
 /// What happened in a world, as far back as its size allows. Safe from any thread.
 ///
-/// Entries are kept as they came and are made readable when somebody asks: writing one costs a lock and a copy.
+/// Entries are kept as bytes in a ring, and made readable when somebody asks: writing one costs a lock and a copy of two heads
+/// and allocates nothing once the ring is full.
 final class Journal: Sendable {
+    /// What is kept of an entry besides its bytes.
+    private struct Slot {
+        var number = 0
+        var at: WallTime
+        var started: MonotonicTime
+        var ended: MonotonicTime
+        /// Where its bytes begin in the arena: the request's head, its body, the reply's head.
+        var start = 0
+        var headCount: Int32 = 0
+        var bodyCount: Int32 = 0
+        var replyCount: Int32 = 0
+        var droppedPrefixCount: Int32 = 0
+        var exchangeIndex: Int32 = 0
+        var connection: Int32 = 0
+        var status: Int32 = 0
+        var isComplete = true
+        var user: Int64 = 0
+        var commit: Int64 = 0
+        var requestBodyBytes = 0
+        var bodyBytes = 0
+        var bytesSent = 0
+
+        var byteCount: Int { Int(headCount) + Int(bodyCount) + Int(replyCount) }
+    }
+
     private struct State {
-        var ring: [JournalEntry] = []
-        /// Where the next entry goes once the ring is full.
-        var next = 0
+        /// Slots by number modulo capacity.
+        var slots: [Slot] = []
+        var arena: [UInt8] = []
+        /// Where the next bytes go.
+        var position = 0
+        var oldest = 1
         var count = 0
+        /// What few entries have, by number.
+        var traces: [Int: ExchangeTrace] = [:]
+        var frames: [Int: JournalEntry.Frame] = [:]
         var observers: [UInt64: @Sendable (JournalEntry) -> Void] = [:]
         var lastObserver: UInt64 = 0
         var lastActivity = MonotonicTime(nanoseconds: 0)
@@ -17,41 +51,179 @@ final class Journal: Sendable {
 
     private let state = Mutex(State())
     private let observerCount = Atomic<Int>(0)
-    /// How many entries are kept. 0 keeps none.
+    /// How many entries are kept at most. 0 keeps none.
     let capacity: Int
+    private let arenaMaximum: Int
 
-    init(capacity: Int) { self.capacity = capacity }
+    /// A body longer than this is counted and not kept.
+    static let keptBodyBytesMaximum = 8 << 10
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        // Enough for so many usual entries; larger ones drive older ones out sooner.
+        arenaMaximum = max(128 << 10, capacity << 10)
+    }
 
     var isEnabled: Bool { capacity > 0 }
 
-    /// Adds an entry, and tells the observers, who may look at the journal but must not wait.
-    func append(_ entry: JournalEntry, uptime: MonotonicTime) {
-        guard capacity > 0 else { return }
+    // MARK: Writing
+
+    /// Adds an exchange, and tells the observers, who may look at the journal but must not wait.
+    func append(_ record: ExchangeRecord, at: WallTime, uptime: MonotonicTime, connection: Int) {
+        let request = record.request
+        let keepsBody = request.body.count <= Self.keptBodyBytesMaximum
+        var slot = Slot(at: at, started: record.started, ended: record.ended)
+        slot.headCount = Int32(request.head.count)
+        slot.bodyCount = keepsBody ? Int32(request.body.count) : 0
+        slot.replyCount = Int32(record.head.count)
+        slot.droppedPrefixCount = Int32(request.droppedPrefixCount)
+        slot.exchangeIndex = Int32(truncatingIfNeeded: request.exchangeIndex)
+        slot.connection = Int32(truncatingIfNeeded: connection)
+        slot.status = Int32(record.status.code)
+        slot.isComplete = record.isComplete
+        slot.user = record.note.subject
+        slot.commit = record.note.effect
+        slot.requestBodyBytes = request.body.count
+        slot.bodyBytes = record.bodyBytes
+        slot.bytesSent = record.bytesSent
+        let trace = record.note.detail as? ExchangeTrace
+        write(slot, uptime) { state, number in
+            Self.put(request.head, &state)
+            if keepsBody { Self.put(request.body, &state) }
+            Self.put(record.head, &state)
+            if let trace { state.traces[number] = trace }
+        }
+    }
+
+    /// Adds a frame of a live channel that `opening` opened.
+    func append(
+        _ frame: JournalEntry.Frame,
+        bytes: Int,
+        opening: Request,
+        at: WallTime,
+        uptime: MonotonicTime,
+        connection: Int,
+        user: Int64
+    ) {
+        var slot = Slot(at: at, started: uptime, ended: uptime)
+        slot.headCount = Int32(opening.head.count)
+        slot.droppedPrefixCount = Int32(opening.droppedPrefixCount)
+        slot.exchangeIndex = Int32(truncatingIfNeeded: opening.exchangeIndex)
+        slot.connection = Int32(truncatingIfNeeded: connection)
+        slot.user = user
+        slot.bytesSent = bytes
+        write(slot, uptime) { state, number in
+            Self.put(opening.head, &state)
+            state.frames[number] = frame
+        }
+    }
+
+    private func write(_ slot: Slot, _ uptime: MonotonicTime, _ fill: (inout State, Int) -> Void) {
+        guard capacity > 0, slot.byteCount <= arenaMaximum else { return }
         let number = state.withLock { state in
             state.count += 1
-            var entry = entry
-            entry.number = state.count
             state.lastActivity = uptime
-            if state.ring.count < capacity {
-                state.ring.append(entry)
-            } else {
-                state.ring[state.next] = entry
-                state.next = (state.next + 1) % capacity
-            }
+            var slot = slot
+            slot.number = state.count
+            slot.start = makeRoom(slot.byteCount, &state)
+            if state.count - state.oldest >= capacity { Self.dropOldest(&state) }
+            let index = (state.count - 1) % capacity
+            if index < state.slots.count { state.slots[index] = slot } else { state.slots.append(slot) }
+            fill(&state, state.count)
             return state.count
         }
         guard observerCount.load(ordering: .relaxed) > 0 else { return }
-        var numbered = entry
-        numbered.number = number
-        let observers = state.withLock { state in state.observers.sorted { $0.key < $1.key }.map(\.value) }
-        for observer in observers { observer(numbered) }
+        let (written, observers) = state.withLock { state -> (JournalEntry?, [@Sendable (JournalEntry) -> Void]) in
+            let observers = state.observers.sorted { $0.key < $1.key }.map { $0.value }
+            return (entry(number, state), observers)
+        }
+        guard let entry = written else { return }
+        for observer in observers { observer(entry) }
     }
+
+    /// Finds a place for so many bytes, at the cost of the oldest entries.
+    private func makeRoom(_ count: Int, _ state: inout State) -> Int {
+        if state.arena.count + count <= arenaMaximum, state.position == state.arena.count { return state.position }
+        if state.position + count > state.arena.count {
+            // What lies between here and the end belongs to the oldest entries, and is jumped over.
+            while state.oldest < state.count, slot(state.oldest, state).start >= state.position { Self.dropOldest(&state) }
+            state.position = 0
+        }
+        let end = state.position + count
+        while state.oldest < state.count {
+            let oldest = slot(state.oldest, state)
+            guard oldest.start < end, oldest.start + max(1, oldest.byteCount) > state.position else { break }
+            Self.dropOldest(&state)
+        }
+        return state.position
+    }
+
+    private func slot(_ number: Int, _ state: State) -> Slot { state.slots[(number - 1) % capacity] }
+
+    private static func dropOldest(_ state: inout State) {
+        if !state.traces.isEmpty { state.traces[state.oldest] = nil }
+        if !state.frames.isEmpty { state.frames[state.oldest] = nil }
+        state.oldest += 1
+    }
+
+    private static func put(_ bytes: [UInt8], _ state: inout State) {
+        let end = state.position + bytes.count
+        if state.position == state.arena.count {
+            state.arena.append(contentsOf: bytes)
+        } else {
+            // Room was made: either all of it lies inside, or the arena still grows.
+            let inside = min(bytes.count, state.arena.count - state.position)
+            unsafe state.arena.withUnsafeMutableBufferPointer { arena in
+                unsafe bytes.withUnsafeBufferPointer { source in
+                    let place = unsafe UnsafeMutableBufferPointer(rebasing: arena[state.position..<(state.position + inside)])
+                    _ = unsafe place.update(fromContentsOf: UnsafeBufferPointer(rebasing: source[..<inside]))
+                }
+            }
+            if inside < bytes.count { state.arena.append(contentsOf: bytes[inside...]) }
+        }
+        state.position = end
+    }
+
+    // MARK: Reading
 
     /// The entries that are still kept, oldest first.
     var entries: [JournalEntry] {
         state.withLock { state in
-            state.ring.count < capacity ? state.ring : Array(state.ring[state.next...] + state.ring[..<state.next])
+            guard state.count >= state.oldest else { return [] }
+            return (state.oldest...state.count).compactMap { entry($0, state) }
         }
+    }
+
+    private func entry(_ number: Int, _ state: State) -> JournalEntry? {
+        let slot = slot(number, state)
+        guard slot.number == number else { return nil }
+        var position = slot.start
+        func take(_ count: Int32) -> [UInt8] {
+            defer { position += Int(count) }
+            return Array(state.arena[position..<(position + Int(count))])
+        }
+        let (head, body, reply) = (take(slot.headCount), take(slot.bodyCount), take(slot.replyCount))
+        // It was a request when it came: it is one again.
+        guard let parsed = try? Request(head: head, body: body, exchangeIndex: Int(slot.exchangeIndex)) else { return nil }
+        let frame = state.frames[number]
+        return JournalEntry(
+            number: number,
+            kind: frame.map { .frame($0) } ?? .exchange,
+            at: slot.at,
+            request: parsed.droppingPathPrefix(Int(slot.droppedPrefixCount)),
+            connection: Int(slot.connection),
+            status: Int(slot.status),
+            head: reply,
+            bodyBytes: slot.bodyBytes,
+            bytesSent: slot.bytesSent,
+            requestBodyBytes: slot.requestBodyBytes,
+            started: slot.started,
+            ended: slot.ended,
+            isComplete: slot.isComplete,
+            user: slot.user,
+            commit: slot.commit,
+            trace: state.traces[number]
+        )
     }
 
     /// How many entries there ever were.
@@ -63,10 +235,13 @@ final class Journal: Sendable {
     /// Forgets everything; numbers go on.
     func clear() {
         state.withLock { state in
-            state.ring.removeAll()
-            state.next = 0
+            state.oldest = state.count + 1
+            state.traces.removeAll()
+            state.frames.removeAll()
         }
     }
+
+    // MARK: Observing
 
     /// Calls `body` with every entry from now on, on the thread that writes it.
     func observe(_ body: @escaping @Sendable (JournalEntry) -> Void) -> UInt64 {

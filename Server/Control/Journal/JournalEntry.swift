@@ -34,7 +34,6 @@ struct JournalEntry: Sendable {
         let direction: Direction
         /// The token of the change that it tells of.
         let token: String?
-        let bytes: Int
         /// What was done with it on purpose: lost, delayed, duplicated, reordered.
         let fate: String?
     }
@@ -45,7 +44,7 @@ struct JournalEntry: Sendable {
     }
 
     /// Numbers the entries of a world, from 1.
-    var number = 0
+    let number: Int
     let kind: Kind
     /// The world's time at the end.
     let at: WallTime
@@ -63,47 +62,6 @@ struct JournalEntry: Sendable {
     /// The commit that the exchange made; 0 for none.
     let commit: Int64
     let trace: ExchangeTrace?
-
-    /// A body longer than this is counted and not kept.
-    static let keptBodyBytesMaximum = 8 << 10
-
-    init(_ record: ExchangeRecord, at: WallTime, connection: Int) {
-        kind = .exchange
-        self.at = at
-        var request = record.request
-        requestBodyBytes = request.body.count
-        if request.body.count > Self.keptBodyBytesMaximum { request.body = [] }
-        self.request = request
-        self.connection = connection
-        status = record.status.code
-        head = record.head
-        bodyBytes = record.bodyBytes
-        bytesSent = record.bytesSent
-        started = record.started
-        ended = record.ended
-        isComplete = record.isComplete
-        user = record.note.subject
-        commit = record.note.effect
-        trace = record.note.detail as? ExchangeTrace
-    }
-
-    init(_ frame: Frame, opening: Request, at: WallTime, uptime: MonotonicTime, connection: Int, user: Int64) {
-        kind = .frame(frame)
-        self.at = at
-        request = opening
-        requestBodyBytes = 0
-        self.connection = connection
-        status = 0
-        head = []
-        bodyBytes = 0
-        bytesSent = frame.bytes
-        started = uptime
-        ended = uptime
-        isComplete = true
-        self.user = user
-        commit = 0
-        trace = nil
-    }
 
     var isExchange: Bool { if case .exchange = kind { true } else { false } }
 
@@ -151,7 +109,7 @@ extension JournalEntry {
             object["channel"] = .string(frame.channel)
             object["direction"] = .string(frame.direction.rawValue)
             object["token"] = frame.token.map { .string($0) }
-            object["bytes"] = .integer(Int64(frame.bytes))
+            object["bytes"] = .integer(Int64(bytesSent))
             object["fate"] = frame.fate.map { .string($0) }
             return .object(object)
         }

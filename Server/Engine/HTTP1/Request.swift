@@ -15,6 +15,8 @@ package struct Request: Sendable {
     package internal(set) var peer = SocketAddress(host: "", port: 0)
     /// Whether the handler was told of the head before the body was read.
     package internal(set) var wasAnnounced = false
+    /// How many bytes of the path were taken off with `droppingPathPrefix`.
+    package internal(set) var droppedPrefixCount = 0
     var target: Range<Int>
     let pathEnd: Int
 
@@ -57,8 +59,10 @@ package struct Request: Sendable {
 extension Request {
     /// The same request on the rest of its path, behind a prefix of that many bytes.
     package func droppingPathPrefix(_ count: Int) -> Request {
+        guard count > 0 else { return self }
         var request = self
         request.target = (target.lowerBound + count)..<target.upperBound
+        request.droppedPrefixCount += count
         return request
     }
 
@@ -78,6 +82,13 @@ extension Request {
         self = try HeadParser.parse(Array(head.utf8))
         self.body = body
         self.connection = connection
+        self.exchangeIndex = exchangeIndex
+    }
+
+    /// A request again from its head's bytes, as `head` gave them.
+    package init(head: [UInt8], body: [UInt8], exchangeIndex: Int) throws(Refusal) {
+        self = try HeadParser.parse(head)
+        self.body = body
         self.exchangeIndex = exchangeIndex
     }
 
