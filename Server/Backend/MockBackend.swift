@@ -34,6 +34,11 @@ public final class MockBackend: Sendable {
         public var controlToken: String?
         /// Whether the control plane is reachable over HTTP.
         public var hasControl = true
+        /// Requests that one caller may make in a minute; nil for no limit.
+        public var rateLimit: Int? {
+            get { settings.rateLimit }
+            set { settings.rateLimit = newValue }
+        }
         /// How many exchanges and frames each world's journal keeps; 0 keeps none.
         public var journalCapacity: Int {
             get { settings.journalCapacity }

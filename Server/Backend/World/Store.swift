@@ -51,14 +51,19 @@ final class Store {
 
     /// Goes on as a history of its own: what was told up to now stays told, what comes next is nobody else's.
     func branch(_ fresh: UInt64) throws(SQLiteError) {
+        try share(instance)
+        try meta.set(.instance, Int64(bitPattern: fresh))
+        instance = fresh
+    }
+
+    /// Notes that another history has everything in common with this one up to now.
+    func share(_ other: UInt64) throws(SQLiteError) {
         let until = try changes.newestPosition()
         let insert = try database.prepare("INSERT OR REPLACE INTO lineage (instance, until) VALUES (?, ?)")
-        try insert.bind(Int64(bitPattern: instance), at: 1)
+        try insert.bind(Int64(bitPattern: other), at: 1)
         try insert.bind(until, at: 2)
         try insert.run()
-        try meta.set(.instance, Int64(bitPattern: fresh))
-        lineage[instance] = until
-        instance = fresh
+        lineage[other] = until
     }
 
     /// Whether everything that a token of that history covers is part of this one.

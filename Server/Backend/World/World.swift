@@ -38,6 +38,8 @@ package final class World: Sendable {
     /// `Sendable`.
     private struct Confined: @unchecked Sendable {
         var store: Store
+        /// The histories that went on from the world's origin, which a reset goes back to.
+        var origins: [UInt64] = []
         /// Writes that were carried out and wait for their common commit.
         var batch: [Commit] = []
         var replies: [(Exchange, Reply)] = []
@@ -91,6 +93,7 @@ package final class World: Sendable {
             settings: settings
         )
         try branch()
+        store.withLock { $0.origins = [$0.store.instance] }
     }
 
     /// The world that serves the plain paths.
@@ -263,7 +266,9 @@ package final class World: Sendable {
 
     /// Puts another state in the place of this one. Tokens stay good for what both have in common, and lead to a resync
     /// otherwise; whoever listens live is sent away to read on.
-    package func replace(with image: DatabaseImage) throws(Problem) {
+    ///
+    /// - Parameter isOrigin: whether it is the state that the world began with.
+    package func replace(with image: DatabaseImage, isOrigin: Bool = false) throws(Problem) {
         do {
             var options = Database.Options()
             options.pageCacheKibibytes = 256
@@ -271,9 +276,16 @@ package final class World: Sendable {
             let store = try Store(database, instance: randomNumber())
             try store.branch(randomNumber())
             let confined = Confined(store: store)
-            self.store.withLock { current in
+            try self.store.withLock { current in
                 settle(&current)
-                current = confined
+                var next = confined
+                next.origins = current.origins
+                if isOrigin {
+                    // All of them began where this one begins again.
+                    for instance in current.origins { try next.store.share(instance) }
+                    next.origins = current.origins.suffix(100) + [next.store.instance]
+                }
+                current = next
                 stamp.raise([.profiles, .posts, .bank, .chat])
                 cache.removeAll()
                 authenticator.forgetAll()

@@ -204,7 +204,7 @@ final class WorldRegistry: Sendable {
             )
         }
         world.control.reset()
-        try world.replace(with: origin)
+        try world.replace(with: origin, isOrigin: true)
     }
 
     func destroy(_ id: String) throws(Problem) {

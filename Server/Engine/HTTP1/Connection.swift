@@ -321,24 +321,17 @@ final class Connection {
 
     func reportRecords(areComplete: Bool) {
         guard !records.isEmpty else { return }
-        let done = records
         let ended = loop.configuration.monotonic.uptime
-        records.removeAll(keepingCapacity: true)
-        for record in done {
-            loop.handler.finished(
-                ExchangeRecord(
-                    request: record.request,
-                    status: record.status,
-                    head: record.head,
-                    bytesSent: record.bytesSent,
-                    bodyBytes: record.bodyBytes,
-                    started: record.started,
-                    ended: ended,
-                    isComplete: record.isComplete && areComplete,
-                    note: record.note
-                )
-            )
+        // Taken out and put back, so that the buffer has one owner and the records are not copied.
+        var done: [ExchangeRecord] = []
+        swap(&done, &records)
+        for index in done.indices {
+            done[index].ended = ended
+            if !areComplete { done[index].isComplete = false }
+            loop.handler.finished(done[index])
         }
+        done.removeAll(keepingCapacity: true)
+        if records.isEmpty { swap(&done, &records) }
     }
 
     func setInterest() {

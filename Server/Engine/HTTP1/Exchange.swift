@@ -41,9 +41,9 @@ package struct ExchangeRecord: Sendable {
     package let bytesSent: Int
     package let bodyBytes: Int
     package let started: MonotonicTime
-    package let ended: MonotonicTime
+    package internal(set) var ended: MonotonicTime
     /// Whether the whole reply was given to the system.
-    package let isComplete: Bool
+    package internal(set) var isComplete: Bool
     package let note: ExchangeNote
 }
 

@@ -22,7 +22,7 @@ enum SessionEndpoints {
         let world = call.world
         guard password == world.settings.password else { throw wrongCredentials }
         let tokens = Tokens(world)
-        let body = try world.write { store, commit in
+        let body = try call.write { store, commit in
             guard let user = try store.profiles.row(handle: handle) else { throw wrongCredentials }
             try store.sessions.add(
                 user: user,
@@ -52,7 +52,7 @@ enum SessionEndpoints {
         let world = call.world
         let tokens = Tokens(world)
         let digest = SessionTable.digest(token)
-        let body = try world.write { store, commit -> [UInt8]? in
+        let body = try call.write { store, commit -> [UInt8]? in
             if let stolen = try store.sessions.find(spentRefresh: digest) {
                 // One of two holders of the token is not its owner, and nobody can tell which (RFC 9700 §4.14.2).
                 try store.sessions.delete(stolen)
@@ -86,7 +86,7 @@ enum SessionEndpoints {
             preconditionFailure("The router admits nobody here who has not signed in.")
         }
         let world = call.world
-        try world.write { store, _ in
+        try call.write { store, _ in
             try store.sessions.delete(session.row)
             world.authenticator.forgetAll()
         }

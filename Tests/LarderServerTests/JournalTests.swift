@@ -1,0 +1,302 @@
+import LarderCoding
+import LarderHTTP
+import LarderServer
+import LarderTime
+import TestSupport
+import Testing
+
+@Suite("Gates, journal, verification and oracles", .timeLimit(.minutes(1)))
+struct JournalTests {
+    @Test func `what a gate holds is released in the order that somebody chooses`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/profiles/*"), stage: .reply))
+        let first = try stage.send("GET", "/v1/profiles/user_1")
+        #expect(await stage.world.wait(for: .held(1)))
+        let second = try stage.send("GET", "/v1/profiles/user_2")
+        #expect(await stage.world.wait(for: .held(2)))
+        let third = try stage.send("GET", "/v1/profiles/user_3")
+        #expect(await stage.world.wait(for: .held(3)))
+        #expect(!first.hasNews && !second.hasNews)
+        let held = stage.world.held
+        #expect(held.map(\.target) == ["/v1/profiles/user_1", "/v1/profiles/user_2", "/v1/profiles/user_3"])
+        stage.world.release(held[1])
+        #expect(try await second.reply().json["id"] == .string("user_2"))
+        #expect(!first.hasNews)
+        stage.world.answer(held[2], with: CannedReply(status: 418))
+        #expect(try await third.reply().status == 418)
+        stage.world.cut(held[0], by: .reset)
+        #expect(await first.readToEnd().ending == .reset)
+        await stage.backend.stop()
+    }
+
+    @Test func `a key that is being worked on is refused, or waited for, as the dialect says`() async throws {
+        let stage = try Stage()
+        let body = try await stage.transfer()
+        let key = ["Idempotency-Key": "k"]
+        try stage.world.set(Gate(id: "g", when: FaultMatch("POST", "/v1/transfers"), stage: .reply, count: 1))
+        let first = try stage.send("POST", "/v1/transfers", body, fields: key)
+        #expect(await stage.world.wait(for: .held(1)))
+        let second = try await stage.ask("POST", "/v1/transfers", body, fields: key)
+        #expect(second.status == 409 && second.problem == "idempotency-in-progress")
+        stage.world.dialect.idempotency = .blocking
+        let third = try stage.send("POST", "/v1/transfers", body, fields: key)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(!third.hasNews)
+        stage.world.releaseAll()
+        #expect(try await first.reply().field("Idempotent-Replayed") == nil)
+        #expect(try await third.reply().field("Idempotent-Replayed") == "true")
+        #expect(try stage.world.ledgerFaults() == [])
+        await stage.backend.stop()
+    }
+
+    @Test func `the journal tells of every exchange, and of no secret`() async throws {
+        let stage = try Stage()
+        let page = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["Larder-Device": "phone"])
+        let tag = try #require(page.field("ETag"))
+        _ = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["If-None-Match": tag])
+        let password = #"{"handle":"ana","password":"larder"}"#
+        _ = try await stage.ask("POST", "/v1/sessions", password, as: nil)
+        let reply = try await stage.ask("GET", "/_larder/journal", as: nil)
+        #expect(!reply.text.contains("dev-ana") && !reply.text.contains("\"larder\""))
+        let items = try #require(try reply.json["items"]?.array)
+        #expect(items.map { $0["status"]?.integer } == [200, 304, 201])
+        #expect(items[0]["user"] == .string("ana") && items[0]["device"] == .string("phone"))
+        #expect(items[1]["validators"]?["ifNoneMatch"] == .string(tag))
+        #expect(items[2]["commit"] == .integer(1))
+        let filtered = try await stage.ask("GET", "/_larder/journal?status=3xx&method=GET", as: nil).json["items"]?.array
+        #expect(filtered?.count == 1)
+        let curl = try await stage.ask("GET", "/_larder/journal/1/curl", as: nil).text
+        #expect(curl.hasPrefix("curl -i") && curl.contains("/v1/feed?limit=2'") && !curl.contains("dev-ana"))
+        await stage.backend.stop()
+    }
+
+    @Test func `the ring keeps what is newest, whatever sizes come`() async throws {
+        let stage = try Stage { $0.journalCapacity = 32 }
+        let client = try stage.connect()
+        for index in 0..<400 {
+            let padding = String(repeating: "x", count: (index * 7_919) % 9_000)
+            let reply = try stage.send("GET", "/v1/posts?n=\(index)", fields: ["X-Pad": padding], on: client)
+            _ = try await reply.reply()
+        }
+        let records = await stage.world.journal()
+        #expect(records.count <= 32 && records.count >= 8)
+        #expect(records.map(\.number) == Array((400 - records.count + 1)...400))
+        #expect(records.allSatisfy { $0.target == "/v1/posts?n=\($0.number - 1)" && $0.status == 400 || $0.status == 200 })
+        await stage.backend.stop()
+    }
+
+    @Test func `a verification that fails says what came nearest, member by member`() async throws {
+        let stage = try Stage()
+        _ = try await stage.ask("GET", "/v1/feed?limit=2")
+        _ = try await stage.ask("POST", "/v1/posts", #"{"text":"hello"}"#)
+        let good = await stage.world.verify(
+            .exactly(1, JournalFilter("GET", "/v1/feed")),
+            .atLeast(1, JournalFilter("POST", "/v1/posts", status: "2xx")),
+            .none(JournalFilter("DELETE")),
+            inOrder: true,
+            noneOther: true
+        )
+        #expect(good.holds, "\(good)")
+        var filter = JournalFilter("POST", "/v1/posts", status: "201")
+        filter.match.body = ["/text": "goodbye"]
+        let bad = await stage.world.verify(.exactly(1, filter))
+        #expect(!bad.holds && bad.failures[0].nearest[0].contains("body/text is hello, not goodbye"))
+        let order = await stage.world.verify(
+            .exactly(1, JournalFilter("POST", "/v1/posts")),
+            .exactly(1, JournalFilter("GET", "/v1/feed")),
+            inOrder: true
+        )
+        #expect(!order.holds)
+        let http = try await stage.ask("POST", "/_larder/verify", #"{"expect":[{"match":{"path":"/v1/feed"},"exactly":2}]}"#)
+        #expect(http.status == 409 && http.problem == "verification-failed")
+        await stage.backend.stop()
+    }
+
+    @Test func `waiting ends with what was waited for, or with the time`() async throws {
+        let stage = try Stage()
+        let waiting = try stage.send("POST", "/_larder/wait", #"{"entries":{"path":"/v1/feed","count":2},"timeoutSeconds":60}"#)
+        _ = try await stage.ask("GET", "/v1/feed")
+        #expect(!waiting.hasNews)
+        _ = try await stage.ask("GET", "/v1/feed")
+        #expect(try await waiting.reply().json["seen"] == .integer(2))
+        let body = #"{"commits":99,"timeoutSeconds":5,"clock":"world"}"#
+        let late = try stage.send("POST", "/_larder/wait", body)
+        while stage.world.clock.untilNextTimer == nil { await Task.yield() }
+        stage.world.clock.advance(by: .seconds(5))
+        let ended = try await late.reply()
+        #expect(ended.status == 409 && ended.problem == "wait-ended")
+        let state = #"{"state":{"path":"/v1/profiles/user_1","pointer":"/displayName","equals":"New"}}"#
+        let watching = try stage.send("POST", "/_larder/wait", state)
+        stage.world.perform(PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: #"{"displayName":"New"}"#))
+        #expect(try await watching.reply().status == 200)
+        let task = Task { await stage.world.wait(for: .held(1), limit: .seconds(600)) }
+        task.cancel()
+        #expect(await task.value == false)
+        await stage.backend.stop()
+    }
+
+    @Test func `the conduct report finds what a client should not have done`() async throws {
+        let stage = try Stage()
+        let page = try await stage.ask("GET", "/v1/feed?limit=2")
+        _ = try await stage.ask("GET", "/v1/feed?limit=2")
+        _ = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["If-None-Match": try #require(page.field("ETag"))])
+        var once = Fault.Occurrence()
+        once.count = 1
+        var refusal = CannedReply(status: 503)
+        refusal.retryAfter = .seconds(30)
+        try stage.world.set(Fault(.respond(refusal), when: FaultMatch("GET", "/v1/posts"), occurrence: once))
+        _ = try await stage.ask("GET", "/v1/posts")
+        _ = try await stage.ask("GET", "/v1/posts")
+        _ = try await stage.ask("POST", "/v1/transfers", try await stage.transfer())
+        let report = await stage.world.conduct
+        let rules = Set(report.findings.map(\.rule))
+        #expect(rules.isSuperset(of: [.downloadedTwice, .refetchedFresh, .retriedTooSoon, .keyMissing]))
+        #expect(report.notModified == 1 && report.bytesSaved == page.body.count)
+        let text = try await stage.ask("GET", "/_larder/conduct", fields: ["Accept": "text/plain"]).text
+        #expect(text.contains("retriedTooSoon: 1"))
+        await stage.backend.stop()
+    }
+
+    @Test func `an archive has what HAR 1.2 asks for`() async throws {
+        let stage = try Stage()
+        _ = try await stage.ask("GET", "/v1/feed?limit=2&x=a%20b")
+        let log = try await stage.ask("GET", "/_larder/journal/har", as: nil).json["log"]
+        #expect(log?["version"] == .string("1.2"))
+        let entry = log?["entries"]?[0]
+        #expect(entry?["request"]?["queryString"]?[1]?["value"] == .string("a b"))
+        #expect(entry?["response"]?["status"] == .integer(400) || entry?["response"]?["status"] == .integer(200))
+        for member in ["startedDateTime", "time", "request", "response", "cache", "timings"] {
+            #expect(entry?[member] != nil, "\(member)")
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `a second device acts between a client's pull and its push, on every run`() async throws {
+        let stage = try Stage()
+        let pull = try await stage.ask("GET", "/v1/profiles/user_1")
+        try stage.world.set(
+            Phantom(
+                [PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: #"{"bio":"from the other device"}"#)],
+                when: FaultMatch("PATCH", "/v1/profiles/user_1")
+            )
+        )
+        let tag = try #require(pull.field("ETag"))
+        let push = try await stage.ask("PATCH", "/v1/profiles/user_1", #"{"bio":"mine"}"#, fields: ["If-Match": tag])
+        #expect(push.status == 412)
+        let now = try await stage.ask("GET", "/v1/profiles/user_1")
+        #expect(try now.json["bio"] == .string("from the other device"))
+        let again = try await stage.ask(
+            "PATCH",
+            "/v1/profiles/user_1",
+            #"{"bio":"mine"}"#,
+            fields: ["If-Match": try #require(now.field("ETag"))]
+        )
+        #expect(again.status == 200)
+        await stage.backend.stop()
+    }
+
+    @Test func `the change feed repeats, empties and reverses pages, and expires tokens in the middle`() async throws {
+        let stage = try Stage()
+        func page(_ since: String?) async throws -> RawReply {
+            try await stage.ask("GET", "/v1/changes?limit=10" + (since.map { "&since=" + $0 } ?? ""))
+        }
+        let first = try await page(nil)
+        let token = try #require(try first.json["nextToken"]?.string)
+        let second = try await page(token).json["items"]
+        try stage.world.play(.repeatPage)
+        let repeated = try await page(token).json
+        #expect(repeated["items"] == second && repeated["nextToken"] == .string(token))
+        try stage.world.play(.emptyPage)
+        let empty = try await page(token).json
+        #expect(empty["items"] == .array([]) && empty["hasMore"] == .bool(true))
+        try stage.world.play(.reversePage)
+        #expect(try await page(token).json["items"]?.array == second?.array?.reversed())
+        try stage.world.play(.expireAfter(pages: 1))
+        let last = try #require(try await page(token).json["nextToken"]?.string)
+        stage.world.dialect.resync = .uploadDifferences
+        let gone = try await page(last)
+        #expect(gone.status == 410 && gone.problem == "resync-required")
+        #expect(try gone.json["resync"] == .string("upload-differences") && gone.field("Location") == "/v1/changes")
+        #expect(try await page(last).status == 200)
+        try stage.world.play(.expireAll)
+        #expect(try await page(last).status == 410)
+        await stage.backend.stop()
+    }
+
+    @Test func `the oracle names the rows in which a client differs from the truth`() async throws {
+        let stage = try Stage()
+        var held: [String: Int] = [:]
+        var token: String?
+        repeat {
+            let page = try await stage.ask("GET", "/v1/changes?types=post,profile&limit=50" + (token.map { "&since=" + $0 } ?? "")).json
+            for item in page["items"]?.array ?? [] {
+                held[item["id"]?.string ?? ""] = item["version"]?.integer.map { Int($0) }
+            }
+            token = page["hasMore"] == .bool(true) ? page["nextToken"]?.string : nil
+        } while token != nil
+        #expect(try stage.world.differences(held: held, types: "post,profile", as: "ana") == [])
+        _ = try await stage.ask("PUT", "/v1/posts/post_3/like")
+        held["post_999"] = 1
+        let differences = try stage.world.differences(held: held, types: "post,profile", as: "ana")
+        #expect(differences.map(\.id) == ["post_3", "post_999"])
+        let body = #"{"as":"ana","types":"post","held":{"post_1":1}}"#
+        let http = try await stage.ask("POST", "/_larder/oracles/converged", body).json
+        #expect(http["isConverged"] == .bool(false))
+        #expect(try await stage.ask("GET", "/_larder/oracles/ledger").json["isSound"] == .bool(true))
+        await stage.backend.stop()
+    }
+
+    @Test func `replies drift as a later version's would, the same way each time`() async throws {
+        let stage = try Stage()
+        let plain = try await stage.ask("GET", "/v1/accounts")
+        stage.world.drift = SchemaDrift(seed: 5)
+        let drifted = try await stage.ask("GET", "/v1/accounts")
+        #expect(drifted.status == 200 && drifted.body != plain.body)
+        #expect(drifted.field("Content-Length") == "\(drifted.body.count)")
+        #expect(try await stage.ask("GET", "/v1/accounts").body == drifted.body)
+        #expect(try drifted.json["items"]?.array?.count == plain.json["items"]?.array?.count)
+        stage.world.drift = nil
+        #expect(try await stage.ask("GET", "/v1/accounts").body == plain.body)
+        await stage.backend.stop()
+    }
+
+    @Test func `limits are reported in the fields of three kinds of server`() async throws {
+        let stage = try Stage { $0.rateLimit = 100 }
+        #expect(try await stage.ask("GET", "/v1/feed").field("RateLimit-Policy") == "\"default\";q=100;w=60")
+        stage.world.dialect.rateLimit = .triplet
+        #expect(try await stage.ask("GET", "/v1/feed").field("RateLimit-Remaining") == "98")
+        stage.world.dialect.rateLimit = .github
+        let reset = try await stage.ask("GET", "/v1/feed").field("X-RateLimit-Reset")
+        #expect(reset == "1790000060")
+        await stage.backend.stop()
+    }
+
+    @Test func `a script is checked whole before any of it happens, and every error has its pointer`() async throws {
+        let stage = try Stage()
+        let wrong = """
+            {"steps":[{"atSeconds":-1,"faults":[{"action":{"type":"explode"}}]},
+            {"faults":[{"match":{"path":"nowhere"},"action":{"type":"truncate"}}],"colour":"red"}]}
+            """
+        let reply = try await stage.ask("POST", "/_larder/script", wrong)
+        let pointers = try reply.json["errors"]?.array?.compactMap { $0["pointer"]?.string } ?? []
+        #expect(reply.status == 422)
+        #expect(
+            Set(pointers) == [
+                "/steps/0/atSeconds", "/steps/0/faults/0/action/type", "/steps/1/faults/0/match/path",
+                "/steps/1/faults/0/action/byte", "/steps/1/colour",
+            ]
+        )
+        #expect(stage.world.faults.isEmpty)
+        let script = """
+            {"steps":[{"faults":[{"id":"a","match":{"path":"/v1/feed"},"action":{"type":"respond","status":500}}]},
+            {"atSeconds":10,"remove":["a"]},{"atSeconds":20,"profile":"captive-portal"}]}
+            """
+        #expect(try await stage.ask("POST", "/_larder/script", script).status == 201)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 500)
+        stage.world.clock.advance(by: .seconds(10))
+        #expect(try await stage.ask("GET", "/v1/feed").field("Content-Type") == "application/json")
+        stage.world.clock.advance(by: .seconds(10))
+        #expect(try await stage.ask("GET", "/v1/feed").text.contains("Free Wi-Fi"))
+        await stage.backend.stop()
+    }
+}

@@ -1,0 +1,183 @@
+import LarderCoding
+import LarderHTTP
+import LarderServer
+import LarderTime
+import TestSupport
+import Testing
+
+@Suite("Worlds and clocks", .timeLimit(.minutes(1)))
+struct WorldTests {
+    @Test func `a world has its own data, clock, faults and journal, by path and by field`() async throws {
+        let stage = try Stage()
+        let world = try stage.backend.makeWorld(id: "blue")
+        world.clock.freeze(at: WallTime(seconds: 1_800_000_000))
+        try world.set(Fault(id: "f", .respond(CannedReply(status: 503)), when: FaultMatch("GET", "/v1/posts")))
+        let created = try await stage.ask("POST", "/w/blue/v1/posts", #"{"text":"only here"}"#)
+        #expect(created.status == 201 && created.field("Date") == "Fri, 15 Jan 2027 08:00:00 GMT")
+        #expect(created.field("Location")?.hasPrefix("/w/blue/v1/posts/") ?? false)
+        let location = try #require(created.field("Location"))
+        #expect(try await stage.ask("GET", location).status == 200)
+        let byField = try await stage.ask("GET", "/v1/feed?limit=1", fields: ["Larder-World": "blue"]).json
+        #expect(byField["items"]?[0]?["text"] == .string("only here"))
+        let main = try await stage.ask("GET", "/v1/feed?limit=1").json
+        #expect(main["items"]?[0]?["text"] != .string("only here"))
+        #expect(try await stage.ask("GET", "/w/blue/v1/posts").status == 503)
+        #expect(try await stage.ask("GET", "/v1/posts").status == 200)
+        #expect(await world.journal().count == 4)
+        #expect(await stage.world.journal().allSatisfy { !$0.target.contains("blue") })
+        await stage.backend.stop()
+    }
+
+    @Test func `an unknown world is a problem that names those with similar names`() async throws {
+        let stage = try Stage()
+        _ = try stage.backend.makeWorld(id: "checkout")
+        let reply = try await stage.ask("GET", "/w/chekout/v1/feed")
+        #expect(reply.status == 404 && reply.problem == "unknown-world")
+        #expect(try reply.json["nearest"]?[0] == .string("checkout"))
+        await stage.backend.stop()
+    }
+
+    @Test func `a reset takes everything back, and tokens from before lead to a resync if they tell of what is gone`() async throws {
+        let stage = try Stage()
+        let before = try await stage.ask("GET", "/v1/feed").body
+        let early = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
+        _ = try await stage.ask("POST", "/v1/posts", #"{"text":"gone soon"}"#)
+        let late = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
+        try stage.world.set(Fault(.reset))
+        try stage.world.reset()
+        #expect(try await stage.ask("GET", "/v1/feed").body == before)
+        _ = try await stage.ask("POST", "/v1/posts", #"{"text":"another"}"#)
+        #expect(try await stage.ask("GET", "/v1/changes?since=\(late)").status == 410)
+        let changes = try await stage.ask("GET", "/v1/changes?since=\(early)")
+        #expect(changes.status == 200)
+        await stage.backend.stop()
+    }
+
+    @Test func `a snapshot is gone back to, and a fork goes its own way`() async throws {
+        let stage = try Stage()
+        _ = try await stage.ask("POST", "/v1/posts", #"{"text":"one"}"#)
+        try stage.world.takeSnapshot("s")
+        _ = try await stage.ask("POST", "/v1/posts", #"{"text":"two"}"#)
+        let fork = try stage.world.fork(id: "fork")
+        try stage.world.restore("s")
+        func newest(_ path: String) async throws -> String? {
+            try await stage.ask("GET", path + "/v1/feed?limit=1").json["items"]?[0]?["text"]?.string
+        }
+        #expect(try await newest("") == "one")
+        #expect(try await newest("/w/fork") == "two")
+        #expect(fork.clock.now == stage.world.clock.now)
+        fork.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: #"{"text":"three"}"#))
+        #expect(try await newest("/w/fork") == "three")
+        #expect(try await newest("") == "one")
+        #expect(throws: Problem.self) { try stage.world.restore("unknown") }
+        await stage.backend.stop()
+    }
+
+    @Test func `three hundred worlds live side by side, and none sees another's posts`() async throws {
+        let stage = try Stage()
+        for number in 0..<300 {
+            let world = try stage.backend.makeWorld(id: "w\(number)")
+            world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"post of \(number)\"}"))
+        }
+        for number in stride(from: 0, to: 300, by: 37) {
+            let page = try await stage.ask("GET", "/w/w\(number)/v1/feed?limit=2").json
+            #expect(page["items"]?[0]?["text"] == .string("post of \(number)"))
+            #expect(!(page["items"]?[1]?["text"]?.string?.hasPrefix("post of") ?? true))
+        }
+        #expect(stage.backend.worlds.count == 301)
+        try stage.backend.world("w7").destroy()
+        #expect(try await stage.ask("GET", "/w/w7/v1/feed").status == 404)
+        await stage.backend.stop()
+    }
+
+    @Test func `there are no more worlds than there may be`() async throws {
+        let stage = try Stage { $0.worldsMaximum = 2 }
+        _ = try stage.backend.makeWorld()
+        let reply = try await stage.ask("POST", "/_larder/worlds", "{}")
+        #expect(reply.status == 409 && reply.problem == "limit-reached")
+        #expect(try reply.json["limit"] == .integer(2))
+        await stage.backend.stop()
+    }
+
+    @Test func `worlds are made over HTTP: empty, from numbers, as a fork`() async throws {
+        let stage = try Stage()
+        let empty = try await stage.ask("POST", "/_larder/worlds", #"{"id":"e","from":"empty"}"#)
+        #expect(empty.status == 201)
+        #expect(try empty.json["baseURL"] == .string("/w/e"))
+        #expect(try await stage.ask("GET", "/w/e/v1/feed", as: nil).json["items"] == .array([]))
+        let made = #"{"id":"g","from":{"generator":{"seed":3,"people":5,"posts":9,"messages":0,"transfers":0}}}"#
+        #expect(try await stage.ask("POST", "/_larder/worlds", made).status == 201)
+        #expect(try await stage.ask("GET", "/w/g/v1/feed?limit=50").json["items"]?.array?.count == 9)
+        let fork = try await stage.ask("POST", "/_larder/worlds", #"{"id":"f","from":{"fork":"g"}}"#)
+        #expect(fork.status == 201)
+        let again = try await stage.ask("POST", "/_larder/worlds", #"{"id":"f"}"#)
+        #expect(again.status == 409 && again.problem == "name-taken")
+        let wrong = try await stage.ask("POST", "/_larder/worlds", #"{"id":"../x","colour":1}"#)
+        #expect(wrong.status == 422)
+        await stage.backend.stop()
+    }
+
+    @Test func `everything that depends on time follows the world's clock`() async throws {
+        let stage = try Stage()
+        let password = #"{"handle":"ana","password":"larder"}"#
+        let session = try await stage.ask("POST", "/v1/sessions", password, as: nil).json
+        let token = try #require(session["accessToken"]?.string)
+        let mine = ["Authorization": "Bearer \(token)"]
+        #expect(try await stage.ask("GET", "/v1/me", as: nil, fields: mine).status == 200)
+        let poll = try stage.send("GET", "/v1/changes?since=now&wait=0")
+        let since = try #require(try await poll.reply().json["nextToken"]?.string)
+        let waiting = try stage.send("GET", "/v1/changes?since=\(since)&wait=30")
+        while stage.world.clock.untilNextTimer == nil { await Task.yield() }
+        #expect(stage.world.clock.untilNextTimer == .seconds(30))
+        stage.world.clock.advance(by: .seconds(30))
+        #expect(try await waiting.reply().json["items"] == .array([]))
+        stage.world.clock.advance(by: .seconds(3_600))
+        let expired = try await stage.ask("GET", "/v1/me", as: nil, fields: mine)
+        #expect(expired.status == 401 && expired.problem == "token-expired")
+        #expect(expired.field("Date") == "Mon, 21 Sep 2026 15:13:50 GMT")
+        await stage.backend.stop()
+    }
+
+    @Test func `a device's dates are off by its skew, and nobody else's`() async throws {
+        let stage = try Stage()
+        stage.world.skewDates(of: "phone", by: .seconds(-86_400))
+        let skewed = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"])
+        #expect(skewed.field("Date") == "Sun, 20 Sep 2026 14:13:20 GMT")
+        #expect(try await stage.ask("GET", "/v1/feed").field("Date") == "Mon, 21 Sep 2026 14:13:20 GMT")
+        await stage.backend.stop()
+    }
+
+    @Test func `the clock is read, frozen, set, advanced and run over HTTP`() async throws {
+        let stage = try Stage()
+        let frozen = try await stage.ask("PUT", "/_larder/clock", #"{"mode":"frozen","time":"2030-01-01T00:00:00Z"}"#)
+        #expect(try frozen.json["time"] == .string("2030-01-01T00:00:00.000Z"))
+        let later = try await stage.ask("POST", "/_larder/clock/advance", #"{"seconds":90.5}"#)
+        #expect(try later.json["time"] == .string("2030-01-01T00:01:30.500Z"))
+        let back = try await stage.ask("PUT", "/_larder/clock", #"{"time":"2020-02-02T00:00:00Z"}"#)
+        #expect(try back.json["time"] == .string("2020-02-02T00:00:00.000Z"))
+        let wrong = try await stage.ask("PUT", "/_larder/clock", #"{"mode":"slow"}"#)
+        #expect(wrong.status == 422)
+        #expect(try wrong.json["errors"]?[0]?["pointer"] == .string("/mode"))
+        await stage.backend.stop()
+    }
+
+    @Test func `timers run in their order and at their time when the clock is advanced past them`() async throws {
+        let stage = try Stage()
+        for (delay, text) in [(30, "third"), (10, "first"), (20, "second")] {
+            stage.world.perform(
+                PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}"),
+                after: .seconds(delay)
+            )
+        }
+        stage.world.clock.advanceToNextTimer()
+        stage.world.clock.advance(by: .seconds(60))
+        let posts = try await stage.ask("GET", "/v1/feed?limit=3").json["items"]?.array ?? []
+        #expect(posts.map { $0["text"]?.string } == ["third", "second", "first"])
+        #expect(
+            posts.map { $0["createdAt"]?.string } == [
+                "2026-09-21T14:13:50.000Z", "2026-09-21T14:13:40.000Z", "2026-09-21T14:13:30.000Z",
+            ]
+        )
+        await stage.backend.stop()
+    }
+}
