@@ -255,19 +255,19 @@ final class Connection {
         }
         self.owed = nil
         guard loop.handler.wantsRecords else { return }
-        records.append(
-            ExchangeRecord(
-                request: owed.request,
-                status: status,
-                head: extra.isEmpty ? head : head + extra,
-                bytesSent: headCount + bodyCount,
-                bodyBytes: bodyCount,
-                started: owed.started,
-                ended: loop.now,
-                isComplete: true,
-                note: reply.note
-            )
+        let record = ExchangeRecord(
+            request: owed.request,
+            status: status,
+            head: extra.isEmpty ? head : head + extra,
+            bytesSent: headCount + bodyCount,
+            bodyBytes: bodyCount,
+            started: owed.started,
+            ended: loop.configuration.monotonic.uptime,
+            isComplete: true,
+            note: reply.note
         )
+        // What leaves in one write with its head is told of before: who has the reply finds its record.
+        if output.isEmpty { loop.handler.finished(record) } else { records.append(record) }
     }
 
     /// Whether the connection persists after this exchange (RFC 9112 §9.3).

@@ -12,7 +12,7 @@ package protocol ExchangeHandler: Sendable {
     /// Whether `finished` is of interest.
     var wantsRecords: Bool { get }
 
-    /// An exchange is over: its last byte was given to the system, or its connection is gone.
+    /// An exchange is over: its last byte was given to the system, or is about to be in one write, or its connection is gone.
     func finished(_ record: ExchangeRecord)
 
     /// Whether `began` is of interest.
