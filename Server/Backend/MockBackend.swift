@@ -72,8 +72,9 @@ public final class MockBackend: Sendable {
     public static func start(_ source: WorldSource, _ configuration: Configuration = Configuration()) throws
         -> MockBackend
     {
-        let (main, template) = try WorldFactory.makeMain(source, configuration)
-        let worlds = WorldRegistry(main: main, template: template, source: source, configuration)
+        let headFaults = HeadFaultCount()
+        let (main, template) = try WorldFactory.makeMain(source, configuration, headFaults)
+        let worlds = WorldRegistry(main: main, template: template, source: source, headFaults, configuration)
         let guardian = ControlGuard(token: configuration.controlToken, isEnabled: configuration.hasControl)
         let plane = ControlPlane(worlds: worlds, guardian: guardian, log: configuration.log)
         let server = try HTTPServer(configuration.server, handler: plane)

@@ -282,8 +282,7 @@ final class ExchangeRun: @unchecked Sendable {
             surgery.setField("location", "Location", world.basePath + location)
         }
         guard surgery.field("content-type")?.contains("json") ?? false else { return }
-        let body = surgery.reply.body.replacing("\"/v1/images/".utf8, with: "\"\(world.basePath)/v1/images/".utf8)
-        if body.count != surgery.reply.body.count { surgery.replaceBody(body) }
+        surgery.insert(Array(world.basePath.utf8), startingStringsWith: Array("/v1/images/".utf8))
     }
 
     private func apply(_ drift: SchemaDrift, _ surgery: inout ReplySurgery) {

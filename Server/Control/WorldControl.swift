@@ -26,8 +26,8 @@ package final class WorldControl: Sendable {
         var drift: SchemaDrift?
     }
 
-    init(seed: UInt64, journalCapacity: Int) {
-        faults = FaultSet(seed: seed)
+    init(seed: UInt64, journalCapacity: Int, headFaults: HeadFaultCount) {
+        faults = FaultSet(seed: seed, allHeads: headFaults)
         journal = Journal(capacity: journalCapacity)
     }
 

@@ -131,21 +131,17 @@ import CSQLite
         guard result == SQLITE_OK else { throw unsafe SQLiteError(handle, sql: sql) }
     }
 
-    /// Prepares a statement to be kept and used often.
-    package func prepare(_ sql: StaticString) throws(SQLiteError) -> Statement {
+    /// A statement to be kept and used often. It is compiled when it is first used, and what is wrong with it is thrown then.
+    package func prepare(_ sql: StaticString) throws(SQLiteError) -> Statement { Statement(sql, of: self) }
+
+    func compile(_ sql: StaticString) throws(SQLiteError) -> OpaquePointer {
         var statement: OpaquePointer?
-        let result = unsafe sqlite3_prepare_v3(
-            handle,
-            sql.description,
-            -1,
-            UInt32(SQLITE_PREPARE_PERSISTENT),
-            &statement,
-            nil
-        )
+        let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
+        let result = unsafe sqlite3_prepare_v3(handle, sql.description, -1, flags, &statement, nil)
         guard result == SQLITE_OK, let statement = unsafe statement else {
             throw unsafe SQLiteError(handle, sql: sql.description)
         }
-        return unsafe Statement(statement, database: self, sql: sql)
+        return unsafe statement
     }
 
     // MARK: Transactions

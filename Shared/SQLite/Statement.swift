@@ -6,14 +6,22 @@ import CSQLite
 /// meaningful after `step()` returned true.
 /// `@safe`: the handle is valid from `init` to `deinit` and never leaves this file.
 @safe package final class Statement {
-    private let handle: OpaquePointer
+    /// Nil until the first use: SQLite's functions take that for a statement without a row.
+    private var handle: OpaquePointer?
     private let database: Database
     package let sql: StaticString
 
-    init(_ handle: OpaquePointer, database: Database, sql: StaticString) {
-        unsafe self.handle = handle
+    init(_ sql: StaticString, of database: Database) {
         self.database = database
         self.sql = sql
+    }
+
+    /// The compiled statement. Compiled when first needed: whoever opens many databases seldom needs all statements of each.
+    @inline(__always) private func compiled() throws(SQLiteError) -> OpaquePointer {
+        if let handle = unsafe handle { return unsafe handle }
+        let compiled = try unsafe database.compile(sql)
+        unsafe handle = compiled
+        return unsafe compiled
     }
 
     deinit { unsafe sqlite3_finalize(handle) }
@@ -21,19 +29,20 @@ import CSQLite
     // MARK: Binding
 
     package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
-        try check(unsafe sqlite3_bind_int64(handle, index, value))
+        try check(unsafe sqlite3_bind_int64(compiled(), index, value))
     }
 
     package func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
-        try check(unsafe sqlite3_bind_double(handle, index, value))
+        try check(unsafe sqlite3_bind_double(compiled(), index, value))
     }
 
     package func bind(_ value: String, at index: Int32) throws(SQLiteError) {
         // An empty string may have no address, and without one SQLite would bind NULL.
         guard !value.isEmpty else {
-            return try check(unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8)))
+            return try check(unsafe sqlite3_bind_text64(compiled(), index, "", 0, Self.transient, UInt8(SQLITE_UTF8)))
         }
         var value = value
+        let handle = try unsafe compiled()
         let result = value.withUTF8 { utf8 in
             unsafe utf8.withMemoryRebound(to: CChar.self) { text in
                 unsafe sqlite3_bind_text64(
@@ -50,7 +59,8 @@ import CSQLite
     }
 
     package func bind(_ value: [UInt8], at index: Int32) throws(SQLiteError) {
-        guard !value.isEmpty else { return try check(unsafe sqlite3_bind_zeroblob(handle, index, 0)) }
+        guard !value.isEmpty else { return try check(unsafe sqlite3_bind_zeroblob(compiled(), index, 0)) }
+        let handle = try unsafe compiled()
         let result = unsafe value.withUnsafeBytes { bytes in
             unsafe sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), Self.transient)
         }
@@ -70,7 +80,7 @@ import CSQLite
     }
 
     package func bindNull(at index: Int32) throws(SQLiteError) {
-        try check(unsafe sqlite3_bind_null(handle, index))
+        try check(unsafe sqlite3_bind_null(compiled(), index))
     }
 
     /// SQLite copies the value before it returns: the bytes need not outlive the call.
@@ -80,7 +90,7 @@ import CSQLite
 
     /// Moves to the next row; false at the end.
     package func step() throws(SQLiteError) -> Bool {
-        switch unsafe sqlite3_step(handle) {
+        switch try unsafe sqlite3_step(compiled()) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         default:

@@ -47,13 +47,14 @@ package final class World: Sendable {
     }
 
     /// Takes over a database whose schema is in place.
-    package init(
+    init(
         id: String,
         database: sending Database,
         images: ImageCatalogue,
         clock: WorldClock,
         seed: UInt64,
         settings: WorldSettings,
+        headFaults: HeadFaultCount,
         groupsCommits: Bool = false
     ) throws(SQLiteError) {
         self.id = id
@@ -65,7 +66,7 @@ package final class World: Sendable {
         self.groupsCommits = groupsCommits
         cache = ResponseCache(stamp: stamp, bytesMaximum: settings.responseCacheBytesMaximum)
         limiter = settings.rateLimit.map { RateLimiter(quota: $0, window: settings.rateWindow) }
-        control = WorldControl(seed: seed, journalCapacity: settings.journalCapacity)
+        control = WorldControl(seed: seed, journalCapacity: settings.journalCapacity, headFaults: headFaults)
         var generator = SeededGenerator(seed: seed)
         let instance = generator.next()
         random = Mutex(generator)
@@ -73,13 +74,14 @@ package final class World: Sendable {
     }
 
     /// Begins as a copy of an image, and as a history of its own.
-    package convenience init(
+    convenience init(
         id: String,
         image: DatabaseImage,
         images: ImageCatalogue,
         clock: WorldClock,
         seed: UInt64,
-        settings: WorldSettings
+        settings: WorldSettings,
+        headFaults: HeadFaultCount
     ) throws {
         var options = Database.Options()
         // Pages lie in memory already: what is cached besides is only what is being changed.
@@ -90,7 +92,8 @@ package final class World: Sendable {
             images: images,
             clock: clock,
             seed: seed,
-            settings: settings
+            settings: settings,
+            headFaults: headFaults
         )
         try branch()
         store.withLock { $0.origins = [$0.store.instance] }

@@ -8,7 +8,8 @@ enum WorldFactory {
     /// - Returns: the world, and the template that it began as if it lies in memory.
     static func makeMain(
         _ source: WorldSource,
-        _ configuration: MockBackend.Configuration
+        _ configuration: MockBackend.Configuration,
+        _ headFaults: HeadFaultCount
     ) throws -> (World, WorldTemplate?) {
         var system = SystemRandomNumberGenerator()
         let seed = configuration.seed ?? system.next()
@@ -21,7 +22,8 @@ enum WorldFactory {
                 images: template.images,
                 clock: clock,
                 seed: seed,
-                settings: configuration.settings
+                settings: configuration.settings,
+                headFaults: headFaults
             )
             return (world, template)
         }
@@ -33,6 +35,7 @@ enum WorldFactory {
             clock: clock,
             seed: seed,
             settings: configuration.settings,
+            headFaults: headFaults,
             groupsCommits: true
         )
         return (world, nil)

@@ -22,6 +22,15 @@ struct FaultDecision: Sendable, Hashable {
     }
 }
 
+/// How many faults of all worlds of a server strike before a body is read: asked for every request. Safe from any thread.
+final class HeadFaultCount: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var isZero: Bool { count.load(ordering: .relaxed) == 0 }
+
+    func add(_ difference: Int) { count.add(difference, ordering: .relaxed) }
+}
+
 /// The faults of a world, and how often each has met each device.
 ///
 /// Every decision is a function of the world's seed, the fault, the device and the ordinal, and of nothing else: not of
@@ -55,8 +64,12 @@ final class FaultSet: Sendable {
     private let state = Mutex(State())
     private let count = Atomic<Int>(0)
     private let headCount = Atomic<Int>(0)
+    private let allHeads: HeadFaultCount
 
-    init(seed: UInt64) { self.seed = seed }
+    init(seed: UInt64, allHeads: HeadFaultCount) {
+        self.seed = seed
+        self.allHeads = allHeads
+    }
 
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
@@ -128,7 +141,8 @@ final class FaultSet: Sendable {
 
     private func publishCounts(_ state: State) {
         count.store(state.rules.count, ordering: .relaxed)
-        headCount.store(state.rules.values.count { $0.fault.stage == .beforeRead }, ordering: .relaxed)
+        let heads = state.rules.values.count { $0.fault.stage == .beforeRead }
+        allHeads.add(heads - headCount.exchange(heads, ordering: .relaxed))
     }
 
     /// The faults in the order in which they were set, each with how often it struck.

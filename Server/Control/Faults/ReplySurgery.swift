@@ -140,6 +140,30 @@ struct ReplySurgery {
         while let line = line(name) { reply.head.removeSubrange(line) }
     }
 
+    /// Puts text at the beginning of every JSON string of the body that begins with other text.
+    mutating func insert(_ text: [UInt8], startingStringsWith wanted: [UInt8]) {
+        let body = reply.body
+        var changed: [UInt8] = []
+        var copied = 0
+        var index = 0
+        let last = body.count - wanted.count - 1
+        while index <= last {
+            guard body[index] == UInt8(ascii: "\""), body[index + 1] == wanted[0],
+                body[(index + 1)..<(index + 1 + wanted.count)].elementsEqual(wanted)
+            else {
+                index += 1
+                continue
+            }
+            changed.append(contentsOf: body[copied...index])
+            changed.append(contentsOf: text)
+            copied = index + 1
+            index += wanted.count
+        }
+        guard copied > 0 else { return }
+        changed.append(contentsOf: body[copied...])
+        replaceBody(changed)
+    }
+
     /// A body of another length.
     mutating func replaceBody(_ body: [UInt8]) {
         reply.body = body

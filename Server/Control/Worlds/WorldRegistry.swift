@@ -38,13 +38,21 @@ final class WorldRegistry: Sendable {
     private let mainSource: WorldSource
     private let seed: UInt64
     private let snapshotsDirectory: String?
+    private let headFaults: HeadFaultCount
     private let state: Mutex<State>
 
     static let snapshotsMaximum = 64
     private static let templatesMaximum = 8
 
-    init(main: World, template: WorldTemplate?, source: WorldSource, _ configuration: MockBackend.Configuration) {
+    init(
+        main: World,
+        template: WorldTemplate?,
+        source: WorldSource,
+        _ headFaults: HeadFaultCount,
+        _ configuration: MockBackend.Configuration
+    ) {
         self.main = main
+        self.headFaults = headFaults
         settings = configuration.settings
         wall = configuration.server.wall
         monotonic = configuration.server.monotonic
@@ -93,14 +101,7 @@ final class WorldRegistry: Sendable {
     }
 
     /// Whether any world has faults that strike before a body is read.
-    var strikesHeads: Bool {
-        // Asked for every request: one world is looked at without a lock, and many only if there are any.
-        if main.control.faults.strikesHeads { return true }
-        guard count.load(ordering: .relaxed) > 1 else { return false }
-        return state.withLock { $0.entries.values.contains { $0.world.control.faults.strikesHeads } }
-    }
-
-    private let count = Atomic<Int>(1)
+    var strikesHeads: Bool { !headFaults.isZero }
 
     // MARK: Making
 
@@ -151,12 +152,12 @@ final class WorldRegistry: Sendable {
                 images: images,
                 clock: clock,
                 seed: seed,
-                settings: settings ?? self.settings
+                settings: settings ?? self.settings,
+                headFaults: headFaults
             )
             return try state.withLock { state throws(Problem) in
                 guard state.entries[name] == nil else { throw Self.taken(name) }
                 state.entries[name] = Entry(world: world, origin: image)
-                count.store(state.entries.count, ordering: .relaxed)
                 return world
             }
         } catch let problem as Problem {
@@ -215,7 +216,6 @@ final class WorldRegistry: Sendable {
         world.clock.drive(by: nil)
         state.withLock { state in
             state.entries[id] = nil
-            count.store(state.entries.count, ordering: .relaxed)
         }
     }
 
