@@ -75,6 +75,34 @@ public final class MockBackend: Sendable {
         let headFaults = HeadFaultCount()
         let (main, template) = try WorldFactory.makeMain(source, configuration, headFaults)
         let worlds = WorldRegistry(main: main, template: template, source: source, headFaults, configuration)
+        return try serve(worlds, configuration)
+    }
+
+    /// Starts a backend one of whose worlds goes on from a state as if it had never stopped.
+    static func start(
+        resuming template: WorldTemplate,
+        worldID: String,
+        _ configuration: Configuration
+    ) throws -> MockBackend {
+        let headFaults = HeadFaultCount()
+        let isMain = worldID == World.mainID
+        let first = isMain ? template : try WorldTemplate.make(.empty)
+        let main = try World(
+            id: World.mainID,
+            image: first.image,
+            images: first.images,
+            clock: WorldClock(wall: configuration.server.wall, monotonic: configuration.server.monotonic),
+            seed: configuration.seed ?? 0,
+            settings: configuration.settings,
+            headFaults: headFaults,
+            branches: !isMain
+        )
+        let worlds = WorldRegistry(main: main, template: first, source: .empty, headFaults, configuration)
+        if !isMain { try worlds.resume(template, id: worldID, seed: configuration.seed ?? 0) }
+        return try serve(worlds, configuration)
+    }
+
+    private static func serve(_ worlds: WorldRegistry, _ configuration: Configuration) throws -> MockBackend {
         let guardian = ControlGuard(token: configuration.controlToken, isEnabled: configuration.hasControl)
         let plane = ControlPlane(worlds: worlds, guardian: guardian, log: configuration.log)
         let server = try HTTPServer(configuration.server, handler: plane)

@@ -49,7 +49,9 @@ struct ControlClient {
         let connected = unsafe withUnsafeBytes(of: &address) { raw in
             unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
         }
-        guard connected == 0 else { throw Failure(description: "nothing listens at \(authority); start larder-server first") }
+        guard connected == 0 else {
+            throw Failure(description: "nothing listens at \(authority); start larder-server first")
+        }
         var text = "\(method) \(path) HTTP/1.1\r\nHost: \(authority)\r\nConnection: close\r\n"
         for (name, value) in fields { text += "\(name): \(value)\r\n" }
         if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }

@@ -1,3 +1,5 @@
+import LarderServer
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -39,14 +41,15 @@ struct ControlCommand {
         return value
     }
 
-    func run() throws {
+    func run() async throws {
+        if words[0] == "replay" { return try await replay() }
         if words[0] == "help" { return Terminal.print(try Self.help(words.count > 1 ? words[1] : nil)) }
         guard let step = try step() else { return }
         var fields = [("Accept", isJSON ? "application/json" : step.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
         let prefix = world.map { "/_larder/worlds/\($0)" } ?? "/_larder"
         let reply = try ControlClient(server).ask(step.method, prefix + step.path, fields, step.body)
-        if words[0] == "journal", words.count == 3, words[1] == "har" { return try TextFile.write(reply.body, to: words[2]) }
+        if reply.status < 400, let path = file { return try TextFile.write(reply.body, to: path) }
         let text = String(decoding: reply.body, as: UTF8.self)
         guard reply.status < 400 else {
             Terminal.fail(isJSON ? text : ControlText.problem(reply.body), code: 1)
@@ -55,11 +58,39 @@ struct ControlCommand {
         Terminal.print(isJSON || step.accept != "application/json" ? text.trimmedEnd : ControlText.readable(reply.body))
     }
 
-    /// What the words ask for; nil for help.
+    /// Where the reply goes instead of the terminal.
+    private var file: String? {
+        switch (words[0], words.dropFirst().first) {
+        case ("journal", "har"?), ("repro", "save"?): words.count > 2 ? words[2] : nil
+        default: nil
+        }
+    }
+
+    /// Runs a recorded run again, in this process.
+    private func replay() async throws {
+        let report = try await MockBackend.replay(
+            try TextFile.bytes(words[1]),
+            fixtures: words.count > 2 ? words[2] : nil
+        )
+        Terminal.print(report.description)
+        if report.difference != nil { exit(1) }
+    }
+
+    /// What the words ask for; nil for what needs no server.
     private func step() throws(UsageError) -> Step? {
         let rest = Array(words.dropFirst())
         switch words[0] {
         case "help": return nil
+        case "replay":
+            guard rest.count >= 1 else { throw wrong("replay FILE [FIXTURES]") }
+            return nil
+        case "repro":
+            switch rest.first {
+            case "start"?: return Step(method: "POST", path: "/repro", body: "{\"record\":true}")
+            case "save"? where rest.count > 1: return Step(method: "GET", path: "/repro")
+            case "stop"?: return Step(method: "DELETE", path: "/repro")
+            default: throw wrong("repro start | save FILE | stop")
+            }
         case "worlds": return try worlds(rest)
         case "clock": return try clock(rest)
         case "faults": return try list("faults", rest)
@@ -74,7 +105,9 @@ struct ControlCommand {
             if rest.count > 2, rest[1] == "answer" {
                 return Step(method: "POST", path: "/held/\(number)/answer", body: try document(rest[2]))
             }
-            guard rest.count > 1, rest[1] == "release" else { throw wrong("held [NUMBER release | NUMBER answer JSON]") }
+            guard rest.count > 1, rest[1] == "release" else {
+                throw wrong("held [NUMBER release | NUMBER answer JSON]")
+            }
             return Step(method: "POST", path: "/held/\(number)/release")
         case "journal": return try journal(rest)
         case "verify", "wait", "act":
@@ -108,7 +141,8 @@ struct ControlCommand {
         case "snapshot"? where rest.count > 1:
             return Step(method: "POST", path: "/snapshots", body: "{\"name\":\"\(rest[1])\"}")
         case "restore"? where rest.count > 1: return Step(method: "POST", path: "/snapshots/\(rest[1])/restore")
-        default: throw wrong("worlds [create [ID] | fork FROM [ID] | reset | destroy ID | snapshot NAME | restore NAME]")
+        default:
+            throw wrong("worlds [create [ID] | fork FROM [ID] | reset | destroy ID | snapshot NAME | restore NAME]")
         }
     }
 
@@ -160,15 +194,17 @@ struct ControlCommand {
     /// JSON as it stands, or the contents of `@FILE` or `-`.
     private func document(_ text: String) throws(UsageError) -> String {
         guard text.hasPrefix("@") || text == "-" else { return text }
-        do { return String(decoding: try TextFile.bytes(text == "-" ? "-" : String(text.dropFirst())), as: UTF8.self) } catch
-        { throw UsageError(message: "\(error)") }
+        do {
+            return String(decoding: try TextFile.bytes(text == "-" ? "-" : String(text.dropFirst())), as: UTF8.self)
+        } catch { throw UsageError(message: "\(error)") }
     }
 
     private func wrong(_ usage: String) -> UsageError { UsageError(message: "use it so: larder-server \(usage)") }
 
     private static func help(_ command: String?) throws(UsageError) -> String {
         let all = [
-            "worlds": "worlds [create [ID [JSON]] | fork FROM [ID] | reset [ID] | destroy ID | snapshot NAME | restore NAME]",
+            "worlds":
+                "worlds [create [ID [JSON]] | fork FROM [ID] | reset [ID] | destroy ID | snapshot NAME | restore NAME]",
             "clock": "clock [freeze [TIME] | set TIME | run FACTOR | advance SECONDS | next | real]",
             "faults": "faults [add JSON | script JSON | remove ID | clear]      JSON may be @FILE or -",
             "profile": "profile [NAME [off]]      a network journey",
@@ -181,6 +217,8 @@ struct ControlCommand {
             "wait": "wait JSON      until it happens, or exit code 1",
             "conduct": "conduct      how clients behaved, as a page of text",
             "changes": "changes expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]",
+            "repro": "repro start | save FILE | stop      records a run",
+            "replay": "replay FILE [FIXTURES]      runs it again and compares every byte",
             "ledger": "ledger      whether money was conserved",
         ]
         guard let command else {

@@ -35,7 +35,8 @@ enum ControlText {
     private static func exchange(_ item: JSONValue) -> String {
         let status = item["status"]?.integer.map { String($0) } ?? "---"
         let target = (item["path"]?.string ?? "") + (item["query"]?.string.map { "?" + $0 } ?? "")
-        var text = "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(status) \(item["method"]?.string ?? "") \(target)"
+        var text =
+            "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(status) \(item["method"]?.string ?? "") \(target)"
         text += "  \(plain(item["bytesSent"])) B  \(item["device"]?.string ?? "")"
         if let outcome = item["outcome"]?.string, outcome != "complete" { text += "  [\(outcome)]" }
         for fault in item["faults"]?.array ?? [] { text += "  ⚡\(plain(fault["fault"]))" }
@@ -67,7 +68,10 @@ enum ControlText {
             let lines = object.members.map { "\(pad)  \($0.name): \(indented($0.value, depth + 1).drop { $0 == " " })" }
             return (depth == 0 ? "" : "\n") + lines.joined(separator: "\n")
         case .array(let array) where array.contains { $0.object != nil }:
-            return "\n" + array.map { "\(pad)  - \(indented($0, depth + 1).drop { $0 == " " || $0.isNewline })" }.joined(separator: "\n")
+            return "\n"
+                + array.map { "\(pad)  - \(indented($0, depth + 1).drop { $0 == " " || $0.isNewline })" }.joined(
+                    separator: "\n"
+                )
         default: return plain(value)
         }
     }

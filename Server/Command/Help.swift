@@ -47,7 +47,7 @@ enum Help {
 
         ASK A RUNNING SERVER  (larder-server COMMAND [--server URL] [--world ID] [--json])
           worlds, clock, faults, profile, gates, held, journal, verify, wait, conduct,
-          act, phantoms, changes, ledger, replay; larder-server help COMMAND explains one
+          act, phantoms, changes, ledger, repro, replay; larder-server help COMMAND explains one
 
         LOG
           --log text|json         one line a request on standard error

@@ -1,6 +1,6 @@
 import LarderEngine
-import LarderSQLite
 import LarderHTTP
+import LarderSQLite
 import LarderServer
 import LarderTime
 
@@ -22,7 +22,7 @@ enum Main {
             case .check: try check(arguments)
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
-            case .control(let command): try command.run()
+            case .control(let command): try await command.run()
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)

@@ -38,7 +38,9 @@ struct ControlGuard: Sendable {
             }
         }
         if let site = request.fields[.secFetchSite], site != "same-origin", site != "none" {
-            throw ProblemType.controlRefused("The request comes from a page elsewhere (Sec-Fetch-Site: \(site.prefix(40))).")
+            throw ProblemType.controlRefused(
+                "The request comes from a page elsewhere (Sec-Fetch-Site: \(site.prefix(40)))."
+            )
         }
     }
 

@@ -80,7 +80,9 @@ final class ControlPlane: ExchangeHandler {
     // MARK: Requests
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
-        guard let path = ControlledPath(request) else { return handle(request, exchange, main, isAddressedByPath: false) }
+        guard let path = ControlledPath(request) else {
+            return handle(request, exchange, main, isAddressedByPath: false)
+        }
         return handle(path, request, exchange)
     }
 
@@ -150,7 +152,9 @@ final class ControlPlane: ExchangeHandler {
         guard journal.isEnabled else { return }
         let uptime = world.clock.followsSystem ? record.ended : world.clock.uptime
         let connection = world.control.roster.index(of: record.request.connection, now: uptime)
-        journal.append(record, at: world.clock.now, uptime: uptime, connection: connection)
+        // What went the straight way named no world by its path.
+        let prefix = record.note.detail == nil ? 0 : ControlledPath(record.request)?.prefixLength ?? 0
+        journal.append(record, at: world.clock.now, uptime: uptime, connection: connection, prefix: prefix)
     }
 
     // MARK: Facts
@@ -245,7 +249,9 @@ final class ControlPlane: ExchangeHandler {
         var conditions = Conditions()
         conditions.isDetached = true
         let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, world, conditions)
-        guard let rendered = reply?.rendered(for: request, date: []) else { return PhantomResult(status: 202, body: []) }
+        guard let rendered = reply?.rendered(for: request, date: []) else {
+            return PhantomResult(status: 202, body: [])
+        }
         return PhantomResult(status: rendered.status.code, body: rendered.body)
     }
 
@@ -271,7 +277,9 @@ struct ControlledPath {
         let path = request.path
         var worldID: String?
         var prefixLength = 0
-        if path.count > 3, path[path.startIndex + 1] == UInt8(ascii: "w"), path[path.startIndex + 2] == UInt8(ascii: "/") {
+        if path.count > 3, path[path.startIndex + 1] == UInt8(ascii: "w"),
+            path[path.startIndex + 2] == UInt8(ascii: "/")
+        {
             let rest = path[(path.startIndex + 3)...]
             let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
             worldID = String(decoding: rest[..<end], as: UTF8.self)

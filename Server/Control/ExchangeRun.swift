@@ -26,6 +26,9 @@ final class ExchangeRun: @unchecked Sendable {
     private var repeats = 0
     /// The idempotency key that the exchange has taken.
     private var key: KeysInFlight.Key?
+    /// Where the exchange stands on the tape, if it is recorded.
+    private let place: Int?
+    private var sent: [UInt8] = []
 
     init(
         _ plane: ControlPlane,
@@ -43,6 +46,7 @@ final class ExchangeRun: @unchecked Sendable {
         self.facts = facts
         self.isAddressedByPath = isAddressedByPath
         self.decisions = decisions
+        place = world.control.tape.arrived(request, connection: facts.connection, uptime: world.clock.uptime)
         note.owner = world
         note.subject = plane.viewer(of: request, in: world)
     }
@@ -53,7 +57,9 @@ final class ExchangeRun: @unchecked Sendable {
     func startAtHead() {
         let delay = decisions.reduce(Duration.zero) { $0 + latency($1, at: .beforeRead) }
         after(delay) { [self] in
-            guard let decision = decisions.first(where: { $0.fault.action.isTerminal }) else { return exchange.proceed() }
+            guard let decision = decisions.first(where: { $0.fault.action.isTerminal }) else {
+                return exchange.proceed()
+            }
             end(decision)
         }
     }
@@ -253,6 +259,7 @@ final class ExchangeRun: @unchecked Sendable {
         let cut = surgery.cut
         let bytes = cut.map { Array(surgery.bytes.prefix($0.at)) } ?? surgery.bytes
         let sent = surgery.reply
+        if place != nil { self.sent = bytes }
         let pacer = Pacer(
             bytes,
             headCount: min(bytes.count, surgery.headCount),
@@ -296,6 +303,10 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func finish(_ ending: ExchangeEnding, _ reply: RenderedReply?, ending word: String?) {
         exchange.end(ending, reply, note: finalNote(ending: word))
+        if let place {
+            let faults = decisions.map(\.fault.id)
+            world.control.tape.finished(place, reply: sent, ending: word ?? "", faults: faults)
+        }
         if let key { world.keysInFlight.end(key) }
         key = nil
     }

@@ -231,7 +231,7 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     /// Path and query, inside the world.
     public var target: String { Secrets.masked(query: entry.request.targetText) }
     /// The reply's status; nil where there was none.
-    public var status: Int? { entry.status == 0 || entry.status == 499 ? nil : entry.status }
+    public var status: Int? { entry.status == 0 ? nil : entry.status }
     /// How it went: `complete`, `reset`, `closed`, `truncated`, `silent`, `stalled`, `abandoned`, `cut`.
     public var outcome: String { entry.outcome }
     /// The names of the faults that struck.

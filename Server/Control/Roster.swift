@@ -21,6 +21,9 @@ final class Roster: Sendable {
         entry(of: connection, now: now()).index
     }
 
+    /// Begins to count anew.
+    func clear() { state.withLock { $0 = State() } }
+
     func entry(of connection: UInt64, now: @autoclosure () -> MonotonicTime) -> Entry {
         state.withLock { state in
             if let entry = state.entries[connection] { return entry }

@@ -12,6 +12,7 @@ package final class WorldControl: Sendable {
     let lines = Lines()
     let torture = ChangeTorture()
     let phantoms = PhantomSet()
+    let tape = Tape()
     private let settings = Mutex(Settings())
     private let isPlain = Atomic<Bool>(true)
     private let commitObservers = Mutex<[UInt64: @Sendable (Int64) -> Void]>([:])
@@ -32,7 +33,9 @@ package final class WorldControl: Sendable {
     }
 
     /// Whether exchanges go the straight way: nothing was set that could touch one.
-    var isQuiet: Bool { faults.isEmpty && gates.isEmpty && phantoms.isEmpty && isPlain.load(ordering: .relaxed) }
+    var isQuiet: Bool {
+        faults.isEmpty && gates.isEmpty && phantoms.isEmpty && isPlain.load(ordering: .relaxed) && !tape.isRecording
+    }
 
     var current: Settings { settings.withLock { $0 } }
 
@@ -54,6 +57,7 @@ package final class WorldControl: Sendable {
         gates.removeAll()
         phantoms.removeAll()
         torture.removeAll()
+        tape.stop()
         change { $0 = Settings() }
     }
 

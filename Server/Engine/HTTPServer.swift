@@ -76,7 +76,9 @@ package final class HTTPServer: Sendable {
 
     /// Opens the port again, if it is still free.
     package func resumeListening() {
-        guard !stopping.withLock({ $0 }), let listener = try? Listener(host: address.host, port: address.port) else { return }
+        guard !stopping.withLock({ $0 }), let listener = try? Listener(host: address.host, port: address.port) else {
+            return
+        }
         for loop in loops { loop.execute { loop.replaceListener(listener) } }
     }
 

@@ -39,6 +39,22 @@ package final class DatabaseImage: Sendable {
         self.init(descriptor: descriptor, byteCount: Int(status.st_size))
     }
 
+    /// An image of these bytes.
+    ///
+    /// - Throws: `.notADatabase` for bytes that do not begin as one.
+    package convenience init(bytes: [UInt8]) throws(SQLiteError) {
+        guard bytes.starts(with: "SQLite format 3".utf8), bytes.count > 512, bytes.count % 512 == 0 else {
+            throw SQLiteError(code: .notADatabase, message: "the bytes do not hold a database")
+        }
+        let copy: Result<DatabaseImage, SQLiteError> = unsafe bytes.withUnsafeBytes { raw in
+            do throws(SQLiteError) { return .success(try unsafe DatabaseImage(copying: raw)) } catch {
+                return .failure(error)
+            }
+        }
+        let image = try copy.get()
+        self.init(descriptor: dup(image.descriptor), byteCount: image.byteCount)
+    }
+
     /// Copies bytes into a file that has no name.
     convenience init(copying bytes: UnsafeRawBufferPointer) throws(SQLiteError) {
         let descriptor = try Self.anonymousFile()
@@ -173,7 +189,10 @@ extension Database {
             return try unsafe DatabaseImage(copying: UnsafeRawBufferPointer(start: bytes, count: Int(byteCount)))
         }
         guard let bytes = unsafe sqlite3_serialize(connection, "main", &byteCount, 0), byteCount > 0 else {
-            throw SQLiteError(code: .error, message: "the database cannot be copied: there is no memory, or it is empty")
+            throw SQLiteError(
+                code: .error,
+                message: "the database cannot be copied: there is no memory, or it is empty"
+            )
         }
         defer { unsafe sqlite3_free(bytes) }
         return try unsafe DatabaseImage(copying: UnsafeRawBufferPointer(start: bytes, count: Int(byteCount)))

@@ -32,7 +32,8 @@ struct ControlSafetyTests {
         await stage.backend.stop()
     }
 
-    @Test func `a token is wanted where one is set, and nothing is there where the plane is switched off`() async throws {
+    @Test func `a token is wanted where one is set, and nothing is there where the plane is switched off`() async throws
+    {
         let guarded = try Stage { $0.controlToken = "sesame" }
         #expect(try await raw(guarded, "Host: 127.0.0.1").status == 401)
         #expect(try await raw(guarded, "Host: 127.0.0.1\r\nAuthorization: Bearer sesam").status == 401)
@@ -74,10 +75,16 @@ struct ControlSafetyTests {
             let target = targets[generator.uniform(in: 0..<targets.count)]
             let client = try stage.connect()
             try client.send(
-                Array("\(method) /_larder/\(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
+                Array(
+                    "\(method) /_larder/\(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: \(body.count)\r\n\r\n"
+                        .utf8
+                ) + body
             )
             let reply = try await client.reply()
-            #expect((200..<500).contains(reply.status), "round \(round): \(target) \(String(decoding: body, as: UTF8.self))")
+            #expect(
+                (200..<500).contains(reply.status),
+                "round \(round): \(target) \(String(decoding: body, as: UTF8.self))"
+            )
         }
         stage.world.removeFaults()
         try stage.world.reset()

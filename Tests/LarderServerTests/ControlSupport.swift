@@ -54,7 +54,7 @@ struct Stage {
     }
 
     /// Lets the world's time pass until the reply to what was sent begins to arrive; returns how much had to.
-    func advance(until client: RawClient) async -> Duration {
+    func advance(_ world: MockWorld, until client: RawClient) async -> Duration {
         let start = world.clock.now
         for _ in 0..<100_000 where !client.hasNews {
             if world.clock.advanceToNextTimer() == nil { await Task.yield() }
@@ -76,6 +76,7 @@ struct Stage {
             }
         }
         let amount = "{\"minorUnits\":\(minorUnits),\"currency\":\"\(currency)\"}"
-        return "{\"fromAccountId\":\"\(source?["id"]?.string ?? "")\",\"toAccountId\":\"\(target)\",\"amount\":\(amount)}"
+        return
+            "{\"fromAccountId\":\"\(source?["id"]?.string ?? "")\",\"toAccountId\":\"\(target)\",\"amount\":\(amount)}"
     }
 }

@@ -25,7 +25,9 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a committed transfer whose reply is lost took place once, and the same key tells its outcome`() async throws {
+    @Test func `a committed transfer whose reply is lost took place once, and the same key tells its outcome`()
+        async throws
+    {
         let stage = try Stage()
         let match = FaultMatch("POST", "/v1/transfers")
         var once = Fault.Occurrence()
@@ -99,7 +101,9 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a truncated body promised more than it brought, also inside a character and inside a chunk's size`() async throws {
+    @Test func `a truncated body promised more than it brought, also inside a character and inside a chunk's size`()
+        async throws
+    {
         let stage = try Stage()
         stage.world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: #"{"text":"ééééééééééééééééé"}"#))
         try stage.world.set(
@@ -147,7 +151,10 @@ struct FaultTests {
         let stage = try Stage()
         func tags(_ mode: FaultAction.ValidatorFault) async throws -> [String?] {
             try stage.world.set(Fault(id: "v", .validators(mode), when: feed))
-            return [try await stage.ask("GET", "/v1/feed").field("ETag"), try await stage.ask("GET", "/v1/feed").field("ETag")]
+            return [
+                try await stage.ask("GET", "/v1/feed").field("ETag"),
+                try await stage.ask("GET", "/v1/feed").field("ETag"),
+            ]
         }
         #expect(try await tags(.missing) == [nil, nil])
         let weak = try await tags(.weak)
@@ -244,13 +251,17 @@ struct FaultTests {
         pusher.cancel()
         await pusher.value
         #expect(reply.body == clean.body)
-        #expect(await stage.world.journal(JournalFilter("GET", "/v1/feed")).last?.injected ?? .zero >= .milliseconds(300))
+        #expect(
+            await stage.world.journal(JournalFilter("GET", "/v1/feed")).last?.injected ?? .zero >= .milliseconds(300)
+        )
         await stage.backend.stop()
     }
 
     @Test func `drops come one by one`() async throws {
         let stage = try Stage()
-        try stage.world.set(Fault(.drip(bytes: 100, every: .seconds(1)), when: FaultMatch("GET", "/v1/profiles/user_1")))
+        try stage.world.set(
+            Fault(.drip(bytes: 100, every: .seconds(1)), when: FaultMatch("GET", "/v1/profiles/user_1"))
+        )
         let client = try stage.send("GET", "/v1/profiles/user_1")
         let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
         let length = RawReply(status: 200, head: head, body: []).field("Content-Length").flatMap { Int($0) } ?? 0
@@ -272,7 +283,9 @@ struct FaultTests {
             Fault(.respond(CannedReply(status: 503)), when: FaultMatch("POST", "/v1/posts"), stage: .beforeRead)
         )
         let client = try stage.connect()
-        try client.send("POST /v1/posts HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n")
+        try client.send(
+            "POST /v1/posts HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+        )
         #expect(try await client.reply().status == 503)
         await stage.backend.stop()
     }
@@ -296,12 +309,19 @@ struct FaultTests {
             var some = Fault.Occurrence()
             some.probability = 0.4
             try stage.world.set(
-                Fault(id: "a", .respond(CannedReply(status: 503)), when: FaultMatch("GET", "/v1/feed"), occurrence: some),
+                Fault(
+                    id: "a",
+                    .respond(CannedReply(status: 503)),
+                    when: FaultMatch("GET", "/v1/feed"),
+                    occurrence: some
+                ),
                 Fault(id: "b", .corrupt(bytes: 1), when: FaultMatch("GET", "/v1/**"), occurrence: some)
             )
             var seen: [String] = []
             for index in 0..<60 {
-                if withOthers, index % 3 == 0 { _ = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "other"]) }
+                if withOthers, index % 3 == 0 {
+                    _ = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "other"])
+                }
                 let reply = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "mine"])
                 seen.append("\(reply.status) \(reply.body.reduce(0) { ($0 &* 31) &+ Int($1) })")
             }
@@ -354,8 +374,13 @@ struct FaultTests {
         #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", as: "person2") } == 200)
         match = FaultMatch()
         match.device = "phone"
-        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"]) } == 500)
-        #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "pad"]) } == 200)
+        #expect(
+            try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"]) }
+                == 500
+        )
+        #expect(
+            try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "pad"]) } == 200
+        )
         match = FaultMatch()
         match.headers = ["X-Test": "*"]
         #expect(try await status(match) { try await stage.ask("GET", "/v1/feed", fields: ["x-test": "1"]) } == 500)

@@ -63,7 +63,8 @@ struct JournalTests {
         #expect(items[0]["user"] == .string("ana") && items[0]["device"] == .string("phone"))
         #expect(items[1]["validators"]?["ifNoneMatch"] == .string(tag))
         #expect(items[2]["commit"] == .integer(1))
-        let filtered = try await stage.ask("GET", "/_larder/journal?status=3xx&method=GET", as: nil).json["items"]?.array
+        let filtered = try await stage.ask("GET", "/_larder/journal?status=3xx&method=GET", as: nil).json["items"]?
+            .array
         #expect(filtered?.count == 1)
         let curl = try await stage.ask("GET", "/_larder/journal/1/curl", as: nil).text
         #expect(curl.hasPrefix("curl -i") && curl.contains("/v1/feed?limit=2'") && !curl.contains("dev-ana"))
@@ -81,7 +82,9 @@ struct JournalTests {
         let records = await stage.world.journal()
         #expect(records.count <= 32 && records.count >= 8)
         #expect(records.map(\.number) == Array((400 - records.count + 1)...400))
-        #expect(records.allSatisfy { $0.target == "/v1/posts?n=\($0.number - 1)" && $0.status == 400 || $0.status == 200 })
+        #expect(
+            records.allSatisfy { $0.target == "/v1/posts?n=\($0.number - 1)" && $0.status == 400 || $0.status == 200 }
+        )
         await stage.backend.stop()
     }
 
@@ -107,14 +110,22 @@ struct JournalTests {
             inOrder: true
         )
         #expect(!order.holds)
-        let http = try await stage.ask("POST", "/_larder/verify", #"{"expect":[{"match":{"path":"/v1/feed"},"exactly":2}]}"#)
+        let http = try await stage.ask(
+            "POST",
+            "/_larder/verify",
+            #"{"expect":[{"match":{"path":"/v1/feed"},"exactly":2}]}"#
+        )
         #expect(http.status == 409 && http.problem == "verification-failed")
         await stage.backend.stop()
     }
 
     @Test func `waiting ends with what was waited for, or with the time`() async throws {
         let stage = try Stage()
-        let waiting = try stage.send("POST", "/_larder/wait", #"{"entries":{"path":"/v1/feed","count":2},"timeoutSeconds":60}"#)
+        let waiting = try stage.send(
+            "POST",
+            "/_larder/wait",
+            #"{"entries":{"path":"/v1/feed","count":2},"timeoutSeconds":60}"#
+        )
         _ = try await stage.ask("GET", "/v1/feed")
         #expect(!waiting.hasNews)
         _ = try await stage.ask("GET", "/v1/feed")
@@ -228,7 +239,10 @@ struct JournalTests {
         var held: [String: Int] = [:]
         var token: String?
         repeat {
-            let page = try await stage.ask("GET", "/v1/changes?types=post,profile&limit=50" + (token.map { "&since=" + $0 } ?? "")).json
+            let page = try await stage.ask(
+                "GET",
+                "/v1/changes?types=post,profile&limit=50" + (token.map { "&since=" + $0 } ?? "")
+            ).json
             for item in page["items"]?.array ?? [] {
                 held[item["id"]?.string ?? ""] = item["version"]?.integer.map { Int($0) }
             }

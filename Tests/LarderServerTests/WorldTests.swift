@@ -37,7 +37,9 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `a reset takes everything back, and tokens from before lead to a resync if they tell of what is gone`() async throws {
+    @Test func `a reset takes everything back, and tokens from before lead to a resync if they tell of what is gone`()
+        async throws
+    {
         let stage = try Stage()
         let before = try await stage.ask("GET", "/v1/feed").body
         let early = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)

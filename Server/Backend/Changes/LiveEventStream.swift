@@ -48,6 +48,7 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
             let timer = world.clock.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
             state.withLock { $0.timer = timer }
         }
+        world.beatHearts()
         filter?.opened(self, channel: "EventStream")
     }
 
@@ -62,7 +63,9 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
         if code != nil { handle?.finish() } else { handle?.abort() }
     }
 
-    func heartbeat() { state.withLock { $0.handle }?.heartbeat() }
+    var ownsHeartbeat: Bool { !world.clock.followsSystem }
+
+    func heartbeat() { state.withLock { $0.handle }?.ping() }
 
     /// The stream ends; the reconnection that follows is answered with 401.
     func sessionEnded() { state.withLock { $0.handle }?.finish() }

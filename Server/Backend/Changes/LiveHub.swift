@@ -70,6 +70,12 @@ final class LiveHub: Sendable {
         for sink in sinks { sink.sessionEnded() }
     }
 
+    /// Has every channel give a sign of life.
+    func beat() {
+        let sinks = state.withLock { $0.readers.values.map(\.sink) }
+        for sink in sinks { sink.heartbeat() }
+    }
+
     var readerCount: Int { state.withLock { $0.readers.count } }
 
     /// Announces what a commit changed, in order. Called while the store is held.

@@ -47,6 +47,7 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
             let timer = world.clock.schedule(after: expires - world.clock.now) { [self] in sessionEnded() }
             state.withLock { $0.timer = timer }
         }
+        world.beatHearts()
         filter?.opened(self, channel: "WebSocket")
     }
 
@@ -61,7 +62,9 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
         if let code { handle?.close(code: code, reason: "") } else { handle?.abort() }
     }
 
-    func heartbeat() { state.withLock { $0.handle }?.heartbeat() }
+    var ownsHeartbeat: Bool { !world.clock.followsSystem }
+
+    func heartbeat() { state.withLock { $0.handle }?.ping() }
 
     func received(text: [UInt8]) {
         filter?.received(text.count)

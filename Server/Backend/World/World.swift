@@ -30,6 +30,7 @@ package final class World: Sendable {
     private let store: Mutex<Confined>
     private let commits = Atomic<Int64>(0)
     private let isBatchOpen = Atomic<Bool>(false)
+    private let isBeating = Atomic<Bool>(false)
     /// Whether commits wait for a disk, so that it pays to let several share one.
     private let groupsCommits: Bool
 
@@ -73,7 +74,9 @@ package final class World: Sendable {
         store = Mutex(Confined(store: try Store(database, instance: instance)))
     }
 
-    /// Begins as a copy of an image, and as a history of its own.
+    /// Begins as a copy of an image.
+    ///
+    /// - Parameter branches: whether it is a history of its own from here on; a replay is not.
     convenience init(
         id: String,
         image: DatabaseImage,
@@ -81,7 +84,8 @@ package final class World: Sendable {
         clock: WorldClock,
         seed: UInt64,
         settings: WorldSettings,
-        headFaults: HeadFaultCount
+        headFaults: HeadFaultCount,
+        branches: Bool = true
     ) throws {
         var options = Database.Options()
         // Pages lie in memory already: what is cached besides is only what is being changed.
@@ -95,7 +99,7 @@ package final class World: Sendable {
             settings: settings,
             headFaults: headFaults
         )
-        try branch()
+        if branches { try branch() }
         store.withLock { $0.origins = [$0.store.instance] }
     }
 
@@ -303,7 +307,27 @@ package final class World: Sendable {
         do { try store.withLock { try $0.store.branch(instance) } } catch { throw Self.problem(error) }
     }
 
+    // MARK: Signs of life
+
+    /// Has live channels give signs of life by the world's clock, while it is not the system's: that one the engine knows.
+    func beatHearts() {
+        guard !clock.followsSystem, !isBeating.exchange(true, ordering: .relaxed) else { return }
+        beat()
+    }
+
+    private func beat() {
+        _ = clock.schedule(after: settings.heartbeat) { [weak self] in
+            guard let self else { return }
+            guard live.readerCount > 0 else { return isBeating.store(false, ordering: .relaxed) }
+            live.beat()
+            beat()
+        }
+    }
+
     // MARK: Randomness
+
+    /// Begins the world's randomness anew, as its seed has it.
+    func reseed() { random.withLock { $0 = SeededGenerator(seed: seed &+ 1) } }
 
     /// A number from the world's own random source.
     func randomNumber() -> UInt64 { random.withLock { $0.next() } }

@@ -15,6 +15,8 @@ package struct WorldSettings: Sendable, Hashable {
     /// The window of the rate limit.
     package var rateWindow: Duration = .seconds(60)
 
+    /// How long a live channel may be silent, by the world's clock.
+    package var heartbeat: Duration = .seconds(30)
     /// How many exchanges and frames the journal keeps; 0 keeps none.
     package var journalCapacity = 4_096
 

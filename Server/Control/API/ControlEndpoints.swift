@@ -94,7 +94,8 @@ enum ControlEndpoints {
         case "profiles": return try FaultEndpoints.profiles(call, method, rest)
         case "gates": return try GateEndpoints.answer(call, method, rest)
         case "held": return try GateEndpoints.held(call, method, rest)
-        case "journal": return try later(call) { call throws(Problem) in try JournalEndpoints.answer(call, method, rest) }
+        case "journal":
+            return try later(call) { call throws(Problem) in try JournalEndpoints.answer(call, method, rest) }
         case "verify": return try later(call) { call throws(Problem) in try JournalEndpoints.verify(call, method) }
         case "wait": return try WaitEndpoints.wait(call, method)
         case "conduct": return try later(call) { call throws(Problem) in try JournalEndpoints.conduct(call, method) }
@@ -104,6 +105,7 @@ enum ControlEndpoints {
         case "changes": return try PhantomEndpoints.torture(call, method)
         case "dialect": return try PhantomEndpoints.dialect(call, method)
         case "drift": return try PhantomEndpoints.drift(call, method)
+        case "repro": return try ReproEndpoints.answer(call, method)
         case let name?:
             throw ProblemType.notFound("The control plane has no «\(name.prefix(64))»; /_larder lists what there is.")
         }
@@ -125,7 +127,7 @@ enum ControlEndpoints {
     /// What there is, for `GET /_larder`.
     static let parts = [
         "worlds", "reset", "snapshots", "clock", "skew", "faults", "script", "profiles", "gates", "held", "journal",
-        "verify", "wait", "conduct", "oracles", "act", "phantoms", "changes", "dialect", "drift",
+        "verify", "wait", "conduct", "oracles", "act", "phantoms", "changes", "dialect", "drift", "repro",
     ]
 
     // MARK: Replies

@@ -11,7 +11,9 @@ enum FaultEndpoints {
             guard method == .delete else { throw ControlEndpoints.wrongMethod("DELETE") }
             guard faults.remove(id) else {
                 let names = faults.all.prefix(20).map(\.fault.id).joined(separator: ", ")
-                throw ProblemType.notFound("There is no fault «\(id.prefix(64))»; there are: \(names.isEmpty ? "none" : names).")
+                throw ProblemType.notFound(
+                    "There is no fault «\(id.prefix(64))»; there are: \(names.isEmpty ? "none" : names)."
+                )
             }
             return ControlEndpoints.done
         }
@@ -204,7 +206,12 @@ extension ControlPlane {
             if case .closeListener = fault.action, world.id != World.mainID {
                 throw ProblemType.validationFailed(
                     "The listener belongs to all worlds.",
-                    errors: [Problem.FieldError(pointer: "/action/type", detail: "may be closeListener in the world main only")]
+                    errors: [
+                        Problem.FieldError(
+                            pointer: "/action/type",
+                            detail: "may be closeListener in the world main only"
+                        )
+                    ]
                 )
             }
         }

@@ -56,7 +56,8 @@ enum JournalEndpoints {
         return ControlEndpoints.json(
             .members([
                 "items": .array(page.map { $0.json(handle: call.handle(of: $0.user)) }),
-                "hasMore": .bool(matching.count > page.count), "last": .integer(Int64(page.last?.number ?? filter.after)),
+                "hasMore": .bool(matching.count > page.count),
+                "last": .integer(Int64(page.last?.number ?? filter.after)),
                 "written": .integer(Int64(journal.countEver)), "capacity": .integer(Int64(journal.capacity)),
             ])
         )

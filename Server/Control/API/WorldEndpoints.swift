@@ -1,7 +1,7 @@
-import LarderSQLite
 import LarderCoding
 import LarderEngine
 import LarderHTTP
+import LarderSQLite
 import LarderTime
 
 /// Worlds and their clocks, over HTTP.

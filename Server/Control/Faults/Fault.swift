@@ -131,7 +131,9 @@ public struct Fault: Sendable, Hashable {
         if occurrence.count == 0 { return "`count` is 0." }
         if occurrence.probability == 0 { return "`probability` is 0." }
         if let until = occurrence.until, until <= occurrence.from { return "The window ends before it begins." }
-        if let period = occurrence.period, period <= occurrence.from { return "The window begins after its period ends." }
+        if let period = occurrence.period, period <= occurrence.from {
+            return "The window begins after its period ends."
+        }
         if let lifetime, lifetime <= occurrence.from { return "The fault is gone before its window begins." }
         if let exchange = match.exchange, exchange > 1, occurrence.after > 0, match.connection != nil {
             return "One exchange on one connection happens once, and `after` spares it."

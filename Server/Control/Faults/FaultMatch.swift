@@ -1,5 +1,5 @@
-import LarderEngine
 import LarderCoding
+import LarderEngine
 import LarderHTTP
 
 /// Which exchanges are meant. Everything that is given must hold; what is nil or empty is not asked for.
@@ -65,7 +65,9 @@ public struct FaultMatch: Sendable, Hashable {
     var json: JSONValue {
         func texts(_ map: [String: String]) -> JSONValue? {
             guard !map.isEmpty else { return nil }
-            return .object(JSONObject(map.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: .string($0.value)) }))
+            return .object(
+                JSONObject(map.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: .string($0.value)) })
+            )
         }
         return .members([
             "method": method.map { .string($0) }, "path": path.map { .string($0) }, "user": user.map { .string($0) },
@@ -109,7 +111,9 @@ struct Matcher: Sendable {
             return stopsAtFirst
         }
         let request = facts.request
-        if check("method", match.method, request.method.rawValue, request.method.rawValue == match.method) { return found }
+        if check("method", match.method, request.method.rawValue, request.method.rawValue == match.method) {
+            return found
+        }
         if check("path", match.path, request.pathText, pattern?.matches(request.path) ?? true) { return found }
         if check("user", match.user, facts.handle ?? "nobody", facts.handle == match.user) { return found }
         if check("device", match.device, facts.device, facts.device == match.device) { return found }

@@ -85,7 +85,10 @@ final class FaultSet: Sendable {
         try state.withLock { state throws(Problem) in
             let known = faults.count { state.rules[$0.id] == nil }
             guard state.rules.count + known <= Self.countMaximum else {
-                throw ProblemType.limitReached("A world has at most \(Self.countMaximum) faults.", limit: Self.countMaximum)
+                throw ProblemType.limitReached(
+                    "A world has at most \(Self.countMaximum) faults.",
+                    limit: Self.countMaximum
+                )
             }
             var named: [Fault] = []
             for var fault in faults {
@@ -123,6 +126,15 @@ final class FaultSet: Sendable {
             state = State()
             state.lastID = last
             publishCounts(state)
+        }
+    }
+
+    /// Forgets what each fault has met, as if all had just been set.
+    func restart(now: MonotonicTime) {
+        state.withLock { state in
+            for (id, rule) in state.rules {
+                state.rules[id] = Rule(fault: rule.fault, matcher: rule.matcher, setAt: now, hash: rule.hash)
+            }
         }
     }
 

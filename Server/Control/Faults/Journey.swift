@@ -50,7 +50,8 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
     /// - Parameter match: for whom; everybody if nothing is said.
     public func faults(for match: FaultMatch = FaultMatch()) -> [Fault] {
         var faults: [Fault] = []
-        func add(_ action: FaultAction, _ window: (Int, Int)? = nil, every period: Int? = nil, probability: Double = 1) {
+        func add(_ action: FaultAction, _ window: (Int, Int)? = nil, every period: Int? = nil, probability: Double = 1)
+        {
             var occurrence = Fault.Occurrence()
             occurrence.probability = probability
             if let window {

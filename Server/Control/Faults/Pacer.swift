@@ -119,7 +119,8 @@ final class Pacer: @unchecked Sendable {
             count = min(count, Self.segmentBytes)
             var timeout = loss.model.timeout
             for _ in 0..<8 {
-                isBad = isBad ? loss.generator.unit() >= loss.model.badToGood : loss.generator.unit() < loss.model.goodToBad
+                isBad =
+                    isBad ? loss.generator.unit() >= loss.model.badToGood : loss.generator.unit() < loss.model.goodToBad
                 guard loss.generator.unit() < (isBad ? loss.model.lossInBad : loss.model.lossInGood) else { break }
                 delay += timeout
                 timeout = timeout * 2
@@ -129,7 +130,10 @@ final class Pacer: @unchecked Sendable {
         if let rate = plan.bandwidth {
             count = min(count, max(1, rate / 20))
             let now = world.clock.uptime
-            delay = max(delay, world.control.lines.carry(count, device: device, isUp: false, bytesPerSecond: rate, now: now))
+            delay = max(
+                delay,
+                world.control.lines.carry(count, device: device, isUp: false, bytesPerSecond: rate, now: now)
+            )
         }
         if delay > .zero, position > offset { lookedAhead = (position, count, delay) }
         return (count, delay)

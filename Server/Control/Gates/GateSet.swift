@@ -1,5 +1,5 @@
-import LarderEngine
 import LarderCoding
+import LarderEngine
 import LarderHTTP
 import LarderTime
 import Synchronization
@@ -112,7 +112,10 @@ final class GateSet: Sendable {
     func add(_ gate: Gate) throws(Problem) -> Gate {
         try state.withLock { state throws(Problem) in
             guard state.rules.count < Self.countMaximum else {
-                throw ProblemType.limitReached("A world has at most \(Self.countMaximum) gates.", limit: Self.countMaximum)
+                throw ProblemType.limitReached(
+                    "A world has at most \(Self.countMaximum) gates.",
+                    limit: Self.countMaximum
+                )
             }
             var gate = gate
             if gate.id.isEmpty {

@@ -1,5 +1,5 @@
-import LarderEngine
 import LarderCoding
+import LarderEngine
 import LarderHTTP
 import LarderTime
 
@@ -205,7 +205,11 @@ struct ConductInspector {
         if let tag = entry.replyField("etag"), tag == earlier.tag,
             !(entry.request.fields.combined(.ifNoneMatch)?.contains(tag) ?? false)
         {
-            add(.downloadedTwice, [entry.number], "\(entry.request.targetText), \(entry.bodyBytes) bytes with ETag \(tag)")
+            add(
+                .downloadedTwice,
+                [entry.number],
+                "\(entry.request.targetText), \(entry.bodyBytes) bytes with ETag \(tag)"
+            )
         }
         let forced = entry.request.fields.combined(.cacheControl)?.contains("no-cache") ?? false
         if !forced, entry.request.fields.range(of: "if-none-match") == nil, entry.at - earlier.at < earlier.freshFor {
@@ -226,7 +230,7 @@ struct ConductInspector {
         if let earlier = failed[body], earlier.key != key {
             add(.keyChanged, [earlier.number, entry.number], "the same transfer came again with another key")
         }
-        let hasFailed = entry.status == 0 || entry.status >= 499 || !entry.isComplete
+        let hasFailed = entry.status == 0 || entry.status >= 500 || !entry.isComplete
         failed[body] = hasFailed ? (entry.number, key) : nil
     }
 
@@ -255,7 +259,11 @@ struct ConductInspector {
             }
         }
         for (_, entries) in polls.sorted(by: { $0.key < $1.key }) where entries.count >= 5 {
-            add(.polledBesideLive, entries.map(\.number), "\(entries.count) reads of the change feed beside a live channel")
+            add(
+                .polledBesideLive,
+                entries.map(\.number),
+                "\(entries.count) reads of the change feed beside a live channel"
+            )
         }
     }
 

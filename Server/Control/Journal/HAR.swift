@@ -1,5 +1,5 @@
-import LarderEngine
 import LarderCoding
+import LarderEngine
 import LarderHTTP
 import LarderTime
 
@@ -25,7 +25,10 @@ enum HAR {
             "request": request(entry, base),
             "response": response(entry),
             "cache": .object(JSONObject()),
-            "timings": .members(["blocked": .number(injected), "send": .integer(0), "wait": .number(total - injected), "receive": .integer(0)]),
+            "timings": .members([
+                "blocked": .number(injected), "send": .integer(0), "wait": .number(total - injected),
+                "receive": .integer(0),
+            ]),
             "connection": .string(String(entry.connection)),
             "comment": .string(comment(entry)),
         ])
@@ -56,7 +59,7 @@ enum HAR {
     }
 
     private static func response(_ entry: JournalEntry) -> JSONValue {
-        let isAnswered = entry.status > 0 && entry.status != 499
+        let isAnswered = entry.status > 0
         let mimeType = entry.replyField("content-type") ?? "x-unknown"
         return .members([
             "status": .integer(isAnswered ? Int64(entry.status) : 0),
@@ -80,7 +83,11 @@ enum HAR {
         return ([entry.outcome] + faults).joined(separator: ", ")
     }
 
-    private static func decoded(_ text: Substring) -> String { QueryString.percentDecoded(Array(text.utf8)) ?? String(text) }
+    private static func decoded(_ text: Substring) -> String {
+        QueryString.percentDecoded(Array(text.utf8)) ?? String(text)
+    }
 
-    private static func milliseconds(_ duration: Duration) -> Double { Double(duration.nanosecondsSaturating / 1_000) / 1_000 }
+    private static func milliseconds(_ duration: Duration) -> Double {
+        Double(duration.nanosecondsSaturating / 1_000) / 1_000
+    }
 }

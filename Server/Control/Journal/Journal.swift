@@ -1,5 +1,5 @@
-import LarderHTTP
 import LarderEngine
+import LarderHTTP
 import LarderTime
 import Synchronization
 
@@ -69,17 +69,19 @@ final class Journal: Sendable {
     // MARK: Writing
 
     /// Adds an exchange, and tells the observers, who may look at the journal but must not wait.
-    func append(_ record: ExchangeRecord, at: WallTime, uptime: MonotonicTime, connection: Int) {
+    ///
+    /// - Parameter prefix: how many bytes of the path only name the world.
+    func append(_ record: ExchangeRecord, at: WallTime, uptime: MonotonicTime, connection: Int, prefix: Int) {
         let request = record.request
         let keepsBody = request.body.count <= Self.keptBodyBytesMaximum
         var slot = Slot(at: at, started: record.started, ended: record.ended)
         slot.headCount = Int32(request.head.count)
         slot.bodyCount = keepsBody ? Int32(request.body.count) : 0
         slot.replyCount = Int32(record.head.count)
-        slot.droppedPrefixCount = Int32(request.droppedPrefixCount)
+        slot.droppedPrefixCount = Int32(prefix)
         slot.exchangeIndex = Int32(truncatingIfNeeded: request.exchangeIndex)
         slot.connection = Int32(truncatingIfNeeded: connection)
-        slot.status = Int32(record.status.code)
+        slot.status = record.status == .noReply ? 0 : Int32(record.status.code)
         slot.isComplete = record.isComplete
         slot.user = record.note.subject
         slot.commit = record.note.effect
@@ -146,7 +148,9 @@ final class Journal: Sendable {
         if state.arena.count + count <= arenaMaximum, state.position == state.arena.count { return state.position }
         if state.position + count > state.arena.count {
             // What lies between here and the end belongs to the oldest entries, and is jumped over.
-            while state.oldest < state.count, slot(state.oldest, state).start >= state.position { Self.dropOldest(&state) }
+            while state.oldest < state.count, slot(state.oldest, state).start >= state.position {
+                Self.dropOldest(&state)
+            }
             state.position = 0
         }
         let end = state.position + count
@@ -175,7 +179,9 @@ final class Journal: Sendable {
             let inside = min(bytes.count, state.arena.count - state.position)
             unsafe state.arena.withUnsafeMutableBufferPointer { arena in
                 unsafe bytes.withUnsafeBufferPointer { source in
-                    let place = unsafe UnsafeMutableBufferPointer(rebasing: arena[state.position..<(state.position + inside)])
+                    let place = unsafe UnsafeMutableBufferPointer(
+                        rebasing: arena[state.position..<(state.position + inside)]
+                    )
                     _ = unsafe place.update(fromContentsOf: UnsafeBufferPointer(rebasing: source[..<inside]))
                 }
             }
@@ -204,7 +210,9 @@ final class Journal: Sendable {
         }
         let (head, body, reply) = (take(slot.headCount), take(slot.bodyCount), take(slot.replyCount))
         // It was a request when it came: it is one again.
-        guard let parsed = try? Request(head: head, body: body, exchangeIndex: Int(slot.exchangeIndex)) else { return nil }
+        guard let parsed = try? Request(head: head, body: body, exchangeIndex: Int(slot.exchangeIndex)) else {
+            return nil
+        }
         let frame = state.frames[number]
         return JournalEntry(
             number: number,

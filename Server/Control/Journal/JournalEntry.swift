@@ -87,7 +87,7 @@ struct JournalEntry: Sendable {
     /// How the exchange went, in a word.
     var outcome: String {
         if let ending = trace?.ending { return ending }
-        if status == 499 || status == 0 { return "abandoned" }
+        if status == 0 { return "abandoned" }
         return isComplete ? "complete" : "cut"
     }
 }
@@ -103,7 +103,9 @@ extension JournalEntry {
         object["device"] = .string(ExchangeFacts.device(of: request) ?? handle.map { "user:" + $0 } ?? "anonymous")
         object["method"] = .string(request.method.rawValue)
         object["path"] = .string(request.pathText)
-        if let query = request.query { object["query"] = .string(Secrets.masked(query: String(decoding: query, as: UTF8.self))) }
+        if let query = request.query {
+            object["query"] = .string(Secrets.masked(query: String(decoding: query, as: UTF8.self)))
+        }
         if case .frame(let frame) = kind {
             object["kind"] = .string("frame")
             object["channel"] = .string(frame.channel)
@@ -115,7 +117,7 @@ extension JournalEntry {
         }
         object["kind"] = .string("exchange")
         object["exchange"] = .integer(Int64(request.exchangeIndex))
-        object["status"] = status > 0 && status != 499 ? .integer(Int64(status)) : .null
+        object["status"] = status > 0 ? .integer(Int64(status)) : .null
         object["outcome"] = .string(outcome)
         object["bytesSent"] = .integer(Int64(bytesSent))
         object["bodyBytes"] = .integer(Int64(bodyBytes))

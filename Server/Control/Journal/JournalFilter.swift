@@ -40,7 +40,9 @@ public struct JournalFilter: Sendable, Hashable {
         filter.kind = reader.choice("kind", Kind.self)
         if let value = reader.value("status") {
             filter.status = value.string ?? value.integer.map { String($0) }
-            if let status = filter.status, !isStatus(status) { reader.fail("status", "must be a status or a class such as 4xx") }
+            if let status = filter.status, !isStatus(status) {
+                reader.fail("status", "must be a status or a class such as 4xx")
+            }
         }
         filter.outcome = reader.string("outcome", length: 1...32)
         filter.fault = reader.string("fault", length: 1...64)

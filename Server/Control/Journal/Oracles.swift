@@ -58,7 +58,8 @@ enum OracleEndpoints {
             let differences = try call.plane.differences(held: held, types: types, as: person, in: call.world)
             return ControlEndpoints.json(
                 .members([
-                    "isConverged": .bool(differences.isEmpty), "differences": .array(differences.prefix(1_000).map(\.json)),
+                    "isConverged": .bool(differences.isEmpty),
+                    "differences": .array(differences.prefix(1_000).map(\.json)),
                     "count": .integer(Int64(differences.count)),
                 ])
             )

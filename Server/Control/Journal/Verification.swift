@@ -1,5 +1,5 @@
-import LarderEngine
 import LarderCoding
+import LarderEngine
 import LarderTime
 
 /// What a journal is expected to show.
@@ -147,7 +147,8 @@ struct Verifier {
                 continue
             }
             if let spacing = expectation.spacedBy {
-                for (first, second) in zip(matching, matching.dropFirst()) where second.started - first.ended < spacing {
+                for (first, second) in zip(matching, matching.dropFirst()) where second.started - first.ended < spacing
+                {
                     fail("#\(first.number) and #\(second.number), \(second.started - first.ended) apart")
                 }
             }

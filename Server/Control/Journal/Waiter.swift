@@ -153,7 +153,9 @@ enum WaitEndpoints {
         let exchange = call.exchange
         let waiter = Waiter(condition, call.plane, call.world, exchange.loop) { holds, seen in
             if holds {
-                exchange.complete(ControlEndpoints.json(.members(["holds": .bool(true), "seen": .integer(Int64(seen))])))
+                exchange.complete(
+                    ControlEndpoints.json(.members(["holds": .bool(true), "seen": .integer(Int64(seen))]))
+                )
             } else {
                 var problem = ProblemType.waitEnded("It did not happen within \(limit).")
                 problem.extensions["seen"] = .integer(Int64(seen))

@@ -140,7 +140,10 @@ final class PhantomSet: Sendable {
     func add(_ phantom: Phantom) throws(Problem) -> Phantom {
         try state.withLock { state throws(Problem) in
             guard state.rules.count < Self.countMaximum else {
-                throw ProblemType.limitReached("A world has at most \(Self.countMaximum) phantoms.", limit: Self.countMaximum)
+                throw ProblemType.limitReached(
+                    "A world has at most \(Self.countMaximum) phantoms.",
+                    limit: Self.countMaximum
+                )
             }
             var phantom = phantom
             if phantom.id.isEmpty {

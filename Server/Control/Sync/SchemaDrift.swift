@@ -33,7 +33,9 @@ public struct SchemaDrift: Sendable, Hashable {
                 members.append(.init(name: member.name, value: changed(member, at: place)))
             }
             if addsMembers, touches(path, 2) {
-                members.append(.init(name: "x-\(hash(path, 3) % 1_000)", value: .members(["since": .string("2027-01")])))
+                members.append(
+                    .init(name: "x-\(hash(path, 3) % 1_000)", value: .members(["since": .string("2027-01")]))
+                )
             }
             if reordersMembers, touches(path, 4) {
                 members.sort { hash($0.name, 5) < hash($1.name, 5) }

@@ -110,9 +110,18 @@ final class WorldRegistry: Sendable {
     /// - Parameters:
     ///   - id: its name; nil to be given one.
     ///   - source: what it begins with; nil for what `main` began with.
-    func create(id: String?, source: WorldSource?, seed: UInt64?, settings: WorldSettings? = nil) throws(Problem) -> World {
+    func create(id: String?, source: WorldSource?, seed: UInt64?, settings: WorldSettings? = nil) throws(Problem)
+        -> World
+    {
         let template = try template(of: source ?? mainSource)
-        return try add(id: id, image: template.image, images: template.images, seed: seed, settings: settings, like: nil)
+        return try add(
+            id: id,
+            image: template.image,
+            images: template.images,
+            seed: seed,
+            settings: settings,
+            like: nil
+        )
     }
 
     /// Makes a world that goes on from the present state of another, with its time.
@@ -128,13 +137,27 @@ final class WorldRegistry: Sendable {
         )
     }
 
+    /// Makes a world that goes on from a state as if it had never stopped.
+    func resume(_ template: WorldTemplate, id: String, seed: UInt64) throws(Problem) {
+        _ = try add(
+            id: id,
+            image: template.image,
+            images: template.images,
+            seed: seed,
+            settings: nil,
+            like: nil,
+            branches: false
+        )
+    }
+
     private func add(
         id: String?,
         image: DatabaseImage,
         images: ImageCatalogue,
         seed: UInt64?,
         settings: WorldSettings?,
-        like original: World?
+        like original: World?,
+        branches: Bool = true
     ) throws(Problem) -> World {
         let (name, driver) = try reserve(id)
         let clock = WorldClock(wall: wall, monotonic: monotonic)
@@ -153,7 +176,8 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: settings ?? self.settings,
-                headFaults: headFaults
+                headFaults: headFaults,
+                branches: branches
             )
             return try state.withLock { state throws(Problem) in
                 guard state.entries[name] == nil else { throw Self.taken(name) }
@@ -181,7 +205,9 @@ final class WorldRegistry: Sendable {
     }
 
     private func template(of source: WorldSource) throws(Problem) -> WorldTemplate {
-        if let known = state.withLock({ state in state.templates.first { $0.source == source }?.template }) { return known }
+        if let known = state.withLock({ state in state.templates.first { $0.source == source }?.template }) {
+            return known
+        }
         let template: WorldTemplate
         do { template = try WorldTemplate.make(source) } catch {
             throw ProblemType.invalidParameter("The world cannot be made: \(error)")
@@ -209,7 +235,9 @@ final class WorldRegistry: Sendable {
     }
 
     func destroy(_ id: String) throws(Problem) {
-        guard id != World.mainID else { throw ProblemType.invalidParameter("The world main cannot be destroyed; reset it.") }
+        guard id != World.mainID else {
+            throw ProblemType.invalidParameter("The world main cannot be destroyed; reset it.")
+        }
         let world = try world(id)
         world.control.reset()
         world.live.endAll()
@@ -239,14 +267,17 @@ final class WorldRegistry: Sendable {
             state.entries[id]?.snapshots[name] = snapshot
         }
         if isKept {
-            do { try snapshot.image.write(to: try path(of: name)) } catch let problem as Problem { throw problem } catch {
+            do { try snapshot.image.write(to: try path(of: name)) } catch let problem as Problem { throw problem } catch
+            {
                 throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error)")
             }
         }
         return snapshot
     }
 
-    private func unknownLocked(_ id: String) -> Problem { ProblemType.unknownWorld("There is no world «\(id)» any more.") }
+    private func unknownLocked(_ id: String) -> Problem {
+        ProblemType.unknownWorld("There is no world «\(id)» any more.")
+    }
 
     /// Goes back to a snapshot, in memory or in the directory of snapshots. A clock that does not follow the system goes back
     /// with it.

@@ -4,6 +4,12 @@ import LarderHTTP
 package protocol EventStreamHandler: AnyObject, Sendable {
     func opened(_ handle: EventStreamHandle)
     func closed()
+    /// Whether the handler itself gives signs of life, by a clock of its own.
+    var ownsHeartbeat: Bool { get }
+}
+
+extension EventStreamHandler {
+    package var ownsHeartbeat: Bool { false }
 }
 
 /// A way to send on an event stream, from any thread. Harmless once it is over.
@@ -20,8 +26,8 @@ package struct EventStreamHandle: Sendable {
     /// Closes the connection without a word.
     package func abort() { withChannel { $0.abort() } }
 
-    /// Asks for, or gives, a sign of life now.
-    package func heartbeat() { withChannel { $0.heartbeat() } }
+    /// Gives a sign of life.
+    package func ping() { withChannel { $0.ping() } }
 
     private func withChannel(_ body: @escaping @Sendable (EventStreamChannel) -> Void) {
         let connection = connection
@@ -65,7 +71,11 @@ final class EventStreamChannel {
     }
 
     /// A comment keeps proxies and clients from taking silence for death.
-    func heartbeat() { send(Array(": alive\n\n".utf8)) }
+    func heartbeat() {
+        if !handler.ownsHeartbeat { ping() }
+    }
+
+    func ping() { send(Array(": alive\n\n".utf8)) }
 
     func finish() {
         guard !isOver else { return }

@@ -43,7 +43,7 @@ extension Connection {
             records.append(
                 ExchangeRecord(
                     request: owed.request,
-                    status: reply?.status ?? Status(code: 0),
+                    status: reply?.status ?? .noReply,
                     head: reply?.head ?? [],
                     bytesSent: owed.bytesSent,
                     bodyBytes: reply?.body.count ?? 0,

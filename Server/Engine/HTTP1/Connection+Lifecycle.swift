@@ -67,7 +67,7 @@ extension Connection {
             records.append(
                 ExchangeRecord(
                     request: owed.request,
-                    status: Status(code: 499),
+                    status: .noReply,
                     head: [],
                     bytesSent: owed.bytesSent,
                     bodyBytes: 0,

@@ -30,6 +30,11 @@ package enum HeadVerdict: Sendable {
     case hold
 }
 
+extension Status {
+    /// Stands in a record where there was no reply: 499, as proxies write it.
+    package static let noReply = Status(code: 499)
+}
+
 /// What became of an exchange.
 package struct ExchangeRecord: Sendable {
     package let request: Request

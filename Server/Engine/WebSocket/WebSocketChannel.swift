@@ -9,6 +9,12 @@ package protocol WebSocketHandler: AnyObject, Sendable {
     func received(binary: [UInt8])
     /// The connection is over. No code where the peer gave none or vanished.
     func closed(code: UInt16?, reason: String)
+    /// Whether the handler itself asks for signs of life, by a clock of its own.
+    var ownsHeartbeat: Bool { get }
+}
+
+extension WebSocketHandler {
+    package var ownsHeartbeat: Bool { false }
 }
 
 /// Agreement to become a WebSocket.
@@ -51,8 +57,8 @@ package struct WebSocketHandle: Sendable {
     /// Closes the connection without a word.
     package func abort() { withChannel { $0.abort() } }
 
-    /// Asks for, or gives, a sign of life now.
-    package func heartbeat() { withChannel { $0.heartbeat() } }
+    /// Asks for a sign of life, if none is awaited.
+    package func ping() { withChannel { $0.ping() } }
 
     private func withChannel(_ body: @escaping @Sendable (WebSocketChannel) -> Void) {
         let connection = connection
@@ -161,9 +167,16 @@ final class WebSocketChannel {
 
     /// Called when nothing has come for a while: asks for a sign of life once, and gives up the second time.
     func heartbeat() {
+        guard !handler.ownsHeartbeat else { return }
         guard !awaitsPong else { return connection.close() }
         awaitsPong = true
         if !hasSentClose { send(.ping, []) }
+    }
+
+    func ping() {
+        guard !awaitsPong, !hasSentClose else { return }
+        awaitsPong = true
+        send(.ping, [])
     }
 
     func abort() { connection.close() }

@@ -1,0 +1,164 @@
+import LarderCoding
+import LarderServer
+import LarderTime
+import LarderWebSocket
+import TestSupport
+import Testing
+
+@Suite("Faults of live channels", .timeLimit(.minutes(1)))
+struct LiveFaultTests {
+    /// A WebSocket on a bare socket: reads frames as they come.
+    private final class Listener {
+        let client: RawClient
+        private var parser = WebSocketParser(role: .client, messageBytesMaximum: 1 << 20)
+        private var events: [WebSocketEvent] = []
+
+        init(_ stage: Stage, device: String = "phone") async throws {
+            client = try stage.connect()
+            try client.send(
+                """
+                GET /v1/live HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nLarder-Device: \(device)\r
+                Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
+                """
+            )
+            let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
+            #expect(head.hasPrefix("HTTP/1.1 101"))
+            #expect(try await text()?["type"] == .string("hello"))
+        }
+
+        /// The next event; nil at the end of the connection.
+        func next() async throws -> WebSocketEvent? {
+            while events.isEmpty {
+                guard let byte = try? await client.read(count: 1) else { return nil }
+                parser.receive(byte.span, &events)
+            }
+            return events.removeFirst()
+        }
+
+        func text() async throws -> JSONValue? {
+            while let event = try await next() {
+                if case .text(let bytes) = event { return try JSONParser.parse(bytes) }
+                if case .close = event { return nil }
+            }
+            return nil
+        }
+    }
+
+    private func post(_ stage: Stage, _ count: Int) {
+        for number in 1...count {
+            stage.world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(number)\"}"))
+        }
+    }
+
+    private func texts(_ listener: Listener, _ count: Int) async throws -> [String] {
+        var texts: [String] = []
+        for _ in 0..<count {
+            texts.append(try await listener.text()?["change"]?["entity"]?["text"]?.string ?? "none")
+        }
+        return texts
+    }
+
+    @Test func `frames are lost and doubled by their numbers, and the gap shows in the tokens`() async throws {
+        func run() async throws -> [String] {
+            let stage = try Stage()
+            var fault = LiveFault()
+            fault.lose = 0.3
+            fault.duplicate = 0.3
+            try stage.world.set(Fault(id: "l", .live(fault), when: FaultMatch("GET", "/v1/live")))
+            let listener = try await Listener(stage)
+            post(stage, 20)
+            let frames = await stage.world.journal().filter { !$0.isExchange }
+            #expect(frames.count == 20)
+            let arriving = frames.reduce(0) { $0 + ($1.fate == "lost" ? 0 : $1.fate == "doubled" ? 2 : 1) }
+            let seen = try await texts(listener, arriving)
+            await stage.backend.stop()
+            return seen
+        }
+        let first = try await run()
+        #expect(Set(first).count < 20 && first.count > Set(first).count)
+        #expect(try await run() == first)
+    }
+
+    @Test func `frames change places, and none is lost`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.reorder = 0.5
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
+        let listener = try await Listener(stage)
+        post(stage, 30)
+        let held = await stage.world.journal().last { !$0.isExchange }?.fate == "held back"
+        let seen = try await texts(listener, held ? 29 : 30)
+        #expect(seen != (1...seen.count).map { String($0) } && Set(seen).count == seen.count)
+        await stage.backend.stop()
+    }
+
+    @Test func `frames wait for the world's clock`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.delay = .fixed(.seconds(2))
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
+        let listener = try await Listener(stage)
+        post(stage, 1)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(!listener.client.hasNews)
+        stage.world.clock.advance(by: .seconds(2))
+        #expect(try await texts(listener, 1) == ["1"])
+        await stage.backend.stop()
+    }
+
+    @Test func `a channel ends with a code, without a close frame, after a time, or falls silent`() async throws {
+        let stage = try Stage()
+        func set(_ change: (inout LiveFault) -> Void) throws {
+            var fault = LiveFault()
+            change(&fault)
+            try stage.world.set(Fault(id: "l", .live(fault), when: FaultMatch("GET", "/v1/live")))
+        }
+        try set {
+            $0.endAfterFrames = 2
+            $0.closeCode = 4_242
+        }
+        let coded = try await Listener(stage)
+        post(stage, 2)
+        #expect(try await texts(coded, 2) == ["1", "2"])
+        guard case .close(let code, _)? = try await coded.next() else {
+            Issue.record("there was no close frame")
+            return
+        }
+        #expect(code?.rawValue == 4_242)
+
+        try set { $0.endAfterFrames = 1 }
+        let dropped = try await Listener(stage)
+        post(stage, 1)
+        _ = try await texts(dropped, 1)
+        #expect(try await dropped.next() == nil)
+
+        try set { $0.endAfter = .seconds(60) }
+        let timed = try await Listener(stage)
+        stage.world.clock.advance(by: .seconds(60))
+        var last: WebSocketEvent?
+        while let event = try await timed.next() { last = event }
+        if case .close? = last { Issue.record("there was a close frame") }
+
+        try set { $0.silenceAfterFrames = 1 }
+        let silent = try await Listener(stage)
+        post(stage, 3)
+        #expect(try await texts(silent, 1) == ["1"])
+        try silent.client.send([0x89, 0x80, 1, 2, 3, 4])
+        guard case .pong? = try await silent.next() else {
+            Issue.record("a half-open channel still answers pings")
+            return
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `signs of life are asked for by the world's clock`() async throws {
+        let stage = try Stage()
+        let listener = try await Listener(stage)
+        stage.world.clock.advance(by: .seconds(30))
+        guard case .ping? = try await listener.next() else {
+            Issue.record("there was no ping")
+            return
+        }
+        await stage.backend.stop()
+    }
+}
