@@ -227,6 +227,7 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     public var number: Int { entry.number }
     /// Whether it is an exchange, and not a frame of a live channel.
     public var isExchange: Bool { entry.isExchange }
+    /// The request's method.
     public var method: String { entry.request.method.rawValue }
     /// Path and query, inside the world.
     public var target: String { Secrets.masked(query: entry.request.targetText) }

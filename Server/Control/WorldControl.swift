@@ -112,8 +112,11 @@ public struct Dialect: Sendable, Hashable {
         case uploadDifferences = "upload-differences"
     }
 
+    /// What becomes of a second request with a key.
     public var idempotency = Idempotency.ietf
+    /// How limits are reported.
     public var rateLimit = RateLimitFields.ietf
+    /// What a resync is told to be.
     public var resync = Resync.wipe
 
     /// The dialect that the API describes.

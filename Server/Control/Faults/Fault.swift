@@ -42,11 +42,15 @@ public struct Fault: Sendable, Hashable {
 
     /// Names the fault: in the journal, and to take it back.
     public var id: String
+    /// For whom it is meant.
     public var match: FaultMatch
+    /// Which of the matching exchanges it strikes.
     public var occurrence: Occurrence
+    /// Where in an exchange it strikes.
     public var stage: Stage
     /// The byte at which `head` and `body` strike.
     public var at: Int
+    /// What goes wrong.
     public var action: FaultAction
     /// How long the fault stands, in the world's time; nil until it is taken back.
     public var lifetime: Duration?

@@ -66,7 +66,9 @@ public enum FaultAction: Sendable, Hashable {
 
     /// How far a replica lags behind.
     public struct Lag: Sendable, Hashable {
+        /// How long ago the state was what reads show.
         public var age: Duration?
+        /// How many commits ago it was.
         public var commits: Int?
         /// Whether all reads of a device see the lagging replica, or each by chance that or the present.
         public var isConsistent = true
@@ -128,14 +130,19 @@ public struct CannedReply: Sendable, Hashable {
         case date(inSeconds: Int)
     }
 
+    /// The status code, from 200 to 599.
     public var status: Int
     /// The name of a problem type of the server; nil for one that goes by the status.
     public var problem: String?
+    /// What the problem says of this occasion.
     public var detail: String?
+    /// Further fields.
     public var headers: [String: String] = [:]
     /// A body of your own instead of a problem.
     public var body: String?
+    /// The media type of `body`.
     public var contentType: String?
+    /// When to come again, if the reply says so.
     public var retryAfter: RetryAfter?
 
     /// A problem with a status.
@@ -174,10 +181,13 @@ public struct BurstLoss: Sendable, Hashable {
 
 /// What goes wrong with the frames of a live channel. Probabilities are for each frame.
 public struct LiveFault: Sendable, Hashable {
+    /// How likely a frame is lost.
     public var lose = 0.0
+    /// How likely a frame is sent twice.
     public var duplicate = 0.0
     /// How likely a frame waits until the next has gone.
     public var reorder = 0.0
+    /// How long a frame waits.
     public var delay: Distribution?
     /// The frame, from 1, behind which the channel ends; and what happens before it is not disturbed by that.
     public var endAfterFrames: Int?

@@ -16,7 +16,9 @@ public struct Gate: Sendable, Hashable {
 
     /// Names the gate.
     public var id: String
+    /// Which exchanges are held.
     public var match: FaultMatch
+    /// Where in an exchange they are held.
     public var stage: Stage
     /// How many exchanges are held at most; those that come later pass.
     public var count: Int?
@@ -57,10 +59,13 @@ public struct Gate: Sendable, Hashable {
 public struct HeldExchange: Sendable, Hashable {
     /// Names it, from 1 in the order in which they came.
     public let number: Int
+    /// The gate's name.
     public let gate: String
+    /// The request's method.
     public let method: String
     /// Path and query.
     public let target: String
+    /// The device that asks.
     public let device: String
 
     var json: JSONValue {

@@ -27,6 +27,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
 
     /// One finding.
     public struct Finding: Sendable, Hashable {
+        /// What was broken.
         public let rule: Rule
         /// The entries concerned, by number.
         public let entries: [Int]
@@ -34,10 +35,15 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         public let detail: String
     }
 
+    /// Everything that was found, in the order of the journal.
     public let findings: [Finding]
+    /// How many exchanges there were.
     public let exchanges: Int
+    /// How many reads were answered with a full reply.
     public let full: Int
+    /// How many reads were answered with 304.
     public let notModified: Int
+    /// Bytes of heads and bodies that were sent.
     public let bytesSent: Int
     /// Bytes of bodies that were not sent because a validator said that they need not.
     public let bytesSaved: Int

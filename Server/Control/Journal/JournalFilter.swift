@@ -12,6 +12,7 @@ public struct JournalFilter: Sendable, Hashable {
 
     /// What is asked of the request.
     public var match = FaultMatch()
+    /// The kind of entry; nil for both.
     public var kind: Kind?
     /// The status, or with two letters behind the first digit a class of them, such as `2xx`.
     public var status: String?

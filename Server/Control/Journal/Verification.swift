@@ -4,6 +4,7 @@ import LarderTime
 
 /// What a journal is expected to show.
 public struct Expectation: Sendable, Hashable {
+    /// Which entries count.
     public var filter: JournalFilter
     /// How many entries at least.
     public var atLeast: Int
@@ -88,6 +89,7 @@ public struct VerificationReport: Sendable, Hashable, CustomStringConvertible {
         public let nearest: [String]
     }
 
+    /// What did not hold, in the order of the expectations.
     public let failures: [Failure]
 
     /// Whether everything was as expected.

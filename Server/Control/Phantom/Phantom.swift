@@ -7,6 +7,7 @@ import Synchronization
 public struct PhantomAct: Sendable, Hashable {
     /// Who does it, by handle; nil for somebody who has not signed in.
     public var person: String?
+    /// The request's method.
     public var method: String
     /// Path and query, inside the world.
     public var path: String
@@ -60,6 +61,7 @@ public struct PhantomAct: Sendable, Hashable {
 
 /// What came of an act.
 public struct PhantomResult: Sendable, Hashable {
+    /// The reply's status.
     public let status: Int
     /// The reply's body.
     public let body: [UInt8]
@@ -82,13 +84,17 @@ public struct Phantom: Sendable, Hashable {
         case after
     }
 
+    /// Names the phantom.
     public var id: String
+    /// Whose exchange it waits for.
     public var match: FaultMatch
+    /// When, of that exchange, it acts.
     public var moment: Moment
     /// How many matching exchanges it lets pass first.
     public var after: Int
     /// How often it acts at most.
     public var count: Int
+    /// What it does, in this order.
     public var acts: [PhantomAct]
 
     /// - Parameter id: its name; empty to be given one.

@@ -4,6 +4,7 @@ import LarderCoding
 ///
 /// What becomes of a member is a function of the seed and of where it stands, so that equal representations stay equal.
 public struct SchemaDrift: Sendable, Hashable {
+    /// Decides what is touched, and how.
     public var seed: UInt64
     /// Members that nobody knows.
     public var addsMembers = true
