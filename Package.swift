@@ -55,7 +55,7 @@ let package = Package(
                 "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "LarderWebSocket",
             ],
             path: "Server",
-            exclude: ["CSystem", "Command", "Dockerfile", "Engine"],
+            exclude: ["CSystem", "Command", "Dockerfile", "Engine", "FAULTS.md"],
             sources: ["Backend", "Control"],
             resources: [.embedInCode("API/openapi.json")],
             swiftSettings: strict

@@ -4,6 +4,7 @@
 Prints medians with the lowest and highest of five runs. What is not installed is left out, and said so.
 """
 
+import http.client
 import json
 import os
 import pathlib
@@ -47,6 +48,11 @@ class Server:
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
 
+    def proportional(self):
+        """KiB of memory, shared pages counted in proportion."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        return int(re.search(r"Pss:\s+(\d+)", text).group(1))
+
     def get(self, path, headers={}):
         return urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers))
 
@@ -60,18 +66,29 @@ def wrk(url, *flags, env=None):
     return float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1))
 
 
-def show(name, values, unit, lowest_is_best=False):
+def show(name, values, unit, digits=1):
     results[name] = {"median": statistics.median(values), "runs": values, "unit": unit}
-    print(f"{name:44} {statistics.median(values):>10,.1f} {unit}   ({min(values):,.1f} – {max(values):,.1f})")
+    print(f"{name:60} {statistics.median(values):>10,.{digits}f} {unit}   ({min(values):,.{digits}f} – {max(values):,.{digits}f})")
 
 
-def contend(contenders):
+def contend(contenders, against=None):
+    """Runs the contenders by turns. `against` names the one that the others are compared with, run by run."""
     values = {name: [] for name in contenders}
     for _ in range(RUNS):
         for name, run in contenders.items():
             values[name].append(run())
     for name in contenders:
         show(name, values[name], "/s")
+    for name in contenders if against else []:
+        if name != against:
+            ratios = [a / b for a, b in zip(values[name], values[against])]
+            show(f"  {name.strip()} : {against.strip()}", ratios, "×", digits=2)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def pages():
@@ -89,31 +106,70 @@ def pages():
             reply, bare = os.path.join(scratch, "reply"), os.path.join(scratch, "bare")
             pathlib.Path(reply).write_bytes(data)
             subprocess.run(["cc", "-O2", "-o", bare, str(HERE / "bare.c")], check=True)
-            extra.append(subprocess.Popen(pinned(0, bare, "18999", reply)))
-            contenders["  bare epoll loop, same bytes"] = lambda: wrk("http://127.0.0.1:18999/")
+            bare_port = free_port()
+            extra.append(subprocess.Popen(pinned(0, bare, str(bare_port), reply)))
+            contenders["  bare epoll loop, same bytes"] = lambda: wrk(f"http://127.0.0.1:{bare_port}/")
         else:
             print("left out: the bare loop (no cc)")
         if shutil.which("nginx"):
             pathlib.Path(scratch, "page").write_bytes(data[data.index(b"\r\n\r\n") + 4:])
             os.chmod(scratch, 0o755)
+            nginx_port = free_port()
             pathlib.Path(scratch, "nginx.conf").write_text(
                 f"worker_processes 1; daemon off; pid {scratch}/pid; error_log /dev/null; events {{ worker_connections 1024; }}\n"
                 f"http {{ access_log off; sendfile on; tcp_nodelay on; keepalive_requests 1000000000; open_file_cache max=10;\n"
                 f"client_body_temp_path {scratch}; proxy_temp_path {scratch}; fastcgi_temp_path {scratch}; uwsgi_temp_path {scratch};\n"
-                f"scgi_temp_path {scratch}; server {{ listen 127.0.0.1:18998; root {scratch}; }} }}\n")
+                f"scgi_temp_path {scratch}; server {{ listen 127.0.0.1:{nginx_port}; root {scratch}; }} }}\n")
             extra.append(subprocess.Popen(pinned(0, "nginx", "-c", f"{scratch}/nginx.conf"), stderr=subprocess.DEVNULL))
-            contenders["  nginx, same body from a file"] = lambda: wrk("http://127.0.0.1:18998/page")
+            contenders["  nginx, same body from a file"] = lambda: wrk(f"http://127.0.0.1:{nginx_port}/page")
         else:
             print("left out: nginx (not installed)")
         time.sleep(0.5)
         print(f"page of {len(data):,} bytes with its head")
         try:
-            contend(contenders)
+            contend(contenders, against="feed page, repeated")
         finally:
             for process in extra:
                 process.terminate()
     with Server("--no-response-cache") as server:
         contend({"feed page, read and built anew": lambda: wrk(server.url + "/v1/feed?limit=20")})
+
+
+def control():
+    """What the journal and a thousand faults that never match cost the repeated feed page."""
+    with Server() as plain, Server("--no-journal") as silent, Server() as ruled:
+        faults = [{"match": {"path": f"/v1/posts/post_{n}"}, "action": {"type": "reset"}} for n in range(1, 1001)]
+        urllib.request.urlopen(urllib.request.Request(ruled.url + "/_larder/faults", json.dumps({"faults": faults}).encode())).read()
+        page = "/v1/feed?limit=20"
+        contend({"without a journal": lambda: wrk(silent.url + page), "with a journal": lambda: wrk(plain.url + page)},
+                against="without a journal")
+        contend({"no faults": lambda: wrk(plain.url + page), "1,000 faults for other paths": lambda: wrk(ruled.url + page)},
+                against="no faults")
+
+
+def worlds():
+    """How long a world takes to be made, forked and reset, one after the other over one connection, and what it weighs."""
+    with Server() as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+
+        def timed(method, path, body=None):
+            begin = time.perf_counter()
+            connection.request(method, "/_larder/worlds" + path, body)
+            reply = connection.getresponse()
+            reply.read()
+            assert reply.status < 300, reply.status
+            return (time.perf_counter() - begin) * 1000
+
+        def tail(name, values):
+            values.sort()
+            show(f"{name}, median", [statistics.median(values)], "ms", digits=2)
+            show(f"{name}, 99th percentile", [values[int(len(values) * 0.99) - 1]], "ms", digits=2)
+
+        before = server.proportional()
+        tail("a world made", [timed("POST", "", json.dumps({"id": f"w{n}"})) for n in range(1000)])
+        show("memory of a world, of 1,000", [(server.proportional() - before) / 1000], "KiB")
+        tail("a world reset", [timed("POST", f"/w{n}/reset") for n in range(1000)])
+        tail("a world forked", [timed("POST", "", json.dumps({"id": f"f{n}", "from": {"fork": f"w{n}"}})) for n in range(500)])
 
 
 def transfers():

@@ -21,8 +21,10 @@ enum ControlText {
     static func readable(_ body: [UInt8]) -> String {
         guard let value = try? JSONParser.parse(body) else { return String(decoding: body, as: UTF8.self) }
         guard let items = value["items"]?.array else { return indented(value) }
-        if items.isEmpty { return "none" }
-        return items.map(line).joined(separator: "\n")
+        let warnings = (value["warnings"]?.array ?? []).map { warning in
+            warning.string ?? "\(plain(warning["fault"])) will never strike: \(plain(warning["neverMatches"]))"
+        }
+        return items.isEmpty ? "none" : (items.map(line) + warnings).joined(separator: "\n")
     }
 
     private static func line(_ item: JSONValue) -> String {

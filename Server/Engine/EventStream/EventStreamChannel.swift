@@ -23,7 +23,7 @@ package struct EventStreamHandle: Sendable {
     /// Ends the stream.
     package func finish() { withChannel { $0.finish() } }
 
-    /// Closes the connection without a word.
+    /// Closes the connection behind what was sent, without a word.
     package func abort() { withChannel { $0.abort() } }
 
     /// Gives a sign of life.
@@ -85,7 +85,7 @@ final class EventStreamChannel {
         handler.closed()
     }
 
-    func abort() { connection.close() }
+    func abort() { connection.closeAfterOutput() }
 
     func connectionClosed() {
         guard !isOver else { return }

@@ -54,7 +54,7 @@ package struct WebSocketHandle: Sendable {
         send(frame: frame)
     }
 
-    /// Closes the connection without a word.
+    /// Closes the connection behind what was sent, without a word.
     package func abort() { withChannel { $0.abort() } }
 
     /// Asks for a sign of life, if none is awaited.
@@ -179,7 +179,7 @@ final class WebSocketChannel {
         send(.ping, [])
     }
 
-    func abort() { connection.close() }
+    func abort() { connection.closeAfterOutput() }
 
     func connectionClosed() {
         guard !isOver else { return }
