@@ -209,6 +209,7 @@ def sockets():
         try:
             for _ in range(10_000):
                 peer = socket.create_connection(("127.0.0.1", server.port))
+                peer.settimeout(20)
                 peer.sendall(handshake)
                 peers.append(peer)
         except OSError as error:
@@ -227,8 +228,10 @@ def sockets():
             begin = time.perf_counter()
             urllib.request.urlopen(post).read()
             for peer in peers[:1000]:
-                while b"event %d" % index not in peer.recv(65536):
-                    pass
+                data = b""
+                while b"event %d" % index not in data:
+                    data = peer.recv(65536)
+                    assert data, "a WebSocket was closed"
             values.append((time.perf_counter() - begin) * 1000)
         show("one event to 1,000 WebSockets", values, "ms")
 
@@ -239,7 +242,7 @@ def main():
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     print(f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}, release build of {commit}; {RUNS} runs of {SECONDS} s, 64 connections")
-    scenarios = {"pages": pages, "transfers": transfers, "starts": starts, "sockets": sockets}
+    scenarios = {"pages": pages, "control": control, "worlds": worlds, "transfers": transfers, "starts": starts, "sockets": sockets}
     for name in sys.argv[1:] or scenarios:
         scenarios[name]()
     (ROOT / ".build/bench.json").write_text(json.dumps({"commit": commit, "cpu": cpu, "results": results}, indent=1))

@@ -97,7 +97,8 @@ final class ControlPlane: ExchangeHandler {
     }
 
     private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
-        if world.control.isQuiet, !isAddressedByPath, world.clock.followsSystem {
+        let control = world.control
+        if control.isQuiet, !isAddressedByPath, world.clock.followsSystem, !control.faults.concern(request.path) {
             return backend.handle(request, exchange, world)
         }
         let facts = facts(request, in: world)

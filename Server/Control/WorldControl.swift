@@ -32,9 +32,9 @@ package final class WorldControl: Sendable {
         journal = Journal(capacity: journalCapacity)
     }
 
-    /// Whether exchanges go the straight way: nothing was set that could touch one.
+    /// Whether nothing but faults is set that could touch an exchange.
     var isQuiet: Bool {
-        faults.isEmpty && gates.isEmpty && phantoms.isEmpty && isPlain.load(ordering: .relaxed) && !tape.isRecording
+        gates.isEmpty && phantoms.isEmpty && isPlain.load(ordering: .relaxed) && !tape.isRecording
     }
 
     var current: Settings { settings.withLock { $0 } }

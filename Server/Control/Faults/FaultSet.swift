@@ -164,6 +164,12 @@ final class FaultSet: Sendable {
 
     // MARK: Deciding
 
+    /// Whether any fault may strike on a path: those of other literal paths are not even looked at.
+    func concern(_ path: ArraySlice<UInt8>) -> Bool {
+        guard !isEmpty else { return false }
+        return state.withLock { state in !state.others.isEmpty || state.byPath[Array(path)] != nil }
+    }
+
     /// What is to go wrong with an exchange, earlier faults first.
     ///
     /// Which faults are to be decided.
