@@ -14,11 +14,10 @@ final class Journal: Sendable {
         var at: WallTime
         var started: MonotonicTime
         var ended: MonotonicTime
-        /// Where its bytes begin in the arena: the request's head, its body, the reply's head.
+        /// Where its bytes begin in the arena: the request's head and its body.
         var start = 0
         var headCount: Int32 = 0
         var bodyCount: Int32 = 0
-        var replyCount: Int32 = 0
         var droppedPrefixCount: Int32 = 0
         var exchangeIndex: Int32 = 0
         var connection: Int32 = 0
@@ -30,12 +29,14 @@ final class Journal: Sendable {
         var bodyBytes = 0
         var bytesSent = 0
 
-        var byteCount: Int { Int(headCount) + Int(bodyCount) + Int(replyCount) }
+        var byteCount: Int { Int(headCount) + Int(bodyCount) }
     }
 
     private struct State {
         /// Slots by number modulo capacity.
         var slots: [Slot] = []
+        /// The replies' heads, by number modulo capacity: most are shared with the replies that were built before.
+        var replies: [[UInt8]] = []
         var arena: [UInt8] = []
         /// Where the next bytes go.
         var position = 0
@@ -77,7 +78,6 @@ final class Journal: Sendable {
         var slot = Slot(at: at, started: record.started, ended: record.ended)
         slot.headCount = Int32(request.head.count)
         slot.bodyCount = keepsBody ? Int32(request.body.count) : 0
-        slot.replyCount = Int32(record.head.count)
         slot.droppedPrefixCount = Int32(prefix)
         slot.exchangeIndex = Int32(truncatingIfNeeded: request.exchangeIndex)
         slot.connection = Int32(truncatingIfNeeded: connection)
@@ -89,10 +89,9 @@ final class Journal: Sendable {
         slot.bodyBytes = record.bodyBytes
         slot.bytesSent = record.bytesSent
         let trace = record.note.detail as? ExchangeTrace
-        write(slot, uptime) { state, number in
+        write(slot, record.head, uptime) { state, number in
             Self.put(request.head, &state)
-            if keepsBody { Self.put(request.body, &state) }
-            Self.put(record.head, &state)
+            if keepsBody, !request.body.isEmpty { Self.put(request.body, &state) }
             if let trace { state.traces[number] = trace }
         }
     }
@@ -114,13 +113,13 @@ final class Journal: Sendable {
         slot.connection = Int32(truncatingIfNeeded: connection)
         slot.user = user
         slot.bytesSent = bytes
-        write(slot, uptime) { state, number in
+        write(slot, [], uptime) { state, number in
             Self.put(opening.head, &state)
             state.frames[number] = frame
         }
     }
 
-    private func write(_ slot: Slot, _ uptime: MonotonicTime, _ fill: (inout State, Int) -> Void) {
+    private func write(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ fill: (inout State, Int) -> Void) {
         guard capacity > 0, slot.byteCount <= arenaMaximum else { return }
         let number = state.withLock { state in
             state.count += 1
@@ -130,7 +129,13 @@ final class Journal: Sendable {
             slot.start = makeRoom(slot.byteCount, &state)
             if state.count - state.oldest >= capacity { Self.dropOldest(&state) }
             let index = (state.count - 1) % capacity
-            if index < state.slots.count { state.slots[index] = slot } else { state.slots.append(slot) }
+            if index < state.slots.count {
+                state.slots[index] = slot
+                state.replies[index] = reply
+            } else {
+                state.slots.append(slot)
+                state.replies.append(reply)
+            }
             fill(&state, state.count)
             return state.count
         }
@@ -145,7 +150,12 @@ final class Journal: Sendable {
 
     /// Finds a place for so many bytes, at the cost of the oldest entries.
     private func makeRoom(_ count: Int, _ state: inout State) -> Int {
-        if state.arena.count + count <= arenaMaximum, state.position == state.arena.count { return state.position }
+        if state.position == state.arena.count, state.arena.count + count <= arenaMaximum {
+            // The arena grows no further than what is kept needs: a small one stays in the processor's caches.
+            let isFrontFree =
+                state.count > capacity && state.oldest < state.count && slot(state.oldest, state).start > count
+            if !isFrontFree { return state.position }
+        }
         if state.position + count > state.arena.count {
             // What lies between here and the end belongs to the oldest entries, and is jumped over.
             while state.oldest < state.count, slot(state.oldest, state).start >= state.position {
@@ -208,7 +218,7 @@ final class Journal: Sendable {
             defer { position += Int(count) }
             return Array(state.arena[position..<(position + Int(count))])
         }
-        let (head, body, reply) = (take(slot.headCount), take(slot.bodyCount), take(slot.replyCount))
+        let (head, body) = (take(slot.headCount), take(slot.bodyCount))
         // It was a request when it came: it is one again.
         guard let parsed = try? Request(head: head, body: body, exchangeIndex: Int(slot.exchangeIndex)) else {
             return nil
@@ -221,7 +231,7 @@ final class Journal: Sendable {
             request: parsed.droppingPathPrefix(Int(slot.droppedPrefixCount)),
             connection: Int(slot.connection),
             status: Int(slot.status),
-            head: reply,
+            head: state.replies[(number - 1) % capacity],
             bodyBytes: slot.bodyBytes,
             bytesSent: slot.bytesSent,
             requestBodyBytes: slot.requestBodyBytes,
