@@ -41,7 +41,7 @@ public final class LarderClient: Sendable {
         reader = CachedReader(
             transport: transport,
             clock: clock,
-            memory: MemoryTier(countMaximum: 1_000),
+            memory: MemoryTier(limits: .init(count: 1_000)),
             disk: try DiskTier(path: directory + "/cache.sqlite")
         )
     }
