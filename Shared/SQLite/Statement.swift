@@ -80,6 +80,9 @@ import CSQLite
 
     /// Moves to the next row; false at the end.
     package func step() throws(SQLiteError) -> Bool {
+        if let faults = database.faults, unsafe sqlite3_stmt_busy(handle) == 0 {
+            try faults.begins(readsOnly: unsafe sqlite3_stmt_readonly(handle) != 0)
+        }
         switch unsafe sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
