@@ -303,7 +303,7 @@ extension DiskConnection {
 
     // MARK: Budget and chores
 
-    /// Removes things by policy until the budget holds, in steps. To be called at the end of every transaction.
+    /// Removes things by policy, one after the other, until the budget holds. To be called at the end of every transaction.
     func enforceBudget() throws -> Int {
         let policy: DiskStatement =
             switch context.configuration.eviction {
@@ -312,17 +312,15 @@ extension DiskConnection {
             default: .evictOldest
             }
         var evicted = 0
-        var step: Int64 = 8
         while try totals().bytes > max(0, context.configuration.bytesMaximum) {
-            try run(policy, [], numbers: [step])
+            try run(policy)
             guard database.changes > 0 else {
                 throw DiskError(
                     .budget,
                     "The budget of \(context.configuration.bytesMaximum) bytes is used up by what is pinned. Unpin, or raise it."
                 )
             }
-            evicted += database.changes
-            step = min(step * 2, 256)
+            evicted += 1
         }
         return evicted
     }

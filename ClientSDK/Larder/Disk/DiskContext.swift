@@ -56,7 +56,6 @@ final class DiskContext: Sendable {
         var options = Database.Options()
         options.durability = .normal
         options.creates = false
-        options.reclaimsPages = true
         options.readsOnly = readsOnly
         options.checkpointPages = 1_000
         options.pageCacheKibibytes = 2_048

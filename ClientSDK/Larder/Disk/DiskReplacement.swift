@@ -105,6 +105,7 @@ struct DiskReplacement {
     private func withNew(_ body: (DiskConnection) throws -> Void) throws {
         var options = context.options()
         options.creates = true
+        options.reclaimsPages = true
         do {
             let database = try Database(.file(context.pathOfNew), options, faults: files.faults)
             let connection = DiskConnection(database, context, generation: 0)

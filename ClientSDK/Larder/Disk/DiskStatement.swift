@@ -110,11 +110,11 @@ enum DiskStatement: Int, CaseIterable {
 
         case .totals: "SELECT bytes, items FROM totals"
         case .evictOldest:
-            "DELETE FROM items WHERE row IN (SELECT row FROM items WHERE pinned = 0 ORDER BY accessed LIMIT ?1)"
+            "DELETE FROM items WHERE row = (SELECT row FROM items WHERE pinned = 0 ORDER BY accessed LIMIT 1)"
         case .evictFirst:
-            "DELETE FROM items WHERE row IN (SELECT row FROM items WHERE pinned = 0 ORDER BY row LIMIT ?1)"
+            "DELETE FROM items WHERE row = (SELECT row FROM items WHERE pinned = 0 ORDER BY row LIMIT 1)"
         case .evictStalest:
-            "DELETE FROM items WHERE row IN (SELECT row FROM items WHERE pinned = 0 ORDER BY remove_at LIMIT ?1)"
+            "DELETE FROM items WHERE row = (SELECT row FROM items WHERE pinned = 0 ORDER BY remove_at LIMIT 1)"
         case .expire:
             """
             DELETE FROM items WHERE row IN

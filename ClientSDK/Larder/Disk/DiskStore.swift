@@ -199,10 +199,11 @@ public final class DiskStore: Sendable {
         do {
             // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
             if connection.database.hasMoved { throw FileMoved() }
+            // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
+            try connection.perform { try connection.doChores(chores) }
             result = try body(WriteTransaction(connection: connection))
             evicted = try connection.perform {
                 if let damage = connection.damage { throw damage }
-                try connection.doChores(chores)
                 let evicted = try connection.enforceBudget()
                 try connection.run(.commit)
                 return evicted
