@@ -30,6 +30,9 @@ enum FaultFileSystem {
         static let shmmap = code(21)
 
         private static func code(_ kind: Int32) -> Int32 { SQLITE_IOERR | (kind << 8) }
+
+        /// What was planned; where that is an I/O error, the kind that suits the step.
+        static func code(_ planned: Int32, _ kind: Int32) -> Int32 { planned == SQLITE_IOERR ? kind : planned }
     }
 
     /// Where the file below begins; a multiple of any alignment that it may need.
@@ -48,7 +51,9 @@ enum FaultFileSystem {
 
     /// Makes it known to SQLite. Doing so again changes nothing.
     static func register(_ system: UnsafeMutablePointer<sqlite3_vfs>, for plan: FaultPlan) {
-        guard unsafe sqlite3_vfs_find(system.pointee.zName) == nil, let base = unsafe sqlite3_vfs_find(nil) else { return }
+        guard unsafe sqlite3_vfs_find(system.pointee.zName) == nil, let base = unsafe sqlite3_vfs_find(nil) else {
+            return
+        }
         unsafe system.pointee.iVersion = 1
         unsafe system.pointee.szOsFile = Int32(offset) + base.pointee.szOsFile
         unsafe system.pointee.mxPathname = base.pointee.mxPathname
@@ -75,8 +80,10 @@ enum FaultFileSystem {
                 return SQLITE_MISUSE
             }
             let plan = unsafe Unmanaged<FaultPlan>.fromOpaque(context)
-            guard case .proceed = unsafe plan._withUnsafeGuaranteedRef({ $0.decide() }) else {
-                return Failing.delete
+            switch unsafe plan._withUnsafeGuaranteedRef({ $0.decide() }) {
+            case .proceed: break
+            case .tear: return Failing.delete
+            case .fail(let code): return Failing.code(code, Failing.delete)
             }
             return unsafe base.pointee.xDelete(base, name, syncs)
         }
@@ -159,18 +166,26 @@ enum FaultFileSystem {
             case .tear:
                 _ = unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count / 2, position)
                 return Failing.write
-            case .fail(let code): return code
+            case .fail(let code): return Failing.code(code, Failing.write)
             }
         }
         unsafe table.pointee.xTruncate = { file, size in
             guard let file = unsafe file else { return SQLITE_MISUSE }
-            guard case .proceed = unsafe decide(file) else { return Failing.truncate }
+            switch unsafe decide(file) {
+            case .proceed: break
+            case .tear: return Failing.truncate
+            case .fail(let code): return Failing.code(code, Failing.truncate)
+            }
             let below = unsafe below(file)
             return unsafe below.pointee.pMethods.pointee.xTruncate(below, size)
         }
         unsafe table.pointee.xSync = { file, _ in
-            guard let file = unsafe file, case .proceed = unsafe decide(file) else { return Failing.fsync }
-            return SQLITE_OK
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            switch unsafe decide(file) {
+            case .proceed: return SQLITE_OK
+            case .tear: return Failing.fsync
+            case .fail(let code): return Failing.code(code, Failing.fsync)
+            }
         }
         unsafe table.pointee.xFileSize = { file, size in
             guard let file = unsafe file, unsafe !isDead(file) else { return Failing.fstat }

@@ -17,6 +17,9 @@ struct DiskChecksum: Sendable {
         return entityTag.map { Self.add($0, to: sum) } ?? sum
     }
 
+    /// The content of a tombstone, which no entity has.
+    func tombstone(_ type: String, _ id: String) -> UInt64 { ~content(.entity, type, id, nil, []) }
+
     /// The part of a list that its identifiers make.
     static func members(_ ids: [EntityKey]) -> UInt64 {
         ids.reduce(UInt64(ids.count)) { add($1.id, to: add($1.type, to: $0)) }
@@ -38,7 +41,9 @@ struct DiskChecksum: Sendable {
     static func plain(_ texts: [String?], _ numbers: [Int64], _ bytes: [UInt8]) -> Int64 {
         var sum = ContentHash.hash64(bytes.span)
         for text in texts { sum = text.map { add($0, to: sum) } ?? (sum &+ 1) }
-        for number in numbers { sum ^= times(version: number, fetched: Int64(bitPattern: sum), validated: 0, expires: 0) }
+        for number in numbers {
+            sum ^= times(version: number, fetched: Int64(bitPattern: sum), validated: 0, expires: 0)
+        }
         return Int64(bitPattern: sum)
     }
 

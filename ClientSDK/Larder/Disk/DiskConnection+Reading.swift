@@ -128,17 +128,40 @@ extension DiskConnection {
         try statement.bind(key, at: 3)
         guard try statement.step() else { return nil }
         let row = DiskRow(statement)
-        return row.isTombstone ? nil : (row, row.blob == nil ? statement.bytes(12) : [])
+        guard row.isTombstone else { return (row, row.blob == nil ? statement.bytes(12) : []) }
+        if !isWhole(row, tombstoneOf: EntityKey(type: space, id: key), kind) {
+            note(row, .entity(EntityKey(type: space, id: key)), .checksum)
+        }
+        return nil
+    }
+
+    private func isWhole(_ row: DiskRow, tombstoneOf key: EntityKey, _ kind: DiskKind) -> Bool {
+        kind == .entity && row.sum(of: context.checksum.tombstone(key.type, key.id)) == row.sum
+    }
+
+    /// Removes an entity whose row is not what was stored; false where it is, or where there is none.
+    func removeIfDamaged(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> Bool {
+        guard kind == .entity, let known = try sum(kind, space, key, includesTombstones: true) else { return false }
+        let entity = EntityKey(type: space, id: key)
+        if let (row, body) = try find(kind, space, key) { _ = self.entity(entity, row, body) }
+        guard context.isDamaged(known.row, sum: known.sum) else { return false }
+        try run(.removeRow, [], numbers: [known.row, known.sum])
+        return true
     }
 
     /// The number and the checksum of an item's row.
-    func sum(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> (row: Int64, sum: Int64)? {
-        let statement = try prepared(.findTimes)
+    func sum(
+        _ kind: DiskKind,
+        _ space: String,
+        _ key: String,
+        includesTombstones: Bool = false
+    ) throws(SQLiteError) -> (row: Int64, sum: Int64)? {
+        let statement = try prepared(includesTombstones ? .find : .findTimes)
         defer { statement.reset() }
         try statement.bind(kind.rawValue, at: 1)
         try statement.bind(space, at: 2)
         try statement.bind(key, at: 3)
-        return try statement.step() ? (statement.int64(0), statement.int64(5)) : nil
+        return try statement.step() ? (statement.int64(0), statement.int64(includesTombstones ? 10 : 5)) : nil
     }
 
     private func entity(_ key: EntityKey, _ row: DiskRow, _ body: [UInt8]) -> DiskEntity? {
@@ -226,10 +249,14 @@ extension DiskConnection {
 
     // MARK: Metadata and the outbox
 
-    /// Which of the two kinds of metadata.
+    /// Whose a value is.
     enum MetadataKind: Int64 {
+        /// The caller's.
         case value = 0
+        /// A change token.
         case token = 1
+        /// The store's.
+        case own = 2
     }
 
     func metadata(_ kind: MetadataKind, _ key: String) throws(SQLiteError) -> [UInt8]? {

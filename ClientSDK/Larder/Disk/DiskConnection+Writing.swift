@@ -82,6 +82,13 @@ extension DiskConnection {
     }
 
     private func put(_ item: NewItem) throws -> DiskPutOutcome {
+        let outcome = try putOnce(item)
+        // A damaged version must not keep all others away.
+        guard outcome != .stored, try removeIfDamaged(item.kind, item.space, item.key) else { return outcome }
+        return try putOnce(item)
+    }
+
+    private func putOnce(_ item: NewItem) throws -> DiskPutOutcome {
         try checkKey(item.space, item.key)
         for id in item.ids { try checkKey(id.type, id.id) }
         let stored = try context.encode(item.payload)
@@ -195,7 +202,8 @@ extension DiskConnection {
     }
 
     /// What an item counts in the budget, without its file.
-    static func size(_ space: String, _ key: String, _ entityTag: String?, storedInline: Int, ids: [EntityKey]) -> Int64 {
+    static func size(_ space: String, _ key: String, _ entityTag: String?, storedInline: Int, ids: [EntityKey]) -> Int64
+    {
         let texts = space.utf8.count + key.utf8.count * 2 + (entityTag?.utf8.count ?? 0)
         let members = ids.reduce(Int64(0)) {
             $0 + Self.bytesPerMember + Int64(2 * ($1.type.utf8.count + $1.id.utf8.count))
@@ -209,7 +217,10 @@ extension DiskConnection {
 
     private func checkKey(_ parts: String...) throws(DiskError) {
         for part in parts where part.utf8.count > Self.keyBytesMaximum {
-            throw DiskError(.tooLarge, "A key of \(part.utf8.count) bytes: at most \(Self.keyBytesMaximum) are taken. Hash it.")
+            throw DiskError(
+                .tooLarge,
+                "A key of \(part.utf8.count) bytes: at most \(Self.keyBytesMaximum) are taken. Hash it."
+            )
         }
     }
 
@@ -253,7 +264,7 @@ extension DiskConnection {
         try checkKey(key.type, key.id)
         let now = context.now
         let times = DiskChecksum.times(version: version, fetched: now, validated: now, expires: now)
-        let content = context.checksum.content(.entity, key.type, key.id, nil, [])
+        let content = context.checksum.tombstone(key.type, key.id)
         let statement = try prepared(.bury)
         defer { statement.reset() }
         try statement.bind(key.type, at: 1)

@@ -13,6 +13,8 @@ final class DiskContext: Sendable {
         /// Damaged rows and their checksums.
         var damaged: [Int64: Damage] = [:]
         var events: [DiskEvent] = []
+        /// Whether a checksum was wrong: then the pages around it may be damaged too.
+        var isSuspect = false
     }
 
     struct Damage {
@@ -33,7 +35,9 @@ final class DiskContext: Sendable {
 
     init(_ configuration: DiskStore.Configuration) {
         var configuration = configuration
-        while configuration.directory.count > 1, configuration.directory.hasSuffix("/") { configuration.directory.removeLast() }
+        while configuration.directory.count > 1, configuration.directory.hasSuffix("/") {
+            configuration.directory.removeLast()
+        }
         self.configuration = configuration
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
         files = DiskFiles(faults: configuration.faults?.plan)
@@ -86,10 +90,14 @@ final class DiskContext: Sendable {
         chores.withLock { chores in
             guard chores.damaged.count < Self.damagedMaximum, chores.damaged[row]?.sum != damage.sum else { return }
             chores.damaged[row] = damage
+            if damage.reason == .checksum { chores.isSuspect = true }
             // A file may be missing only for one who still reads what was replaced meanwhile. It is reported when it is removed.
             if damage.reason != .fileMissing { chores.events.append(.discarded(damage.item, damage.reason)) }
         }
     }
+
+    /// Whether a row is known to be damaged.
+    func isDamaged(_ row: Int64, sum: Int64) -> Bool { chores.withLock { $0.damaged[row]?.sum == sum } }
 
     /// Takes up to `count` of each of the chores; they are done or given back.
     func takeChores(_ count: Int) -> (stamps: [(Int64, Int64)], damaged: [(Int64, Damage)]) {
@@ -100,6 +108,14 @@ final class DiskContext: Sendable {
             for (row, _) in stamps { chores.stamps[row] = nil }
             for (row, _) in damaged { chores.damaged[row] = nil }
             return (stamps, damaged)
+        }
+    }
+
+    /// Whether the whole file should be looked at. Asked once for each suspicion.
+    func takeSuspicion() -> Bool {
+        chores.withLock { chores in
+            defer { chores.isSuspect = false }
+            return chores.isSuspect
         }
     }
 

@@ -31,32 +31,3 @@ public enum DiskEvent: Sendable {
     /// Blobs that nothing refers to could not be removed. It is tried again.
     case cleaningFailed(DiskError)
 }
-
-/// What happened to a database that was damaged or gone, and what was saved from it.
-public struct DiskRecovery: Sendable, Hashable {
-    /// What was the matter.
-    public enum Reason: Sendable, Hashable {
-        /// The file is no SQLite database (any more).
-        case notADatabase
-        /// The file's structure is damaged.
-        case corrupt
-        /// The file is gone, or it is empty.
-        case vanished
-    }
-
-    /// What was the matter.
-    public let reason: Reason
-    /// What SQLite said of it.
-    public let description: String
-    /// Where the damaged file was put; nil if there was none.
-    public let setAside: String?
-    /// How many operations of the outbox were saved.
-    public let outboxSaved: Int
-    /// Whether these are certainly all. If not, some may be lost, and the file that was set aside is all that is left of them.
-    public let isOutboxWhole: Bool
-    /// How many entities, lists and records were saved.
-    public let itemsSaved: Int
-    /// Whether change tokens and metadata were kept. Tokens are dropped unless everything that they cover was saved, and
-    /// changes must then be read from the start.
-    public let areTokensKept: Bool
-}

@@ -156,7 +156,9 @@ struct DiskFiles: Sendable {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Self.error(path) }
         defer { close(descriptor) }
-        while flock(descriptor, isShared ? LOCK_SH : LOCK_EX) != 0 { guard errno == EINTR else { throw Self.error(path) } }
+        while flock(descriptor, isShared ? LOCK_SH : LOCK_EX) != 0 {
+            guard errno == EINTR else { throw Self.error(path) }
+        }
         return try body()
     }
 

@@ -70,7 +70,9 @@ extension DiskQuery {
             }
             bytes.append(1)
             let count = UInt32(cursor.utf8.count)
-            for shift in stride(from: UInt32(0), to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: count >> shift)) }
+            for shift in stride(from: UInt32(0), to: 32, by: 8) {
+                bytes.append(UInt8(truncatingIfNeeded: count >> shift))
+            }
             bytes += Array(cursor.utf8)
         }
         return bytes + details

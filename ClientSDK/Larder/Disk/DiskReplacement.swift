@@ -19,26 +19,25 @@ struct DiskReplacement {
     func startAnew(hasVanished: Bool) throws {
         try removeScraps()
         try makeNew()
+        if hasVanished {
+            let recovery = DiskRecovery(
+                reason: .vanished,
+                description: "The file \(context.path) is gone or empty.",
+                setAside: nil,
+                outboxSaved: 0,
+                isOutboxWhole: false,
+                itemsSaved: 0,
+                areTokensKept: false
+            )
+            try withNew { target in try target.setMetadata(.own, DiskRecovery.key, recovery.encoded) }
+        }
         try files.rename(context.pathOfNew, to: context.pathOfReady)
         try finish()
-        guard hasVanished else { return }
-        context.post(
-            .recovered(
-                DiskRecovery(
-                    reason: .vanished,
-                    description: "The file \(context.path) is gone or empty.",
-                    setAside: nil,
-                    outboxSaved: 0,
-                    isOutboxWhole: false,
-                    itemsSaved: 0,
-                    areTokensKept: false
-                )
-            )
-        )
     }
 
     /// Saves what can be saved from a damaged database into a new one, and sets the damaged one aside.
     ///
+    /// What happened is written into the new one, and reported by whoever opens it first.
     /// - Throws: where the new one cannot be made; then the old one is where it was.
     func replace(because cause: SQLiteError) throws {
         try removeScraps()
@@ -53,46 +52,30 @@ struct DiskReplacement {
             try makeCopy(firstPage)
             damaged = try salvage.open(context.pathOfCopy)
         }
-        if let damaged { try withNew { target in try salvage.save(from: damaged, into: target) } }
+        try withNew { target in
+            if let damaged { try salvage.save(from: damaged, into: target) }
+            let recovery = DiskRecovery(
+                reason: cause.code == .notADatabase ? .notADatabase : .corrupt,
+                description: cause.description,
+                setAside: nextAside(),
+                outboxSaved: salvage.outboxSaved,
+                isOutboxWhole: salvage.isOutboxWhole,
+                itemsSaved: salvage.itemsSaved,
+                areTokensKept: salvage.areTokensKept
+            )
+            try target.setMetadata(.own, DiskRecovery.key, recovery.encoded)
+        }
         try files.rename(context.pathOfNew, to: context.pathOfReady)
-        let aside = try finish()
+        try finish()
         damaged = nil
         try removeScraps()
-        context.post(
-            .recovered(
-                DiskRecovery(
-                    reason: cause.code == .notADatabase ? .notADatabase : .corrupt,
-                    description: cause.description,
-                    setAside: aside,
-                    outboxSaved: salvage.outboxSaved,
-                    isOutboxWhole: salvage.isOutboxWhole,
-                    itemsSaved: salvage.itemsSaved,
-                    areTokensKept: salvage.areTokensKept
-                )
-            )
-        )
     }
 
     /// Goes on where a process died that had a new database ready.
     func finishInterrupted() throws {
         guard files.exists(context.pathOfReady) else { return }
-        let isFirst = !files.exists(context.path) && asideNumbers().isEmpty
-        let aside = try finish()
+        try finish()
         try removeScraps()
-        if isFirst { return }
-        context.post(
-            .recovered(
-                DiskRecovery(
-                    reason: .corrupt,
-                    description: "A process died while it replaced the database; the replacement is done now.",
-                    setAside: aside ?? asideNumbers().last.map { path(aside: $0) },
-                    outboxSaved: 0,
-                    isOutboxWhole: false,
-                    itemsSaved: 0,
-                    areTokensKept: false
-                )
-            )
-        )
     }
 
     // MARK: Steps
@@ -137,16 +120,13 @@ struct DiskReplacement {
         }
     }
 
-    /// Sets the old database aside, its log first, and gives its name to the new one. Where the old one was put, if it was.
-    @discardableResult
-    private func finish() throws -> String? {
-        let number = (asideNumbers().last ?? 0) + 1
+    /// Sets the old database aside, its log first, and gives its name to the new one.
+    private func finish() throws {
         let log = context.path + "-wal"
-        var aside: String?
-        if (files.size(context.path) ?? 0) > 0 { aside = path(aside: number) }
+        let aside = nextAside()
         if files.exists(log) {
             // The log of a database that is gone would be taken for the new one's.
-            if aside != nil { try files.rename(log, to: path(aside: number) + "-wal") } else { try files.remove(log) }
+            if let aside { try files.rename(log, to: aside + "-wal") } else { try files.remove(log) }
         }
         try files.remove(context.path + "-shm")
         if let aside { try files.rename(context.path, to: aside) }
@@ -155,7 +135,11 @@ struct DiskReplacement {
             try files.remove(path(aside: old) + "-wal")
             try files.remove(path(aside: old))
         }
-        return aside
+    }
+
+    /// Where the database is put when it is set aside; nil where there is none.
+    private func nextAside() -> String? {
+        (files.size(context.path) ?? 0) > 1 ? path(aside: (asideNumbers().last ?? 0) + 1) : nil
     }
 
     private func removeScraps() throws {

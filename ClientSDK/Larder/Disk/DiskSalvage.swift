@@ -43,7 +43,9 @@ struct DiskSalvage {
         isOutboxWhole = try saveOutbox(source, target)
         try target.run(.commit)
         try target.database.begin()
-        let isScanWhole = try Self.scan(source, .itemsUp, .itemsDown) { statement in try saveItem(statement, source, target) }
+        let isScanWhole = try Self.scan(source, .itemsUp, .itemsDown) { statement in
+            try saveItem(statement, source, target)
+        }
         areItemsWhole = areItemsWhole && isScanWhole
         areTokensKept = try saveMetadata(source, target)
         try target.run(.commit)
@@ -85,7 +87,10 @@ struct DiskSalvage {
             return
         }
         let members = kind == .query ? DiskChecksum.members(ids) : 0
-        let content = context.checksum.content(kind, space, key, row.entityTag, stored) ^ members
+        let content =
+            row.isTombstone
+            ? context.checksum.tombstone(space, key)
+            : context.checksum.content(kind, space, key, row.entityTag, stored) ^ members
         // The bytes in a file are checked when they are read.
         guard row.blob == nil ? row.sum(of: content) == row.sum : blobSize != nil else {
             areItemsWhole = false
@@ -192,10 +197,16 @@ struct DiskSalvage {
         _ each: (Statement) throws -> Void
     ) throws -> Bool {
         var last = Int64.min
-        if try walk(source, up, from: last, isNext: { $0 > last }, { statement in
-            last = statement.int64(0)
-            try each(statement)
-        }) {
+        if try walk(
+            source,
+            up,
+            from: last,
+            isNext: { $0 > last },
+            { statement in
+                last = statement.int64(0)
+                try each(statement)
+            }
+        ) {
             return true
         }
         let end = last

@@ -115,9 +115,10 @@ enum DiskStatement: Int, CaseIterable {
             "DELETE FROM items WHERE row = (SELECT row FROM items WHERE pinned = 0 ORDER BY row LIMIT 1)"
         case .evictStalest:
             "DELETE FROM items WHERE row = (SELECT row FROM items WHERE pinned = 0 ORDER BY remove_at LIMIT 1)"
+        // The index finds them and the row decides: an index may be damaged.
         case .expire:
             """
-            DELETE FROM items WHERE row IN
+            DELETE FROM items WHERE remove_at <= ?1 AND pinned = 0 AND row IN
                 (SELECT row FROM items WHERE pinned = 0 AND remove_at <= ?1 ORDER BY remove_at LIMIT ?2)
             """
         case .stamp: "UPDATE items SET accessed = ?2 WHERE row = ?1 AND accessed < ?2"

@@ -28,13 +28,15 @@ extension DiskStore {
     private static let stepMaximum: Int64 = 64
 
     /// Does a small, bounded part of what is to be done in the background: writes down what was read when, removes what is
-    /// damaged or outdated and files that nobody knows, and gives pages back.
+    /// damaged or outdated and files that nobody knows, and gives pages back. After a checksum was wrong it looks at the
+    /// whole file once, and replaces it if it is damaged elsewhere too.
     ///
     /// Readers are never in its way, nor it in theirs; writers wait for the length of a step. Call it until it is done, when
     /// nothing else is to be done: after the start, after much was removed, and from time to time.
     public func maintain() throws(DiskError) -> DiskMaintenance {
         defer { context.deliver() }
         do {
+            try checkIfSuspect()
             return try writer.withLock { state in
                 var report = DiskMaintenance()
                 report.expired = try removeOutdated(&state)
@@ -50,6 +52,28 @@ extension DiskStore {
             }
         } catch {
             throw DiskError(error)
+        }
+    }
+
+    /// After a wrong checksum, looks whether the file's structure is sound, and replaces it if not: to write into a page that
+    /// is damaged spreads the damage. Cost: it reads the whole file, in nobody's way.
+    private func checkIfSuspect() throws {
+        guard context.takeSuspicion() else { return }
+        let generation = writer.withLock { $0.generation }
+        let problems: [String]
+        do {
+            // With a connection of its own, that has seen none of the pages before.
+            let database = try context.files.locked(context.pathOfLock, isShared: true) {
+                try Database(.file(context.path), context.options(readsOnly: true), faults: context.files.faults)
+            }
+            problems = try database.integrityProblems()
+        } catch let error as SQLiteError where error.isDamage {
+            problems = [error.description]
+        }
+        guard let first = problems.first else { return }
+        try writer.withLock { state in
+            guard state.generation == generation else { return }
+            try recover(&state, SQLiteError(code: .corrupt, message: first))
         }
     }
 

@@ -14,7 +14,8 @@ extension DiskStore {
         let database = try context.files.locked(context.pathOfLock) {
             try DiskReplacement(context).finishInterrupted()
             let size = context.files.size(context.path)
-            if (size ?? 0) == 0 {
+            // SQLite too takes a file of one byte for an empty one.
+            if (size ?? 0) <= 1 {
                 try DiskReplacement(context).startAnew(hasVanished: state.wasOpen || size != nil)
             }
             do {
@@ -25,6 +26,10 @@ extension DiskStore {
             }
         }
         let connection = DiskConnection(database, context, generation: state.generation)
+        if let bytes = try connection.metadata(.own, DiskRecovery.key) {
+            if let recovery = DiskRecovery(encoded: bytes) { context.post(.recovered(recovery)) }
+            try connection.setMetadata(.own, DiskRecovery.key, nil)
+        }
         state.connection = connection
         state.wasOpen = true
         return connection

@@ -99,10 +99,12 @@ public final class DiskStore: Sendable {
                 giveBack(connection)
                 return result
             } catch {
-                let failure = reader?.damage ?? (error as? SQLiteError) ?? ((error as? DiskError)?.cause as? SQLiteError)
+                let failure =
+                    reader?.damage ?? (error as? SQLiteError) ?? ((error as? DiskError)?.cause as? SQLiteError)
                 let isGone = reader == nil && failure?.code == .cannotOpen
                 if let reader, reader.damage == nil { giveBack(reader) }
-                guard !isSecond, let failure, isGone || reader?.damage != nil || (reader == nil && failure.isDamage) else {
+                guard !isSecond, let failure, isGone || reader?.damage != nil || (reader == nil && failure.isDamage)
+                else {
                     if let failure = error as? SQLiteError { throw DiskError(failure) }
                     throw error
                 }
@@ -166,7 +168,9 @@ public final class DiskStore: Sendable {
             do {
                 return try transact(connection, durability, body)
             } catch let error as FileMoved {
-                guard !isSecond else { throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error) }
+                guard !isSecond else {
+                    throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error)
+                }
                 isSecond = true
                 giveUpConnections(&state)
             } catch {

@@ -132,7 +132,9 @@ extension DiskStore {
         // MARK: Records
 
         /// Stores a generic record in place of what is stored under its key.
-        public func put(_ record: DiskRecord) throws(DiskError) { try connection.perform { try connection.put(record) } }
+        public func put(_ record: DiskRecord) throws(DiskError) {
+            try connection.perform { try connection.put(record) }
+        }
 
         /// Removes a generic record.
         public func removeRecord(_ key: String) throws(DiskError) {

@@ -92,7 +92,9 @@ struct DiskSharingTests {
                 group.addTask {
                     for round in 0..<60 {
                         try (writer == 0 ? one : two).write { transaction throws in
-                            for key in keys { try transaction.put(fixture.entity(key.id, [UInt8(round), UInt8(writer)])) }
+                            for key in keys {
+                                try transaction.put(fixture.entity(key.id, [UInt8(round), UInt8(writer)]))
+                            }
                         }
                     }
                 }
@@ -101,7 +103,8 @@ struct DiskSharingTests {
                 group.addTask {
                     for _ in 0..<150 {
                         try (reader == 0 ? one : two).read { transaction throws in
-                            let payloads = try keys.map { key throws(DiskError) in try transaction.entity(key)?.payload }
+                            let payloads = try keys.map { key throws(DiskError) in try transaction.entity(key)?.payload
+                            }
                             #expect(payloads.allSatisfy { $0 == payloads[0] })
                         }
                     }

@@ -53,7 +53,10 @@ struct DiskStoreTests {
 
     @Test func `keys of any content name one thing each`() throws {
         let store = try fixture.store()
-        let names = ["", "a", "a\u{0}", "a/b", "../../x", "%", "'; DROP TABLE items; --", "é", "e\u{301}", "😀", String(repeating: "k", count: 9_000)]
+        let names = [
+            "", "a", "a\u{0}", "a/b", "../../x", "%", "'; DROP TABLE items; --", "é", "e\u{301}", "😀",
+            String(repeating: "k", count: 9_000),
+        ]
         for (index, name) in names.enumerated() {
             try store.put(fixture.entity(name, [UInt8(index)]))
             try store.put(fixture.record(name, [UInt8(index)]))
@@ -65,11 +68,15 @@ struct DiskStoreTests {
         let key = QueryKey("q", [.init("a", "1"), .init("a", "0"), .init("b&c=", "%=&")])
         #expect(QueryKey(name: "q", canonicalParameters: key.canonicalParameters) == key)
         #expect(key == QueryKey("q", [.init("b&c=", "%=&"), .init("a", "0"), .init("a", "1")]))
-        let error = try #require(throws: DiskError.self) { try store.put(fixture.record(String(repeating: "k", count: 20_000))) }
+        let error = try #require(throws: DiskError.self) {
+            try store.put(fixture.record(String(repeating: "k", count: 20_000)))
+        }
         #expect(error.code == .tooLarge)
     }
 
-    @Test func `an older version never replaces a newer one, nor a partial value a complete one of the same version`() throws {
+    @Test func `an older version never replaces a newer one, nor a partial value a complete one of the same version`()
+        throws
+    {
         let store = try fixture.store()
         #expect(try store.put(fixture.entity("1", [5], version: 5)) == .stored)
         #expect(try store.put(fixture.entity("1", [4], version: 4)) == .keptNewer)
@@ -221,7 +228,13 @@ struct DiskStoreTests {
     @Test func `operations of the outbox keep their order and their numbers`() throws {
         let store = try fixture.store()
         let rows = (1...3).map {
-            DiskOutboxRow(operation: "like", scope: "s", coalescingKey: nil, idempotencyKey: "k\($0)", payload: [UInt8($0)])
+            DiskOutboxRow(
+                operation: "like",
+                scope: "s",
+                coalescingKey: nil,
+                idempotencyKey: "k\($0)",
+                payload: [UInt8($0)]
+            )
         }
         let numbers = try store.write(.powerLoss) { transaction throws in
             try rows.map { row throws(DiskError) in try transaction.append(row) }

@@ -23,7 +23,9 @@ final class StoreDirectory: Sendable {
 
     var setAside: [String] { files.filter { $0.hasPrefix("store.damaged-") && !$0.contains("-wal") } }
 
-    func bytes(_ name: String) -> [UInt8] { FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init) ?? [] }
+    func bytes(_ name: String) -> [UInt8] {
+        FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init) ?? []
+    }
 
     func overwrite(_ name: String, at offset: Int, with bytes: [UInt8]) throws {
         let handle = try FileHandle(forUpdating: URL(fileURLWithPath: "\(path)/\(name)"))
