@@ -36,6 +36,16 @@ import CSQLite
         package var busyTimeoutMilliseconds: Int32 = 5_000
         /// The most memory for cached pages, in KiB.
         package var pageCacheKibibytes: Int32 = 8_192
+        /// How many pages the log may have before they are copied into the file. The commit that reaches it does so.
+        ///
+        /// 64 MiB: copying the log into the file waits for the disk, and every commit behind it waits too.
+        package var checkpointPages: Int32 = 16_384
+        /// Whether the file is made if it is not there.
+        package var creates = true
+        /// Whether a new file can give pages back (`auto_vacuum = INCREMENTAL`). It cannot be changed later.
+        package var reclaimsPages = false
+        /// Whether the connection refuses to change anything.
+        package var readsOnly = false
 
         package init() {}
     }
@@ -45,22 +55,31 @@ import CSQLite
     private var mapping: DatabaseImage.Mapping?
     /// What this connection was opened on, for messages.
     package let location: Location
+    /// What goes wrong, in tests. Released after the handle is closed.
+    let faults: FaultPlan?
 
     /// Opens a database, and makes it if it is not there.
     ///
-    /// - Throws: `.cannotOpen`, `.notADatabase`, `.corrupt`, or `.busy` after the timeout.
-    package init(_ location: Location, _ options: Options = Options()) throws(SQLiteError) {
+    /// - Parameter faults: in tests, what goes wrong with the file.
+    /// - Throws: `.cannotOpen`, `.readOnly`, `.full`, `.notADatabase`, `.corrupt`, or `.busy` after the timeout.
+    package init(
+        _ location: Location,
+        _ options: Options = Options(),
+        faults: FaultPlan? = nil
+    ) throws(SQLiteError) {
         self.location = location
+        self.faults = faults
         let path: String
         switch location {
         case .memory, .image: path = ":memory:"
         case .file(let file):
             path = file
-            try Self.createPrivately(file)
+            if options.creates { try Self.createPrivately(file, faults) }
         }
         var opened: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        let result = unsafe sqlite3_open_v2(path, &opened, flags, nil)
+        let creation = options.creates ? SQLITE_OPEN_CREATE : 0
+        let flags = SQLITE_OPEN_READWRITE | creation | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let result = unsafe sqlite3_open_v2(path, &opened, flags, faults?.fileSystemName)
         guard result == SQLITE_OK, let opened = unsafe opened else {
             let error = unsafe SQLiteError(opened)
             unsafe sqlite3_close_v2(opened)
@@ -72,17 +91,19 @@ import CSQLite
         try execute("PRAGMA foreign_keys = ON")
         try execute("PRAGMA trusted_schema = OFF")
         try run("PRAGMA cache_size = -\(options.pageCacheKibibytes)")
+        // Before the log: it writes the first page, and after that the file cannot learn it any more.
+        if options.reclaimsPages { try execute("PRAGMA auto_vacuum = INCREMENTAL") }
         switch location {
         case .memory, .image:
             try execute("PRAGMA journal_mode = MEMORY")
             try execute("PRAGMA synchronous = OFF")
         case .file:
             try execute("PRAGMA journal_mode = WAL")
-            // 64 MiB: copying the log into the file waits for the disk, and every commit behind it waits too.
-            try execute("PRAGMA wal_autocheckpoint = 16384")
+            try run("PRAGMA wal_autocheckpoint = \(options.checkpointPages)")
             try execute(options.durability == .full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
         }
         try execute("PRAGMA temp_store = MEMORY")
+        if options.readsOnly { try execute("PRAGMA query_only = ON") }
     }
 
     private func load(_ image: DatabaseImage) throws(SQLiteError) {
@@ -107,11 +128,27 @@ import CSQLite
     }
 
     /// SQLite makes the journal files with the database's own mode, so the database is made with it before SQLite looks.
-    private static func createPrivately(_ path: String) throws(SQLiteError) {
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    private static func createPrivately(_ path: String, _ faults: FaultPlan?) throws(SQLiteError) {
+        var status = stat()
+        if unsafe stat(path, &status) == 0 {
+            // Not opened: to close any descriptor of a file drops all locks that this process has on it (POSIX), those of
+            // another connection too.
+            if status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o777 != 0o600 { unsafe chmod(path, 0o600) }
+            return
+        }
+        if let faults, try faults.step() { throw FaultPlan.error(SQLITE_IOERR) }
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            let reason = unsafe String(cString: strerror(errno))
-            throw SQLiteError(code: .cannotOpen, message: "\(path): \(reason)")
+            let number = errno
+            if number == EEXIST { return }
+            let reason = unsafe String(cString: strerror(number))
+            let code: SQLiteError.Code =
+                switch number {
+                case EACCES, EPERM, EROFS: .readOnly
+                case ENOSPC, EDQUOT: .full
+                default: .cannotOpen
+                }
+            throw SQLiteError(code: code, message: "\(path): \(reason)")
         }
         fchmod(descriptor, 0o600)
         close(descriptor)
@@ -127,6 +164,7 @@ import CSQLite
 
     /// For the few statements whose text must be made up, because SQLite binds no values there. Never with foreign text.
     private func run(_ sql: String) throws(SQLiteError) {
+        try faults?.begins(readsOnly: sql.hasPrefix("PRAGMA"))
         let result = unsafe sqlite3_exec(handle, sql, nil, nil, nil)
         guard result == SQLITE_OK else { throw unsafe SQLiteError(handle, sql: sql) }
     }
@@ -209,6 +247,24 @@ import CSQLite
     }
 
     // MARK: Facts
+
+    /// Whether a transaction is open.
+    package var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
+
+    /// Whether the file that was opened is not any more what its path names: it was renamed, replaced or deleted.
+    package var hasMoved: Bool {
+        var result: Int32 = 0
+        let answer = unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &result)
+        return answer == SQLITE_OK && result != 0
+    }
+
+    /// Has a commit survive the loss of power too, or only the death of the process; from the next transaction on.
+    package func setDurability(_ durability: Durability) throws(SQLiteError) {
+        try execute(durability == .full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+    }
+
+    /// Copies the log into the file and empties it; false where readers or writers were in the way.
+    package func checkpoint() throws(SQLiteError) -> Bool { try integer("PRAGMA wal_checkpoint(TRUNCATE)") == 0 }
 
     /// The row that was inserted last.
     package var lastInsertRowID: Int64 { unsafe sqlite3_last_insert_rowid(handle) }

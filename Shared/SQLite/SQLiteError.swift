@@ -23,7 +23,12 @@ package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
         package static let tooBig = Code(rawValue: SQLITE_TOOBIG)
         package static let misuse = Code(rawValue: SQLITE_MISUSE)
         package static let notADatabase = Code(rawValue: SQLITE_NOTADB)
+        package static let mismatch = Code(rawValue: SQLITE_MISMATCH)
+        package static let format = Code(rawValue: SQLITE_FORMAT)
     }
+
+    /// The extended code of a read beyond the file's end: it has been truncated.
+    package static let shortRead: Int32 = SQLITE_IOERR | (2 << 8)
 
     package let code: Code
     /// SQLite's extended code, which tells the kinds of one code apart.

@@ -90,7 +90,11 @@ import CSQLite
 
     /// Moves to the next row; false at the end.
     package func step() throws(SQLiteError) -> Bool {
-        switch try unsafe sqlite3_step(compiled()) {
+        let handle = try unsafe compiled()
+        if let faults = database.faults, unsafe sqlite3_stmt_busy(handle) == 0 {
+            try faults.begins(readsOnly: unsafe sqlite3_stmt_readonly(handle) != 0)
+        }
+        switch unsafe sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         default:

@@ -28,21 +28,12 @@ public final class LarderClient: Sendable {
         transport: any Transport = URLSessionTransport(),
         clock: any WallClock = SystemWallClock()
     ) throws(LarderError) {
-        do {
-            try FileManager.default.createDirectory(
-                atPath: directory,
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
-            )
-        } catch {
-            throw LarderError(.storage, "The directory \(directory) cannot be made.", cause: error)
-        }
         self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
         reader = CachedReader(
             transport: transport,
             clock: clock,
             memory: MemoryTier(limits: .init(count: 1_000)),
-            disk: try DiskTier(path: directory + "/cache.sqlite")
+            disk: try DiskTier(directory: directory, clock: clock)
         )
     }
 

@@ -1,0 +1,79 @@
+import LarderSQLite
+
+/// A connection to the store's database with its prepared statements.
+///
+/// `@unchecked Sendable`: whoever took it, from the pool of readers or under the writer's mutex, is the only one to use it
+/// until it is given back, and both ways are ordered by a mutex.
+final class DiskConnection: @unchecked Sendable {
+    let database: Database
+    let context: DiskContext
+    /// Of which of the files that had the store's name in turn.
+    let generation: Int
+    private var statements = [Statement?](repeating: nil, count: DiskStatement.allCases.count)
+    /// The first error that says that the file is damaged, also where the caller has caught it.
+    var damage: SQLiteError?
+    /// Whether a file was not there. It may have been removed while its row was read.
+    var hasMissedFile = false
+    /// The files that the present transaction has made.
+    var createdBlobs: [String] = []
+    /// What a commit waits for at present.
+    var durability: DiskStore.Durability = .processDeath
+
+    init(_ database: Database, _ context: DiskContext, generation: Int) {
+        self.database = database
+        self.context = context
+        self.generation = generation
+    }
+
+    func prepared(_ statement: DiskStatement) throws(SQLiteError) -> Statement {
+        if let known = statements[statement.rawValue] { return known }
+        let new = try database.prepare(statement.sql)
+        statements[statement.rawValue] = new
+        return new
+    }
+
+    /// Runs `body`, remembers damage, and gives every failure as an error of this tier.
+    func perform<Result>(_ body: () throws -> Result) throws(DiskError) -> Result {
+        do {
+            return try body()
+        } catch {
+            if let error = error as? SQLiteError, error.isDamage, damage == nil { damage = error }
+            throw DiskError(error)
+        }
+    }
+
+    /// Runs a statement whose values are bound already.
+    func run(_ statement: DiskStatement) throws(SQLiteError) { try prepared(statement).run() }
+
+    /// Binds texts and numbers in order, and runs the statement.
+    func run(_ statement: DiskStatement, _ texts: [String], numbers: [Int64] = []) throws(SQLiteError) {
+        let prepared = try prepared(statement)
+        var index: Int32 = 1
+        for text in texts {
+            try prepared.bind(text, at: index)
+            index += 1
+        }
+        for number in numbers {
+            try prepared.bind(number, at: index)
+            index += 1
+        }
+        try prepared.run()
+    }
+
+    /// Binds a kind and a space, and runs the statement.
+    func run(_ statement: DiskStatement, kind: DiskKind, space: String) throws(SQLiteError) {
+        let prepared = try prepared(statement)
+        try prepared.bind(kind.rawValue, at: 1)
+        try prepared.bind(space, at: 2)
+        try prepared.run()
+    }
+
+    /// Binds the key of an item, and runs the statement.
+    func run(_ statement: DiskStatement, _ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) {
+        let prepared = try prepared(statement)
+        try prepared.bind(kind.rawValue, at: 1)
+        try prepared.bind(space, at: 2)
+        try prepared.bind(key, at: 3)
+        try prepared.run()
+    }
+}

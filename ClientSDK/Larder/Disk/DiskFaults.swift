@@ -1,0 +1,45 @@
+import LarderSQLite
+
+/// What goes wrong with a store's disk, and at which step: for tests.
+///
+/// A step is a statement or a change to a file. Safe from any thread.
+package final class DiskFaults: Sendable {
+    /// How a step fails.
+    package enum Failure: Sendable, Hashable {
+        case full
+        case readOnly
+        case inputOutput
+
+        fileprivate var code: SQLiteError.Code {
+            switch self {
+            case .full: .full
+            case .readOnly: .readOnly
+            case .inputOutput: .inputOutput
+            }
+        }
+    }
+
+    let plan = FaultPlan()
+
+    package init() {}
+
+    /// Has the process die before the `step`th step from now, or half-way through it.
+    package func kill(atStep step: Int, halfWay: Bool = false) { plan.arm(halfWay ? .tear : .kill, atStep: step) }
+
+    /// Has the process die now.
+    package func kill() { plan.kill() }
+
+    /// Has the `step`th step from now fail; or all from that one on, until `heal()`.
+    package func fail(_ failure: Failure, atStep step: Int, untilHealed: Bool = false) {
+        plan.arm(untilHealed ? .failOn(failure.code) : .fail(failure.code), atStep: step)
+    }
+
+    /// Lets steps succeed again. The dead stay dead.
+    package func heal() { plan.heal() }
+
+    /// Whether the process has died.
+    package var isDead: Bool { plan.isDead }
+
+    /// How many steps there were.
+    package var stepCount: Int { plan.stepCount }
+}

@@ -1,0 +1,183 @@
+import LarderSQLite
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// The few things that the store does with files of its own. Each change is a step of the fault plan, if there is one.
+struct DiskFiles: Sendable {
+    let faults: FaultPlan?
+
+    /// Makes a directory for its owner alone, and those above it. One that is there is made private.
+    func makeDirectory(_ path: String) throws(SQLiteError) {
+        var status = stat()
+        if unsafe stat(path, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFDIR else {
+                throw SQLiteError(code: .cannotOpen, message: "\(path) is not a directory")
+            }
+            if status.st_mode & 0o777 != 0o700, unsafe chmod(path, 0o700) != 0 { throw Self.error(path) }
+            return
+        }
+        if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            let parent = String(path[..<slash])
+            if !exists(parent) { try makeDirectory(parent) }
+        }
+        try step()
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw Self.error(path) }
+    }
+
+    /// Writes a file whole or not at all: under another name, synced, renamed.
+    func write(_ bytes: [UInt8], to path: String, temporary: String) throws(SQLiteError) {
+        let isTorn = try faults?.step() ?? false
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Self.error(temporary) }
+        defer { close(descriptor) }
+        let count = isTorn ? bytes.count / 2 : bytes.count
+        var written = 0
+        while written < count {
+            let result = unsafe bytes.withUnsafeBytes { raw in
+                unsafe pwrite(descriptor, raw.baseAddress.map { unsafe $0 + written }, count - written, off_t(written))
+            }
+            if result < 0, errno == EINTR { continue }
+            guard result > 0 else { throw Self.error(temporary) }
+            written += result
+        }
+        if isTorn { throw Self.planned }
+        // With a plan, no power is ever lost.
+        if faults == nil { guard fsync(descriptor) == 0 else { throw Self.error(temporary) } }
+        try step()
+        try rename(temporary, to: path)
+    }
+
+    /// The bytes of a file, or the first of them; nil where there is none or it cannot be read.
+    func read(_ path: String, first countMaximum: Int = .max) -> [UInt8]? {
+        if faults?.isDead ?? false { return nil }
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let size = min(Int(status.st_size), countMaximum)
+        var isWhole = true
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let start = unsafe UnsafeMutableRawPointer(buffer.baseAddress).map { unsafe $0 + count }
+                let result = unsafe pread(descriptor, start, size - count, off_t(count))
+                if result < 0, errno == EINTR { continue }
+                guard result > 0 else { break }
+                count += result
+            }
+            isWhole = count == size
+        }
+        return isWhole ? bytes : nil
+    }
+
+    /// Copies a file, with other bytes at its beginning.
+    func copy(_ path: String, to other: String, replacingStart start: [UInt8]) throws(SQLiteError) {
+        try step()
+        let source = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard source >= 0 else { throw Self.error(path) }
+        defer { close(source) }
+        let target = unsafe open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard target >= 0 else { throw Self.error(other) }
+        defer { close(target) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var offset = 0
+        while true {
+            let count = unsafe pread(source, &buffer, buffer.count, off_t(offset))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Self.error(path) }
+            if count == 0 { break }
+            guard unsafe pwrite(target, buffer, count, off_t(offset)) == count else { throw Self.error(other) }
+            offset += count
+        }
+        if start.isEmpty { return }
+        guard unsafe pwrite(target, start, start.count, 0) == start.count else { throw Self.error(other) }
+    }
+
+    /// Gives a file another name, in place of what has that name.
+    func rename(_ path: String, to other: String) throws(SQLiteError) {
+        try step()
+        #if canImport(Darwin)
+            let result = unsafe Darwin.rename(path, other)
+        #else
+            let result = unsafe Glibc.rename(path, other)
+        #endif
+        guard result == 0 else { throw Self.error(path) }
+    }
+
+    /// Removes a file. One that is not there is removed already.
+    func remove(_ path: String) throws(SQLiteError) {
+        guard exists(path) else { return }
+        try step()
+        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw Self.error(path) }
+    }
+
+    /// Removes a directory if it is empty; false if it is not.
+    func removeDirectory(_ path: String) throws(SQLiteError) -> Bool {
+        guard exists(path) else { return true }
+        try step()
+        if unsafe rmdir(path) == 0 || errno == ENOENT { return true }
+        guard errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY else { throw Self.error(path) }
+        return false
+    }
+
+    /// Whether there is something of that name, be it a link that leads nowhere.
+    func exists(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0
+    }
+
+    /// How long a file is; nil where there is none.
+    func size(_ path: String) -> Int64? {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? Int64(status.st_size) : nil
+    }
+
+    /// The names in a directory, sorted; none where there is no such directory.
+    func names(in path: String) -> [String] {
+        guard let directory = unsafe opendir(path) else { return [] }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        while let entry = unsafe readdir(directory) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe String(cString: UnsafeRawPointer(pointer).assumingMemoryBound(to: CChar.self))
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Runs `body` while no other process does so under the same file's name, unless all do so shared.
+    func locked<Result>(_ path: String, isShared: Bool = false, _ body: () throws -> Result) throws -> Result {
+        if exists(path) { try faults?.checkAlive() } else { try step() }
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Self.error(path) }
+        defer { close(descriptor) }
+        while flock(descriptor, isShared ? LOCK_SH : LOCK_EX) != 0 {
+            guard errno == EINTR else { throw Self.error(path) }
+        }
+        return try body()
+    }
+
+    private func step() throws(SQLiteError) {
+        if let faults, try faults.step() { throw Self.planned }
+    }
+
+    private static var planned: SQLiteError { SQLiteError(code: .inputOutput, message: "a planned fault") }
+
+    /// The error that the system has just given, in SQLite's words.
+    private static func error(_ path: String) -> SQLiteError {
+        let number = errno
+        let code: SQLiteError.Code =
+            switch number {
+            case ENOSPC, EDQUOT: .full
+            case EACCES, EPERM, EROFS: .readOnly
+            case ENOENT, ENOTDIR, ELOOP, EISDIR, ENAMETOOLONG, EMFILE, ENFILE: .cannotOpen
+            default: .inputOutput
+            }
+        return SQLiteError(code: code, message: "\(path): \(unsafe String(cString: strerror(number)))")
+    }
+}

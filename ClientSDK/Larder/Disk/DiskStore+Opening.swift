@@ -1,0 +1,73 @@
+import LarderSQLite
+
+extension DiskStore {
+    /// The connection that writes, opened if it is not.
+    func connectedWriter(_ state: inout WriterState) throws -> DiskConnection {
+        if state.isErased { throw Self.erased }
+        if let connection = state.connection { return connection }
+        guard context.files.exists(context.configuration.directory) else {
+            throw DiskError(
+                .cannotOpen,
+                "The directory \(context.configuration.directory) has vanished. Open the store anew if it is still wanted."
+            )
+        }
+        let database = try context.files.locked(context.pathOfLock) {
+            try DiskReplacement(context).finishInterrupted()
+            let size = context.files.size(context.path)
+            // SQLite too takes a file of one byte for an empty one.
+            if (size ?? 0) <= 1 {
+                try DiskReplacement(context).startAnew(hasVanished: state.wasOpen || size != nil)
+            }
+            do {
+                return try open()
+            } catch let error as SQLiteError where error.isDamage {
+                try DiskReplacement(context).replace(because: error)
+                return try open()
+            }
+        }
+        let connection = DiskConnection(database, context, generation: state.generation)
+        if let bytes = try connection.metadata(.own, DiskRecovery.key) {
+            if let recovery = DiskRecovery(encoded: bytes) { context.post(.recovered(recovery)) }
+            try connection.setMetadata(.own, DiskRecovery.key, nil)
+        }
+        state.connection = connection
+        state.wasOpen = true
+        return connection
+    }
+
+    /// Replaces the file, or finds that another process has done so.
+    func recover(_ state: inout WriterState, _ cause: SQLiteError) throws {
+        if state.isErased { throw Self.erased }
+        let known = state.connection
+        let isReplacedAlready = known?.database.hasMoved ?? false || !context.files.exists(context.path)
+        giveUpConnections(&state)
+        if !isReplacedAlready {
+            try context.files.locked(context.pathOfLock) {
+                // Who waited for the lock may find the work done.
+                if let known, known.database.hasMoved { return }
+                try DiskReplacement(context).replace(because: cause)
+            }
+        }
+        _ = try connectedWriter(&state)
+    }
+
+    private func open() throws -> Database {
+        let database = try Database(.file(context.path), context.options(), faults: context.files.faults)
+        do {
+            try DiskSchema.migrations.run(on: database)
+        } catch let error as MigrationError {
+            switch error {
+            case .foreignFile where try hasOurTables(database), .newerSchema(10_000..., _):
+                // The two numbers lie in the file's first page, and who damages that changes them too.
+                throw SQLiteError(code: .corrupt, message: error.description)
+            case .failed(_, let cause): throw cause
+            default: throw error
+            }
+        }
+        return database
+    }
+
+    private func hasOurTables(_ database: Database) throws(SQLiteError) -> Bool {
+        try database.integer("SELECT count(*) FROM sqlite_schema WHERE name IN ('outbox', 'items', 'payloads')") == 3
+    }
+}

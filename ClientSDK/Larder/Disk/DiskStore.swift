@@ -1,0 +1,259 @@
+import LarderSQLite
+import Synchronization
+
+/// The disk tier: entities, lists, generic records, metadata and change tokens in SQLite, and large payloads in files.
+///
+/// Safe from any thread, and several processes may open one store. Calls wait for the disk: a read takes some microseconds
+/// and never waits for a writer, a write waits for the writers before it. A damaged database is set aside and rebuilt by
+/// whichever call meets the damage, which is then made again; `Configuration.onEvent` is told.
+public final class DiskStore: Sendable {
+    struct WriterState {
+        var connection: DiskConnection?
+        /// How often connections were given up because the file is another now.
+        var generation = 0
+        var isErased = false
+        /// Whether the store was open before, so that a file that is not there has vanished.
+        var wasOpen = false
+        /// Which folders of blobs are still to be searched for files that nobody knows; nil before the first search.
+        var foldersToSweep: [String]?
+    }
+
+    private struct ReaderState {
+        var idle: [DiskConnection] = []
+        var generation = 0
+        var isErased = false
+    }
+
+    /// How the store is kept.
+    public var configuration: Configuration { context.configuration }
+
+    let context: DiskContext
+    /// Held while something is written; taken before `readers`.
+    let writer = Mutex(WriterState())
+    private let readers = Mutex(ReaderState())
+    private static let idleReadersMaximum = 4
+
+    /// Opens a store, and makes it if it is not there. Cost: some milliseconds, however much is stored.
+    ///
+    /// - Throws: `.cannotOpen`, `.readOnly`, `.full`, `.busy`, `.newerSchema` or `.foreignFile`. Damage is repaired and reported.
+    public init(_ configuration: Configuration) throws(DiskError) {
+        context = DiskContext(configuration)
+        defer { context.deliver() }
+        do {
+            try context.files.makeDirectory(context.configuration.directory)
+            try writer.withLock { state in _ = try connectedWriter(&state) }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads several things as they were at one moment.
+    ///
+    /// - Parameter body: it may be called a second time, after the database was found damaged and rebuilt.
+    /// - Throws: `DiskError`, or what `body` throws.
+    public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) throws -> Result {
+        defer { context.deliver() }
+        return try withReader { connection in
+            try connection.perform { try connection.run(.begin) }
+            do {
+                let result = try body(ReadTransaction(connection: connection))
+                try connection.perform { try connection.run(.commit) }
+                return result
+            } catch {
+                connection.database.rollBack()
+                throw error
+            }
+        }
+    }
+
+    /// Runs one statement's worth of reading: by itself it sees one moment.
+    func readOnce<Result>(_ body: (DiskConnection) throws -> Result) throws(DiskError) -> Result {
+        defer { context.deliver() }
+        do {
+            return try withReader { connection in
+                connection.hasMissedFile = false
+                let result = try connection.perform { try body(connection) }
+                // Its row may have been replaced, and its file removed, between the two looks.
+                return connection.hasMissedFile ? try connection.perform { try body(connection) } : result
+            }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
+    private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
+        var isSecond = false
+        while true {
+            let generation = try readers.withLock { state in
+                if state.isErased { throw Self.erased }
+                return state.generation
+            }
+            var reader: DiskConnection?
+            do {
+                let connection = try takeReader(generation)
+                reader = connection
+                let result = try body(connection)
+                if let damage = connection.damage { throw DiskError(damage) }
+                giveBack(connection)
+                return result
+            } catch {
+                let failure =
+                    reader?.damage ?? (error as? SQLiteError) ?? ((error as? DiskError)?.cause as? SQLiteError)
+                let isGone = reader == nil && failure?.code == .cannotOpen
+                if let reader, reader.damage == nil { giveBack(reader) }
+                guard !isSecond, let failure, isGone || reader?.damage != nil || (reader == nil && failure.isDamage)
+                else {
+                    if let failure = error as? SQLiteError { throw DiskError(failure) }
+                    throw error
+                }
+                reader = nil
+                isSecond = true
+                try writer.withLock { state in
+                    // Otherwise another call has done it meanwhile.
+                    if state.generation == generation { try recover(&state, failure) }
+                }
+            }
+        }
+    }
+
+    private func takeReader(_ generation: Int) throws -> DiskConnection {
+        let idle = readers.withLock { state in state.generation == generation ? state.idle.popLast() : nil }
+        if let idle { return idle }
+        // While the lock is held, no other process gives the file's name to another.
+        return try context.files.locked(context.pathOfLock, isShared: true) {
+            let database = try Database(
+                .file(context.path),
+                context.options(readsOnly: true),
+                faults: context.files.faults
+            )
+            return DiskConnection(database, context, generation: generation)
+        }
+    }
+
+    private func giveBack(_ connection: DiskConnection) {
+        readers.withLock { state in
+            if state.generation == connection.generation, !state.isErased, state.idle.count < Self.idleReadersMaximum {
+                state.idle.append(connection)
+            }
+        }
+    }
+
+    // MARK: Writing
+
+    /// Changes several things together: all of it is stored when this returns, and nothing if it throws.
+    ///
+    /// - Parameters:
+    ///   - durability: what the commit survives.
+    ///   - body: must change nothing but the transaction, and must not write to this store otherwise (it would wait for
+    ///     itself). It may be called a second time, after the database was found damaged and rebuilt.
+    /// - Throws: `DiskError`, or what `body` throws.
+    public func write<Result: Sendable>(
+        _ durability: Durability = .processDeath,
+        _ body: (borrowing WriteTransaction) throws -> Result
+    ) throws -> Result {
+        defer { context.deliver() }
+        return try writer.withLock { state in try write(&state, durability, body) }
+    }
+
+    func write<Result: Sendable>(
+        _ state: inout WriterState,
+        _ durability: Durability,
+        _ body: (borrowing WriteTransaction) throws -> Result
+    ) throws -> Result {
+        var isSecond = false
+        while true {
+            let connection = try connectedWriter(&state)
+            do {
+                return try transact(connection, durability, body)
+            } catch let error as FileMoved {
+                guard !isSecond else {
+                    throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error)
+                }
+                isSecond = true
+                giveUpConnections(&state)
+            } catch {
+                guard !isSecond, let damage = connection.damage else { throw error }
+                isSecond = true
+                try recover(&state, damage)
+            }
+        }
+    }
+
+    /// The connection's file has another name now, or none.
+    private struct FileMoved: Error {}
+
+    private func transact<Result>(
+        _ connection: DiskConnection,
+        _ durability: Durability,
+        _ body: (borrowing WriteTransaction) throws -> Result
+    ) throws -> Result {
+        try connection.perform {
+            if connection.durability != durability {
+                try connection.database.setDurability(durability == .powerLoss ? .full : .normal)
+                connection.durability = durability
+            }
+            try connection.run(.beginWriting)
+        }
+        let chores = context.takeChores(256)
+        connection.createdBlobs = []
+        let result: Result
+        let evicted: Int
+        do {
+            // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
+            if connection.database.hasMoved { throw FileMoved() }
+            // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
+            try connection.perform { try connection.doChores(chores) }
+            result = try body(WriteTransaction(connection: connection))
+            evicted = try connection.perform {
+                if let damage = connection.damage { throw damage }
+                let evicted = try connection.enforceBudget()
+                try connection.run(.commit)
+                return evicted
+            }
+        } catch {
+            // Before the lock is let go: afterwards another process may count on them.
+            for name in connection.createdBlobs {
+                do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
+            }
+            connection.database.rollBack()
+            context.giveBack(chores.damaged)
+            throw error
+        }
+        if evicted > 0 { context.post(.evicted(count: evicted)) }
+        do {
+            _ = try connection.perform { try connection.removeUnusedBlobs(64) }
+        } catch {
+            // What was asked for is done. Maintenance tries again.
+            context.post(.cleaningFailed(error))
+        }
+        return result
+    }
+
+    // MARK: Connections
+
+    static var erased: DiskError {
+        DiskError(.erased, "The store was erased. Make another one, for the account that is signed in now.")
+    }
+
+    /// Closes all connections, those in use when they are given back. Whoever holds the writer's state may.
+    func giveUpConnections(_ state: inout WriterState) {
+        state.connection = nil
+        state.generation += 1
+        context.forgetChores()
+        let (generation, isErased) = (state.generation, state.isErased)
+        let idle = readers.withLock { readers in
+            readers.generation = generation
+            readers.isErased = isErased
+            defer { readers.idle = [] }
+            return readers.idle
+        }
+        _ = consume idle
+    }
+
+    /// Lets go of all files and locks until the next call, as before the process is suspended.
+    ///
+    /// A read that is under way keeps its own until it ends.
+    public func suspend() { writer.withLock { state in giveUpConnections(&state) } }
+}

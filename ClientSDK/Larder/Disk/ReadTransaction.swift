@@ -1,0 +1,53 @@
+extension DiskStore {
+    /// Everything that is stored, as it was at one moment. Valid within the closure that it is given to.
+    public struct ReadTransaction: ~Copyable {
+        let connection: DiskConnection
+
+        /// An entity, however stale; nil where there is none, or a damaged one, which is reported and removed.
+        public func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? {
+            try connection.perform { try connection.entity(key) }
+        }
+
+        /// A list of identifiers.
+        public func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
+            try connection.perform { try connection.query(key) }
+        }
+
+        /// A list and its entities. Cost: two statements.
+        public func list(_ key: QueryKey) throws(DiskError) -> DiskList? {
+            try connection.perform { try connection.list(key) }
+        }
+
+        /// The keys of all lists of a query, sorted.
+        public func queryKeys(named name: String) throws(DiskError) -> [QueryKey] {
+            try connection.perform { try connection.queryKeys(named: name) }
+        }
+
+        /// The keys of all lists that name an entity, sorted.
+        public func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
+            try connection.perform { try connection.queries(with: key) }
+        }
+
+        /// A generic record, however outdated.
+        public func record(_ key: String) throws(DiskError) -> DiskRecord? {
+            try connection.perform { try connection.record(key) }
+        }
+
+        /// A value under a key of the caller's.
+        public func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
+            try connection.perform { try connection.metadata(.value, key) }
+        }
+
+        /// The change token of a feed.
+        public func token(_ feed: String) throws(DiskError) -> String? {
+            try connection.perform {
+                try connection.metadata(.token, feed).map { String(decoding: $0, as: UTF8.self) }
+            }
+        }
+
+        /// Operations of the outbox in order, from behind a sequence number on.
+        package func outbox(after sequence: Int64 = 0, limit: Int = 100) throws(DiskError) -> [DiskOutboxRow] {
+            try connection.perform { try connection.outbox(after: sequence, limit: limit) }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+import CSQLite
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// A file system for SQLite (a VFS) that asks a plan before each step and hands the rest to the system's own.
+///
+/// SQLite allocates the files: ours is a head, behind which lies the file of the file system below.
+enum FaultFileSystem {
+    @unsafe private struct Head {
+        var file: sqlite3_file
+        var plan: Unmanaged<FaultPlan>
+    }
+
+    /// SQLite's extended codes, which are macros that Swift does not see.
+    private enum Failing {
+        static let read = code(1)
+        static let write = code(3)
+        static let fsync = code(4)
+        static let truncate = code(6)
+        static let fstat = code(7)
+        static let delete = code(10)
+        static let access = code(13)
+        static let lock = code(15)
+        static let shmlock = code(20)
+        static let shmmap = code(21)
+
+        private static func code(_ kind: Int32) -> Int32 { SQLITE_IOERR | (kind << 8) }
+
+        /// What was planned; where that is an I/O error, the kind that suits the step.
+        static func code(_ planned: Int32, _ kind: Int32) -> Int32 { planned == SQLITE_IOERR ? kind : planned }
+    }
+
+    /// Where the file below begins; a multiple of any alignment that it may need.
+    private static let offset = 32
+
+    private static let lastID = Atomic<Int>(0)
+
+    /// Allocates a file system that is not known to SQLite yet.
+    static func make() -> UnsafeMutablePointer<sqlite3_vfs> {
+        let result = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+        unsafe result.initialize(to: sqlite3_vfs())
+        let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
+        unsafe result.pointee.zName = unsafe UnsafePointer(strdup("larder-faults-\(id)"))
+        return unsafe result
+    }
+
+    /// Makes it known to SQLite. Doing so again changes nothing.
+    static func register(_ system: UnsafeMutablePointer<sqlite3_vfs>, for plan: FaultPlan) {
+        guard unsafe sqlite3_vfs_find(system.pointee.zName) == nil, let base = unsafe sqlite3_vfs_find(nil) else {
+            return
+        }
+        unsafe system.pointee.iVersion = 1
+        unsafe system.pointee.szOsFile = Int32(offset) + base.pointee.szOsFile
+        unsafe system.pointee.mxPathname = base.pointee.mxPathname
+        unsafe system.pointee.pAppData = Unmanaged.passUnretained(plan).toOpaque()
+        unsafe system.pointee.xOpen = { system, name, file, flags, outFlags in
+            guard let system = unsafe system, let file = unsafe file, let base = unsafe FaultFileSystem.base,
+                let context = unsafe system.pointee.pAppData
+            else { return SQLITE_MISUSE }
+            unsafe file.pointee.pMethods = nil
+            let plan = unsafe Unmanaged<FaultPlan>.fromOpaque(context)
+            guard case .proceed = unsafe plan._withUnsafeGuaranteedRef({ $0.verdict(readsOnly: true) }) else {
+                return SQLITE_CANTOPEN
+            }
+            let below = unsafe FaultFileSystem.below(file)
+            unsafe below.pointee.pMethods = nil
+            let result = unsafe base.pointee.xOpen(base, name, below, flags, outFlags)
+            guard unsafe below.pointee.pMethods != nil else { return result }
+            unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan = plan
+            unsafe file.pointee.pMethods = UnsafePointer(FaultFileSystem.methods)
+            return result
+        }
+        unsafe system.pointee.xDelete = { system, name, syncs in
+            guard let context = unsafe system?.pointee.pAppData, let base = unsafe FaultFileSystem.base else {
+                return SQLITE_MISUSE
+            }
+            let plan = unsafe Unmanaged<FaultPlan>.fromOpaque(context)
+            switch unsafe plan._withUnsafeGuaranteedRef({ $0.decide() }) {
+            case .proceed: break
+            case .tear: return Failing.delete
+            case .fail(let code): return Failing.code(code, Failing.delete)
+            }
+            return unsafe base.pointee.xDelete(base, name, syncs)
+        }
+        unsafe system.pointee.xAccess = { system, name, flags, result in
+            guard let context = unsafe system?.pointee.pAppData, let base = unsafe FaultFileSystem.base else {
+                return SQLITE_MISUSE
+            }
+            let plan = unsafe Unmanaged<FaultPlan>.fromOpaque(context)
+            if unsafe plan._withUnsafeGuaranteedRef({ $0.isDead }) { return Failing.access }
+            return unsafe base.pointee.xAccess(base, name, flags, result)
+        }
+        unsafe system.pointee.xFullPathname = { _, name, count, output in
+            guard let base = unsafe FaultFileSystem.base else { return SQLITE_MISUSE }
+            return unsafe base.pointee.xFullPathname(base, name, count, output)
+        }
+        unsafe system.pointee.xRandomness = { _, count, output in
+            guard let base = unsafe FaultFileSystem.base else { return 0 }
+            return unsafe base.pointee.xRandomness(base, count, output)
+        }
+        unsafe system.pointee.xSleep = { _, microseconds in
+            guard let base = unsafe FaultFileSystem.base else { return 0 }
+            return unsafe base.pointee.xSleep(base, microseconds)
+        }
+        unsafe system.pointee.xCurrentTime = { _, output in
+            guard let base = unsafe FaultFileSystem.base else { return SQLITE_MISUSE }
+            return unsafe base.pointee.xCurrentTime(base, output)
+        }
+        unsafe system.pointee.xGetLastError = { _, count, output in
+            guard let base = unsafe FaultFileSystem.base else { return 0 }
+            return unsafe base.pointee.xGetLastError(base, count, output)
+        }
+        unsafe sqlite3_vfs_register(system, 0)
+    }
+
+    /// Takes it from SQLite and frees it. No file may be open in it.
+    static func remove(_ system: UnsafeMutablePointer<sqlite3_vfs>) {
+        unsafe sqlite3_vfs_unregister(system)
+        unsafe free(UnsafeMutablePointer(mutating: system.pointee.zName))
+        unsafe system.deallocate()
+    }
+
+    /// The system's own.
+    private static var base: UnsafeMutablePointer<sqlite3_vfs>? { unsafe sqlite3_vfs_find(nil) }
+
+    private static func below(_ file: UnsafeMutablePointer<sqlite3_file>) -> UnsafeMutablePointer<sqlite3_file> {
+        unsafe (UnsafeMutableRawPointer(file) + offset).assumingMemoryBound(to: sqlite3_file.self)
+    }
+
+    /// Asks the plan of a file; nil where it has none.
+    private static func decide(_ file: UnsafeMutablePointer<sqlite3_file>) -> FaultPlan.Verdict {
+        let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
+        return unsafe plan._withUnsafeGuaranteedRef { $0.decide() }
+    }
+
+    private static func isDead(_ file: UnsafeMutablePointer<sqlite3_file>) -> Bool {
+        let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
+        return unsafe plan._withUnsafeGuaranteedRef { $0.isDead }
+    }
+
+    /// What SQLite calls a file with. Version 2: shared memory, and no mapping of pages.
+    private nonisolated(unsafe) static let methods: UnsafeMutablePointer<sqlite3_io_methods> = {
+        let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+        unsafe table.initialize(to: sqlite3_io_methods())
+        unsafe table.pointee.iVersion = 2
+        unsafe table.pointee.xClose = { file in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xClose(below)
+        }
+        unsafe table.pointee.xRead = { file, output, count, position in
+            guard let file = unsafe file, unsafe !isDead(file) else { return Failing.read }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xRead(below, output, count, position)
+        }
+        unsafe table.pointee.xWrite = { file, bytes, count, position in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            let below = unsafe below(file)
+            switch unsafe decide(file) {
+            case .proceed: return unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count, position)
+            case .tear:
+                _ = unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count / 2, position)
+                return Failing.write
+            case .fail(let code): return Failing.code(code, Failing.write)
+            }
+        }
+        unsafe table.pointee.xTruncate = { file, size in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            switch unsafe decide(file) {
+            case .proceed: break
+            case .tear: return Failing.truncate
+            case .fail(let code): return Failing.code(code, Failing.truncate)
+            }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xTruncate(below, size)
+        }
+        unsafe table.pointee.xSync = { file, _ in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            switch unsafe decide(file) {
+            case .proceed: return SQLITE_OK
+            case .tear: return Failing.fsync
+            case .fail(let code): return Failing.code(code, Failing.fsync)
+            }
+        }
+        unsafe table.pointee.xFileSize = { file, size in
+            guard let file = unsafe file, unsafe !isDead(file) else { return Failing.fstat }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xFileSize(below, size)
+        }
+        unsafe table.pointee.xLock = { file, level in
+            guard let file = unsafe file, unsafe !isDead(file) else { return Failing.lock }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xLock(below, level)
+        }
+        // The dead hold no locks: letting go always works.
+        unsafe table.pointee.xUnlock = { file, level in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xUnlock(below, level)
+        }
+        unsafe table.pointee.xCheckReservedLock = { file, result in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xCheckReservedLock(below, result)
+        }
+        unsafe table.pointee.xFileControl = { file, operation, argument in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xFileControl(below, operation, argument)
+        }
+        unsafe table.pointee.xSectorSize = { file in
+            guard let file = unsafe file else { return 4_096 }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xSectorSize(below)
+        }
+        unsafe table.pointee.xDeviceCharacteristics = { file in
+            guard let file = unsafe file else { return 0 }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xDeviceCharacteristics(below)
+        }
+        unsafe table.pointee.xShmMap = { file, page, size, extends, output in
+            guard let file = unsafe file, unsafe !isDead(file) else { return Failing.shmmap }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xShmMap(below, page, size, extends, output)
+        }
+        unsafe table.pointee.xShmLock = { file, first, count, flags in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            let isDead = unsafe isDead(file)
+            // The dead hold no locks: letting go always works.
+            guard !isDead || flags & SQLITE_SHM_UNLOCK != 0 else { return Failing.shmlock }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xShmLock(below, first, count, flags)
+        }
+        unsafe table.pointee.xShmBarrier = { file in
+            guard let file = unsafe file else { return }
+            let below = unsafe below(file)
+            unsafe below.pointee.pMethods.pointee.xShmBarrier(below)
+        }
+        unsafe table.pointee.xShmUnmap = { file, deletes in
+            guard let file = unsafe file else { return SQLITE_MISUSE }
+            let below = unsafe below(file)
+            return unsafe below.pointee.pMethods.pointee.xShmUnmap(below, isDead(file) ? 0 : deletes)
+        }
+        return unsafe table
+    }()
+}
