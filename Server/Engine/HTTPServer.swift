@@ -34,6 +34,13 @@ package final class HTTPServer: Sendable {
     package let address: SocketAddress
     package let loops: [EventLoop]
     private let stopping = Mutex(false)
+    private let port: Mutex<Port>
+
+    private enum Port {
+        case listening(Listener)
+        case paused(PortReservation?)
+        case closed
+    }
 
     /// Starts listening and serving.
     ///
@@ -46,6 +53,7 @@ package final class HTTPServer: Sendable {
             loops.append(try EventLoop(index, configuration, listener, census, handler))
         }
         address = listener.address
+        port = Mutex(.listening(listener))
         self.loops = loops
         for loop in loops { loop.start() }
     }
@@ -57,6 +65,7 @@ package final class HTTPServer: Sendable {
             defer { stopping = true }
             return !stopping
         }
+        port.withLock { $0 = .closed }
         await withTaskGroup(of: Void.self) { group in
             for loop in loops {
                 group.addTask {
@@ -71,15 +80,24 @@ package final class HTTPServer: Sendable {
 
     /// Closes the port without touching connections: who connects is refused.
     package func pauseListening() {
+        port.withLock { port in
+            guard case .listening(let listener) = port else { return }
+            port = .paused(listener.reservation())
+        }
         for loop in loops { loop.execute { loop.replaceListener(nil) } }
     }
 
     /// Opens the port again, if it is still free.
     package func resumeListening() {
-        guard !stopping.withLock({ $0 }), let listener = try? Listener(host: address.host, port: address.port) else {
-            return
+        let next = port.withLock { port -> Listener? in
+            guard case .paused = port, let listener = try? Listener(host: address.host, port: address.port) else {
+                return nil
+            }
+            port = .listening(listener)
+            return listener
         }
-        for loop in loops { loop.execute { loop.replaceListener(listener) } }
+        guard let next else { return }
+        for loop in loops { loop.execute { loop.replaceListener(next) } }
     }
 
     /// Runs `body` on every loop: one wake-up each.

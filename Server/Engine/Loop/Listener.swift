@@ -21,6 +21,15 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     package var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") || host.hasPrefix("::ffff:127.") }
 }
 
+/// A socket that is bound to a port and does not listen: who connects is refused, and nobody else gets the port.
+final class PortReservation: Sendable {
+    private let descriptor: Int32
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+}
+
 /// A listening socket. Closed when released.
 final class Listener: Sendable {
     enum Acceptance {
@@ -53,6 +62,26 @@ final class Listener: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// Keeps the port for us while nobody listens on it; nil where the system will not have that.
+    ///
+    /// Taken before this socket is closed, so that nobody else can come in between.
+    func reservation() -> PortReservation? {
+        SystemCall.setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1)
+        let isIPv6 = address.host.contains(":")
+        let reserved = socket(isIPv6 ? AF_INET6 : AF_INET, Self.stream, 0)
+        guard reserved >= 0 else { return nil }
+        SystemCall.configure(reserved)
+        SystemCall.setOption(reserved, SOL_SOCKET, SO_REUSEADDR, 1)
+        SystemCall.setOption(reserved, SOL_SOCKET, SO_REUSEPORT, 1)
+        let bind = isIPv6 ? Self.bind6 : Self.bind4
+        guard bind(reserved, address.host, address.port) == 0 else {
+            close(reserved)
+            return nil
+        }
+        SystemCall.setOption(reserved, SOL_SOCKET, SO_REUSEPORT, 0)
+        return PortReservation(descriptor: reserved)
+    }
 
     func accept() -> Acceptance {
         while true {
