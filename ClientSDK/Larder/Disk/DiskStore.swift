@@ -162,33 +162,46 @@ public final class DiskStore: Sendable {
         _ durability: Durability,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        var isSecond = false
-        while true {
-            let connection = try connectedWriter(&state)
-            do {
-                return try transact(connection, durability, body)
-            } catch let error as FileMoved {
-                guard !isSecond else {
-                    throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error)
-                }
-                isSecond = true
-                giveUpConnections(&state)
-            } catch {
-                guard !isSecond, let damage = connection.damage else { throw error }
-                isSecond = true
-                try recover(&state, damage)
-            }
+        let connection = try connectedWriter(&state)
+        do { return try transact(connection, durability, body) } catch { try makeGood(error, connection, &state) }
+        do {
+            return try transact(try connectedWriter(&state), durability, body)
+        } catch let error as FileMoved {
+            throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error)
         }
+    }
+
+    /// Prepares a second try after the file was replaced or found damaged; throws `error` where there is none to be had.
+    private func makeGood(_ error: any Error, _ connection: DiskConnection, _ state: inout WriterState) throws {
+        if error is FileMoved { return giveUpConnections(&state) }
+        guard let damage = connection.damage else { throw error }
+        try recover(&state, damage)
     }
 
     /// The connection's file has another name now, or none.
     private struct FileMoved: Error {}
 
+    // Swift 6.3.1 crashes when it makes a version of this for one type of result, and one for all costs nothing beside a commit.
+    @_semantics("optimize.sil.specialize.generic.never")
     private func transact<Result>(
         _ connection: DiskConnection,
         _ durability: Durability,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
+        try begin(connection, durability)
+        let chores = context.takeChores(256)
+        do {
+            try prepare(connection, chores)
+            let result = try body(WriteTransaction(connection: connection))
+            try commit(connection)
+            return result
+        } catch {
+            undo(connection, chores)
+            throw error
+        }
+    }
+
+    private func begin(_ connection: DiskConnection, _ durability: Durability) throws {
         try connection.perform {
             if connection.durability != durability {
                 try connection.database.setDurability(durability == .powerLoss ? .full : .normal)
@@ -196,30 +209,25 @@ public final class DiskStore: Sendable {
             }
             try connection.run(.beginWriting)
         }
-        let chores = context.takeChores(256)
         connection.createdBlobs = []
-        let result: Result
-        let evicted: Int
-        do {
-            // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
-            if connection.database.hasMoved { throw FileMoved() }
-            // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
-            try connection.perform { try connection.doChores(chores) }
-            result = try body(WriteTransaction(connection: connection))
-            evicted = try connection.perform {
-                if let damage = connection.damage { throw damage }
-                let evicted = try connection.enforceBudget()
-                try connection.run(.commit)
-                return evicted
-            }
-        } catch {
-            // Before the lock is let go: afterwards another process may count on them.
-            for name in connection.createdBlobs {
-                do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
-            }
-            connection.database.rollBack()
-            context.giveBack(chores.damaged)
-            throw error
+    }
+
+    private func prepare(
+        _ connection: DiskConnection,
+        _ chores: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
+    ) throws {
+        // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
+        if connection.database.hasMoved { throw FileMoved() }
+        // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
+        try connection.perform { try connection.doChores(chores) }
+    }
+
+    private func commit(_ connection: DiskConnection) throws {
+        let evicted = try connection.perform {
+            if let damage = connection.damage { throw damage }
+            let evicted = try connection.enforceBudget()
+            try connection.run(.commit)
+            return evicted
         }
         if evicted > 0 { context.post(.evicted(count: evicted)) }
         do {
@@ -228,7 +236,18 @@ public final class DiskStore: Sendable {
             // What was asked for is done. Maintenance tries again.
             context.post(.cleaningFailed(error))
         }
-        return result
+    }
+
+    private func undo(
+        _ connection: DiskConnection,
+        _ chores: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
+    ) {
+        // Before the lock is let go: afterwards another process may count on them.
+        for name in connection.createdBlobs {
+            do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
+        }
+        connection.database.rollBack()
+        context.giveBack(chores.damaged)
     }
 
     // MARK: Connections
