@@ -18,6 +18,7 @@ final class Scene {
         configuration.seed = 1
         // Tests move the clock by days; the scene's own connection is to live through that.
         configuration.server.idleTimeout = .seconds(100_000_000)
+        configuration.server.headReadTimeout = .seconds(100_000_000)
         change(&configuration)
         var numbers = WorldNumbers()
         numbers.people = 12
