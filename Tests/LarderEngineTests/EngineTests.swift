@@ -56,6 +56,8 @@ struct EngineTests {
     ) async throws {
         var configuration = ServerConfiguration()
         configuration.poller = poller
+        // A connection may have to wait its turn while other tests have the processors.
+        configuration.headReadTimeout = .seconds(600)
         change(&configuration)
         let mirror = Mirror()
         let server = try HTTPServer(configuration, handler: mirror)
@@ -195,6 +197,7 @@ struct EngineTests {
         let use = { (configuration: inout ServerConfiguration) in
             configuration.monotonic = clock
             configuration.wall = clock
+            configuration.headReadTimeout = .seconds(10)
         }
         try await serve(poller, use) { port, _, _ in
             let idle = try RawClient(port: port)

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEngine
 import LarderServer
 import LarderTime
 import TestSupport
