@@ -5,9 +5,11 @@ final class PlainSQLite {
     private var handle: OpaquePointer?
     private var find: OpaquePointer?
 
-    init?(_ path: String) {
+    struct Refused: Error {}
+
+    init(_ path: String) throws {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX
-        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK else { return nil }
+        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK else { throw Refused() }
         sqlite3_exec(handle, "PRAGMA cache_size = -2048", nil, nil, nil)
         let sql = """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
@@ -15,7 +17,7 @@ final class PlainSQLite {
             FROM items i LEFT JOIN payloads p ON p.row = i.row WHERE i.kind = ?1 AND i.space = ?2 AND i.key = ?3
             """
         guard sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &find, nil) == SQLITE_OK else {
-            return nil
+            throw Refused()
         }
     }
 

@@ -61,14 +61,15 @@ print("\(count) entities of 1,000 bytes; median of 15 runs (best to worst)")
 
 _ = try measure("open a store", operations: 1) { _ = try DiskStore(configuration) }
 _ = try measure("open a store and read a list of 50 entities", operations: 1) {
-    guard try DiskStore(configuration).list(feed.key)?.entities.count == 50 else { fatalError("the list is gone") }
+    let found = try DiskStore(configuration).list(feed.key)?.entities.count
+    precondition(found == 50, "the list is gone")
 }
 
 let store = try DiskStore(configuration)
 var generator = SeededGenerator(seed: 1)
 for (name, range) in [("in SQLite's cache", 0..<500), ("in the system's cache", 0..<count)] {
     let ids = (0..<5_000).map { _ in "post_\(generator.uniform(in: range))" }
-    guard let plain = PlainSQLite(directory + "/store.sqlite") else { fatalError("SQLite cannot open the file") }
+    let plain = try PlainSQLite(directory + "/store.sqlite")
     var total = 0
     let base = measure("hit \(name), SQLite's C interface", operations: ids.count) {
         for id in ids { total += plain.payload("post", id)?.count ?? 0 }
@@ -76,7 +77,7 @@ for (name, range) in [("in SQLite's cache", 0..<500), ("in the system's cache", 
     let ours = try measure("hit \(name), the store", operations: ids.count) {
         for id in ids { total += try store.entity(EntityKey(type: "post", id: id))?.payload.count ?? 0 }
     }
-    guard total == 2 * 16 * ids.count * 1_000 else { fatalError("a payload is missing") }
+    precondition(total == 2 * 16 * ids.count * 1_000, "a payload is missing")
     print(String(format: "    ratio %.2f", ours / base))
 }
 _ = try measure("a list of 50 entities", operations: 200) {

@@ -198,20 +198,10 @@ public final class DiskStore: Sendable {
         }
         let chores = context.takeChores(256)
         connection.createdBlobs = []
-        let result: Result
-        let evicted: Int
         do {
-            // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
-            if connection.database.hasMoved { throw FileMoved() }
-            // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
-            try connection.perform { try connection.doChores(chores) }
-            result = try body(WriteTransaction(connection: connection))
-            evicted = try connection.perform {
-                if let damage = connection.damage { throw damage }
-                let evicted = try connection.enforceBudget()
-                try connection.run(.commit)
-                return evicted
-            }
+            let (result, evicted) = try change(connection, chores, body)
+            finish(connection, evicted)
+            return result
         } catch {
             // Before the lock is let go: afterwards another process may count on them.
             for name in connection.createdBlobs {
@@ -221,14 +211,37 @@ public final class DiskStore: Sendable {
             context.giveBack(chores.damaged)
             throw error
         }
+    }
+
+    /// What happens in a transaction, its end included.
+    private func change<Result>(
+        _ connection: DiskConnection,
+        _ chores: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)]),
+        _ body: (borrowing WriteTransaction) throws -> Result
+    ) throws -> (Result, evicted: Int) {
+        // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
+        if connection.database.hasMoved { throw FileMoved() }
+        // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
+        try connection.perform { try connection.doChores(chores) }
+        let result = try body(WriteTransaction(connection: connection))
+        let evicted = try connection.perform {
+            if let damage = connection.damage { throw damage }
+            let evicted = try connection.enforceBudget()
+            try connection.run(.commit)
+            return evicted
+        }
+        return (result, evicted)
+    }
+
+    /// What happens after a commit. It cannot fail any more: what was asked for is done.
+    private func finish(_ connection: DiskConnection, _ evicted: Int) {
         if evicted > 0 { context.post(.evicted(count: evicted)) }
         do {
             _ = try connection.perform { try connection.removeUnusedBlobs(64) }
         } catch {
-            // What was asked for is done. Maintenance tries again.
+            // Maintenance tries again.
             context.post(.cleaningFailed(error))
         }
-        return result
     }
 
     // MARK: Connections
