@@ -58,7 +58,8 @@ public final class DiskStore: Sendable {
         return try withReader { connection in
             try connection.perform { try connection.run(.begin) }
             do {
-                let result = try body(ReadTransaction(connection: connection))
+                let transaction = ReadTransaction(connection: connection)
+                let result = try body(transaction)
                 try connection.perform { try connection.run(.commit) }
                 return result
             } catch {
@@ -189,6 +190,23 @@ public final class DiskStore: Sendable {
         _ durability: Durability,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
+        let chores = try begin(connection, durability)
+        do {
+            try prepare(connection, chores)
+            // Named: Swift 6.3.1 crashes when it specialises a call with a noncopyable temporary (release builds).
+            let transaction = WriteTransaction(connection: connection)
+            let result = try body(transaction)
+            try commit(connection)
+            return result
+        } catch {
+            undo(connection, chores)
+            throw error
+        }
+    }
+
+    private typealias Chores = (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
+
+    private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> Chores {
         try connection.perform {
             if connection.durability != durability {
                 try connection.database.setDurability(durability == .powerLoss ? .full : .normal)
@@ -196,41 +214,34 @@ public final class DiskStore: Sendable {
             }
             try connection.run(.beginWriting)
         }
-        let chores = context.takeChores(256)
         connection.createdBlobs = []
-        do {
-            let (result, evicted) = try change(connection, chores, body)
-            finish(connection, evicted)
-            return result
-        } catch {
-            // Before the lock is let go: afterwards another process may count on them.
-            for name in connection.createdBlobs {
-                do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
-            }
-            connection.database.rollBack()
-            context.giveBack(chores.damaged)
-            throw error
-        }
+        return context.takeChores(256)
     }
 
-    /// What happens in a transaction, its end included.
-    private func change<Result>(
-        _ connection: DiskConnection,
-        _ chores: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)]),
-        _ body: (borrowing WriteTransaction) throws -> Result
-    ) throws -> (Result, evicted: Int) {
+    private func prepare(_ connection: DiskConnection, _ chores: Chores) throws {
         // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
         if connection.database.hasMoved { throw FileMoved() }
         // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
         try connection.perform { try connection.doChores(chores) }
-        let result = try body(WriteTransaction(connection: connection))
+    }
+
+    private func commit(_ connection: DiskConnection) throws {
         let evicted = try connection.perform {
             if let damage = connection.damage { throw damage }
             let evicted = try connection.enforceBudget()
             try connection.run(.commit)
             return evicted
         }
-        return (result, evicted)
+        finish(connection, evicted)
+    }
+
+    private func undo(_ connection: DiskConnection, _ chores: Chores) {
+        // Before the lock is let go: afterwards another process may count on them.
+        for name in connection.createdBlobs {
+            do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
+        }
+        connection.database.rollBack()
+        context.giveBack(chores.damaged)
     }
 
     /// What happens after a commit. It cannot fail any more: what was asked for is done.

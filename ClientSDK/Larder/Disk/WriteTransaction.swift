@@ -10,7 +10,8 @@ extension DiskStore {
 
         /// Reads what is stored, with the changes of this transaction.
         public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) rethrows -> Result {
-            try body(ReadTransaction(connection: connection))
+            let transaction = ReadTransaction(connection: connection)
+            return try body(transaction)
         }
 
         // MARK: Entities
