@@ -87,29 +87,26 @@ public final class DiskStore: Sendable {
     private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
         var isSecond = false
         while true {
-            let generation = try readers.withLock { state in
+            let (generation, idle) = try readers.withLock { state in
                 if state.isErased { throw Self.erased }
-                return state.generation
+                return (state.generation, state.idle.popLast())
             }
-            var reader: DiskConnection?
+            var reader = idle
             do {
-                let connection = try takeReader(generation)
+                let connection = try idle ?? openReader(generation)
                 reader = connection
                 let result = try body(connection)
                 if let damage = connection.damage { throw DiskError(damage) }
                 giveBack(connection)
                 return result
             } catch {
-                let failure =
-                    reader?.damage ?? (error as? SQLiteError) ?? ((error as? DiskError)?.cause as? SQLiteError)
-                let isGone = reader == nil && failure?.code == .cannotOpen
-                if let reader, reader.damage == nil { giveBack(reader) }
-                guard !isSecond, let failure, isGone || reader?.damage != nil || (reader == nil && failure.isDamage)
-                else {
+                guard let failure = replaceableFailure(error, reader) else {
+                    if let reader { giveBack(reader) }
                     if let failure = error as? SQLiteError { throw DiskError(failure) }
                     throw error
                 }
                 reader = nil
+                guard !isSecond else { throw DiskError(failure) }
                 isSecond = true
                 try writer.withLock { state in
                     // Otherwise another call has done it meanwhile.
@@ -119,11 +116,16 @@ public final class DiskStore: Sendable {
         }
     }
 
-    private func takeReader(_ generation: Int) throws -> DiskConnection {
-        let idle = readers.withLock { state in state.generation == generation ? state.idle.popLast() : nil }
-        if let idle { return idle }
+    /// The failure that calls for another file: damage, or that there is no file to open.
+    private func replaceableFailure(_ error: any Error, _ reader: DiskConnection?) -> SQLiteError? {
+        if let reader { return reader.damage }
+        guard let failure = error as? SQLiteError ?? ((error as? DiskError)?.cause as? SQLiteError) else { return nil }
+        return failure.isDamage || failure.code == .cannotOpen ? failure : nil
+    }
+
+    private func openReader(_ generation: Int) throws -> DiskConnection {
         // While the lock is held, no other process gives the file's name to another.
-        return try context.files.locked(context.pathOfLock, isShared: true) {
+        try context.files.locked(context.pathOfLock, isShared: true) {
             let database = try Database(
                 .file(context.path),
                 context.options(readsOnly: true),
