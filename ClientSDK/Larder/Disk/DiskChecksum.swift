@@ -11,7 +11,7 @@ struct DiskChecksum: Sendable {
 
     /// The part that does not depend on times.
     func content(_ kind: DiskKind, _ space: String, _ key: String, _ entityTag: String?, _ stored: [UInt8]) -> UInt64 {
-        var sum = ContentHash.hash64(stored.span, seed: seed &+ UInt64(kind.rawValue))
+        var sum = Self.hash(stored, seed: seed &+ UInt64(kind.rawValue))
         sum = Self.add(space, to: sum)
         sum = Self.add(key, to: sum)
         return entityTag.map { Self.add($0, to: sum) } ?? sum
@@ -29,8 +29,8 @@ struct DiskChecksum: Sendable {
     static func times(version: Int64?, fetched: Int64, validated: Int64, expires: Int64) -> UInt64 {
         var sum: UInt64 = version == nil ? 1 : 2
         for part in [version ?? 0, fetched, validated, expires] {
-            let product = (sum ^ 0xA076_1D64_78BD_642F).multipliedFullWidth(
-                by: UInt64(bitPattern: part) ^ 0xE703_7ED1_A0B4_28DB
+            let product = (sum ^ k0).multipliedFullWidth(
+                by: UInt64(bitPattern: part) ^ k1
             )
             sum = (product.high ^ product.low) &+ sum
         }
@@ -39,13 +39,36 @@ struct DiskChecksum: Sendable {
 
     /// Of a row that is not an item: a token, a metadata value, an operation of the outbox.
     static func plain(_ texts: [String?], _ numbers: [Int64], _ bytes: [UInt8]) -> Int64 {
-        var sum = ContentHash.hash64(bytes.span)
+        var sum = hash(bytes, seed: 0)
         for text in texts { sum = text.map { add($0, to: sum) } ?? (sum &+ 1) }
         for number in numbers {
             sum ^= times(version: number, fetched: Int64(bitPattern: sum), validated: 0, expires: 0)
         }
         return Int64(bitPattern: sum)
     }
+
+    /// Words in pairs, each multiplied with its place and folded, and all added up: no product waits for the one before it, so
+    /// that checking 1,000 bytes costs some 50 ns of a read's 6 µs.
+    private static func hash(_ bytes: [UInt8], seed: UInt64) -> UInt64 {
+        let count = bytes.count
+        var sum = seed ^ UInt64(count) &* k2
+        var place = k0
+        let words = unsafe bytes.span.bytes
+        var index = 0
+        while index + 16 <= count {
+            let x = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self).littleEndian
+            let y = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index + 8, as: UInt64.self).littleEndian
+            let product = (x ^ place).multipliedFullWidth(by: y ^ k1)
+            sum &+= product.high ^ product.low
+            place &+= k2
+            index += 16
+        }
+        return index == count ? sum : ContentHash.hash64(bytes.span.extracting(index..<count), seed: sum)
+    }
+
+    private static let k0: UInt64 = 0xA076_1D64_78BD_642F
+    private static let k1: UInt64 = 0xE703_7ED1_A0B4_28DB
+    private static let k2: UInt64 = 0x8EBC_6AF0_9C88_C6E3
 
     private static func add(_ text: String, to sum: UInt64) -> UInt64 {
         var text = text
