@@ -54,18 +54,23 @@ struct DiskChecksum: Sendable {
         var sum = seed ^ UInt64(count) &* k2
         var place = k0
         let words = unsafe bytes.span.bytes
+        let end = count &- count % 32
         var index = 0
-        while index + 16 <= count {
-            let x = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self).littleEndian
-            let y = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index + 8, as: UInt64.self).littleEndian
-            let product = (x ^ place).multipliedFullWidth(by: y ^ k1)
-            sum &+= product.high ^ product.low
+        while index < end {
+            let a = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self)
+            let b = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index &+ 8, as: UInt64.self)
+            let c = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index &+ 16, as: UInt64.self)
+            let d = unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: index &+ 24, as: UInt64.self)
+            let left = (a.littleEndian ^ place).multipliedFullWidth(by: b.littleEndian ^ k1)
+            let right = (c.littleEndian ^ place).multipliedFullWidth(by: d.littleEndian ^ k3)
+            sum &+= (left.high ^ left.low) &+ (right.high ^ right.low).byteSwapped
             place &+= k2
-            index += 16
+            index &+= 32
         }
-        return index == count ? sum : ContentHash.hash64(bytes.span.extracting(index..<count), seed: sum)
+        return ContentHash.hash64(bytes.span.extracting(end..<count), seed: sum)
     }
 
+    private static let k3: UInt64 = 0x5899_65CC_7537_4CC3
     private static let k0: UInt64 = 0xA076_1D64_78BD_642F
     private static let k1: UInt64 = 0xE703_7ED1_A0B4_28DB
     private static let k2: UInt64 = 0x8EBC_6AF0_9C88_C6E3

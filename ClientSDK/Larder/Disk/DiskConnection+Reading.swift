@@ -122,13 +122,14 @@ extension DiskConnection {
 
     private func find(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> (DiskRow, [UInt8])? {
         let statement = try prepared(.find)
-        defer { statement.reset() }
         try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(space, at: 2)
-        try statement.bind(key, at: 3)
-        guard try statement.step() else { return nil }
-        let row = DiskRow(statement)
-        guard row.isTombstone else { return (row, row.blob == nil ? statement.bytes(12) : []) }
+        let found = try statement.withBound(space, at: 2, key, at: 3) { () throws(SQLiteError) -> (DiskRow, [UInt8])? in
+            guard try statement.step() else { return nil }
+            let row = DiskRow(statement)
+            return (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(12))
+        }
+        guard let found, found.0.isTombstone else { return found }
+        let row = found.0
         if !isWhole(row, tombstoneOf: EntityKey(type: space, id: key), kind) {
             note(row, .entity(EntityKey(type: space, id: key)), .checksum)
         }
