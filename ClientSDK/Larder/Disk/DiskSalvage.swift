@@ -12,7 +12,7 @@ struct DiskSalvage {
 
     init(_ context: DiskContext) { self.context = context }
 
-    /// Opens a damaged database; nil where SQLite does not find the tables in it. It is locked against other writers, if it
+    /// Opens a damaged database; nil where SQLite does not find the tables in it, or cannot. It is locked against other writers, if it
     /// still can be.
     func open(_ path: String) throws -> DiskConnection? {
         do {
@@ -23,7 +23,8 @@ struct DiskSalvage {
             try lock(database)
             return connection
         } catch {
-            guard error.isDamage else { throw error }
+            // Another connection may hold what cannot even be read. A copy is nobody's.
+            guard error.isDamage || error.code == .busy else { throw error }
             return nil
         }
     }

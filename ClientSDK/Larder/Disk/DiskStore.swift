@@ -85,34 +85,49 @@ public final class DiskStore: Sendable {
     }
 
     private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
-        var isSecond = false
-        while true {
-            let (generation, idle) = try readers.withLock { state in
-                if state.isErased { throw Self.erased }
-                return (state.generation, state.idle.popLast())
+        switch try attempt(body) {
+        case .success(let result): return result
+        case .failure(let failure):
+            try writer.withLock { state in
+                // Otherwise another call has done it meanwhile.
+                if state.generation == failure.generation { try recover(&state, failure.cause) }
             }
-            var reader = idle
-            do {
-                let connection = try idle ?? openReader(generation)
-                reader = connection
-                let result = try body(connection)
-                if let damage = connection.damage { throw DiskError(damage) }
-                giveBack(connection)
-                return result
-            } catch {
-                guard let failure = replaceableFailure(error, reader) else {
-                    if let reader { giveBack(reader) }
-                    if let failure = error as? SQLiteError { throw DiskError(failure) }
-                    throw error
-                }
-                reader = nil
-                guard !isSecond else { throw DiskError(failure) }
-                isSecond = true
-                try writer.withLock { state in
-                    // Otherwise another call has done it meanwhile.
-                    if state.generation == generation { try recover(&state, failure) }
-                }
+        }
+        switch try attempt(body) {
+        case .success(let result): return result
+        case .failure(let failure): throw DiskError(failure.cause)
+        }
+    }
+
+    /// Why a read must be made again, with another file.
+    private struct Unreadable: Error {
+        let cause: SQLiteError
+        let generation: Int
+    }
+
+    /// Reads once. The connection is not kept when this returns, unless it is in the pool.
+    private func attempt<Result>(
+        _ body: (DiskConnection) throws -> Result
+    ) throws -> Swift.Result<Result, Unreadable> {
+        let (generation, idle) = try readers.withLock { state in
+            if state.isErased { throw Self.erased }
+            return (state.generation, state.idle.popLast())
+        }
+        var reader = idle
+        do {
+            let connection = try idle ?? openReader(generation)
+            reader = connection
+            let result = try body(connection)
+            if let damage = connection.damage { throw DiskError(damage) }
+            giveBack(connection)
+            return .success(result)
+        } catch {
+            if let cause = replaceableFailure(error, reader) {
+                return .failure(Unreadable(cause: cause, generation: generation))
             }
+            if let reader { giveBack(reader) }
+            if let failure = error as? SQLiteError { throw DiskError(failure) }
+            throw error
         }
     }
 
