@@ -73,35 +73,39 @@ import CSQLite
         try check(unsafe sqlite3_bind_null(handle, index))
     }
 
-    /// Runs `body` with two texts bound that are not copied; afterwards the statement is reset and they are not bound any more.
+    /// Steps once with two texts bound that are not copied, and resets; false where there is no row.
     ///
-    /// For statements that are run very often: a copy costs an allocation.
-    package func withBound<Result>(
+    /// For statements that are run very often: a copy costs an allocation. Not generic, as that would not be specialised for
+    /// callers in other modules.
+    /// - Parameter row: reads the row's columns.
+    package func first(
         _ first: String,
         at firstIndex: Int32,
         _ second: String,
         at secondIndex: Int32,
-        _ body: () throws(SQLiteError) -> Result
-    ) throws(SQLiteError) -> Result {
+        _ row: () -> Void
+    ) throws(SQLiteError) -> Bool {
         var (first, second) = (first, second)
-        let outcome = first.withUTF8 { first in
-            second.withUTF8 { second -> Swift.Result<Result, SQLiteError> in
-                // Before the texts are gone, and also where `body` threw.
-                defer {
-                    reset()
-                    unsafe sqlite3_bind_null(handle, firstIndex)
-                    unsafe sqlite3_bind_null(handle, secondIndex)
-                }
+        var failure: SQLiteError?
+        var isFound = false
+        first.withUTF8 { first in
+            second.withUTF8 { second in
                 do throws(SQLiteError) {
                     try check(unsafe bindBorrowed(first, at: firstIndex))
                     try check(unsafe bindBorrowed(second, at: secondIndex))
-                    return .success(try body())
+                    isFound = try step()
+                    if isFound { row() }
                 } catch {
-                    return .failure(error)
+                    failure = error
                 }
+                // Before the texts are gone.
+                reset()
+                unsafe sqlite3_bind_null(handle, firstIndex)
+                unsafe sqlite3_bind_null(handle, secondIndex)
             }
         }
-        return try outcome.get()
+        if let failure { throw failure }
+        return isFound
     }
 
     /// Binds a text without a copy: it must live until another value is bound.

@@ -55,18 +55,16 @@ struct DatabaseTests {
         let database = try Database(.memory)
         let statement = try database.prepare("SELECT ?1, ?2, typeof(?1)")
         for (first, second) in [("", "a\u{0}b😀"), ("ä", ""), (String(repeating: "x", count: 5_000), "short")] {
-            let found = try statement.withBound(first, at: 1, second, at: 2) { () throws(SQLiteError) in
-                #expect(try statement.step())
-                return [statement.text(0), statement.text(1), statement.text(2)]
+            var found: [String] = []
+            let isFound = try statement.first(first, at: 1, second, at: 2) {
+                found = [statement.text(0), statement.text(1), statement.text(2)]
             }
-            #expect(found == [first, second, "text"])
+            #expect(isFound && found == [first, second, "text"])
         }
         #expect(try statement.step())
         #expect(statement.isNull(0) && statement.isNull(1))
         statement.reset()
-        let error = try #require(throws: SQLiteError.self) {
-            try statement.withBound("a", at: 1, "b", at: 9) { () throws(SQLiteError) in }
-        }
+        let error = try #require(throws: SQLiteError.self) { try statement.first("a", at: 1, "b", at: 9) {} }
         #expect(error.extendedCode == 25)
         #expect(try statement.step())
         #expect(statement.isNull(0))

@@ -123,13 +123,12 @@ extension DiskConnection {
     private func find(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> (DiskRow, [UInt8])? {
         let statement = try prepared(.find)
         try statement.bind(kind.rawValue, at: 1)
-        let found = try statement.withBound(space, at: 2, key, at: 3) { () throws(SQLiteError) -> (DiskRow, [UInt8])? in
-            guard try statement.step() else { return nil }
+        var found: (row: DiskRow, body: [UInt8])?
+        let isFound = try statement.first(space, at: 2, key, at: 3) {
             let row = DiskRow(statement)
-            return (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(12))
+            found = (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(12))
         }
-        guard let found, found.0.isTombstone else { return found }
-        let row = found.0
+        guard isFound, let row = found?.row, row.isTombstone else { return found }
         if !isWhole(row, tombstoneOf: EntityKey(type: space, id: key), kind) {
             note(row, .entity(EntityKey(type: space, id: key)), .checksum)
         }
