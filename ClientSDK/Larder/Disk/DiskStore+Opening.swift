@@ -40,6 +40,8 @@ extension DiskStore {
         if state.isErased { throw Self.erased }
         let known = state.connection
         let isReplacedAlready = known?.database.hasMoved ?? false || !context.files.exists(context.path)
+        // A file that cannot be opened (there are too many open) is not damaged by that.
+        guard isReplacedAlready || cause.isDamage else { throw DiskError(cause) }
         giveUpConnections(&state)
         if !isReplacedAlready {
             try context.files.locked(context.pathOfLock) {
@@ -53,6 +55,8 @@ extension DiskStore {
 
     private func open() throws -> Database {
         let database = try Database(.file(context.path), context.options(), faults: context.files.faults)
+        // A reader that stays long makes the log long. Afterwards it is cut to this.
+        try database.execute("PRAGMA journal_size_limit = 4194304")
         do {
             try DiskSchema.migrations.run(on: database)
         } catch let error as MigrationError {

@@ -164,8 +164,9 @@ public final class DiskStore: Sendable {
     ///
     /// - Parameters:
     ///   - durability: what the commit survives.
-    ///   - body: must change nothing but the transaction, and must not write to this store otherwise (it would wait for
-    ///     itself). It may be called a second time, after the database was found damaged and rebuilt.
+    ///   - body: must change nothing but the transaction. To write to this store otherwise from within it is a programming
+    ///     error, and traps. It may be called a second time, after the database was found damaged and rebuilt. Where it
+    ///     catches what the disk did, the transaction is not committed all the same.
     /// - Throws: `DiskError`, or what `body` throws.
     public func write<Result: Sendable>(
         _ durability: Durability = .processDeath,
@@ -224,6 +225,7 @@ public final class DiskStore: Sendable {
     private typealias Chores = (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
 
     private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> Chores {
+        connection.failure = nil
         try connection.perform {
             if connection.durability != durability {
                 try connection.database.setDurability(durability == .powerLoss ? .full : .normal)
@@ -231,6 +233,7 @@ public final class DiskStore: Sendable {
             }
             try connection.run(.beginWriting)
         }
+        connection.isWriting = true
         connection.createdBlobs = []
         return context.takeChores(256)
     }
@@ -249,6 +252,7 @@ public final class DiskStore: Sendable {
             try connection.run(.commit)
             return evicted
         }
+        connection.isWriting = false
         finish(connection, evicted)
     }
 
@@ -258,6 +262,8 @@ public final class DiskStore: Sendable {
             do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
         }
         connection.database.rollBack()
+        connection.isWriting = false
+        connection.failure = nil
         context.giveBack(chores.damaged)
     }
 

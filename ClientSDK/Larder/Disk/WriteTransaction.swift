@@ -144,7 +144,7 @@ extension DiskStore {
 
         // MARK: Metadata and tokens
 
-        /// Keeps a value under a key of the caller's; nil removes it. It is never evicted.
+        /// Keeps a value under a key of the caller's; nil removes it. At most 1 MiB; it is never evicted.
         public func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
             try connection.perform { try connection.setMetadata(.value, key, value) }
         }
