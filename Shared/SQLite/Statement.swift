@@ -83,6 +83,52 @@ import CSQLite
         try check(unsafe sqlite3_bind_null(compiled(), index))
     }
 
+    /// Steps once with two texts bound that are not copied, and resets; false where there is no row.
+    ///
+    /// For statements that are run very often: a copy costs an allocation. Not generic, as that would not be specialised for
+    /// callers in other modules.
+    /// - Parameter row: reads the row's columns.
+    package func first(
+        _ first: String,
+        at firstIndex: Int32,
+        _ second: String,
+        at secondIndex: Int32,
+        _ row: () -> Void
+    ) throws(SQLiteError) -> Bool {
+        var (first, second) = (first, second)
+        var failure: SQLiteError?
+        var isFound = false
+        first.withUTF8 { first in
+            second.withUTF8 { second in
+                do throws(SQLiteError) {
+                    try check(unsafe bindBorrowed(first, at: firstIndex))
+                    try check(unsafe bindBorrowed(second, at: secondIndex))
+                    isFound = try step()
+                    if isFound { row() }
+                } catch {
+                    failure = error
+                }
+                // Before the texts are gone.
+                reset()
+                unsafe sqlite3_bind_null(handle, firstIndex)
+                unsafe sqlite3_bind_null(handle, secondIndex)
+            }
+        }
+        if let failure { throw failure }
+        return isFound
+    }
+
+    /// Binds a text without a copy: it must live until another value is bound.
+    @unsafe private func bindBorrowed(_ text: UnsafeBufferPointer<UInt8>, at index: Int32) -> Int32 {
+        // An empty string may have no address, and without one SQLite would bind NULL.
+        guard let start = text.baseAddress, text.count > 0 else {
+            return unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8))
+        }
+        return unsafe UnsafeRawPointer(start).withMemoryRebound(to: CChar.self, capacity: text.count) { start in
+            unsafe sqlite3_bind_text64(handle, index, start, UInt64(text.count), nil, UInt8(SQLITE_UTF8))
+        }
+    }
+
     /// SQLite copies the value before it returns: the bytes need not outlive the call.
     private static var transient: sqlite3_destructor_type { unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 

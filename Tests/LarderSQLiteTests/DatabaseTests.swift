@@ -51,6 +51,25 @@ struct DatabaseTests {
         #expect(statement.isNull(5))
     }
 
+    @Test func `texts that are bound for a while are as others, and gone afterwards`() throws {
+        let database = try Database(.memory)
+        let statement = try database.prepare("SELECT ?1, ?2, typeof(?1)")
+        for (first, second) in [("", "a\u{0}b😀"), ("ä", ""), (String(repeating: "x", count: 5_000), "short")] {
+            var found: [String] = []
+            let isFound = try statement.first(first, at: 1, second, at: 2) {
+                found = [statement.text(0), statement.text(1), statement.text(2)]
+            }
+            #expect(isFound && found == [first, second, "text"])
+        }
+        #expect(try statement.step())
+        #expect(statement.isNull(0) && statement.isNull(1))
+        statement.reset()
+        let error = try #require(throws: SQLiteError.self) { try statement.first("a", at: 1, "b", at: 9) {} }
+        #expect(error.extendedCode == 25)
+        #expect(try statement.step())
+        #expect(statement.isNull(0))
+    }
+
     @Test func `a transaction that throws leaves nothing behind, a nested one only takes its own back`() throws {
         let database = try Database(.memory)
         try database.execute("CREATE TABLE t (x)")

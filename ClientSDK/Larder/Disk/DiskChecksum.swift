@@ -1,5 +1,3 @@
-import LarderCoding
-
 /// The checksum of a row: that its bytes are those that were stored, under this key and by this payload transform.
 ///
 /// SQLite notices damage to a page's structure and not to its contents. The part that depends on times is combined by
@@ -11,7 +9,7 @@ struct DiskChecksum: Sendable {
 
     /// The part that does not depend on times.
     func content(_ kind: DiskKind, _ space: String, _ key: String, _ entityTag: String?, _ stored: [UInt8]) -> UInt64 {
-        var sum = ContentHash.hash64(stored.span, seed: seed &+ UInt64(kind.rawValue))
+        var sum = Self.hash(stored, seed: seed &+ UInt64(kind.rawValue))
         sum = Self.add(space, to: sum)
         sum = Self.add(key, to: sum)
         return entityTag.map { Self.add($0, to: sum) } ?? sum
@@ -29,17 +27,14 @@ struct DiskChecksum: Sendable {
     static func times(version: Int64?, fetched: Int64, validated: Int64, expires: Int64) -> UInt64 {
         var sum: UInt64 = version == nil ? 1 : 2
         for part in [version ?? 0, fetched, validated, expires] {
-            let product = (sum ^ 0xA076_1D64_78BD_642F).multipliedFullWidth(
-                by: UInt64(bitPattern: part) ^ 0xE703_7ED1_A0B4_28DB
-            )
-            sum = (product.high ^ product.low) &+ sum
+            sum = fold(sum ^ k0, UInt64(bitPattern: part) ^ k1) &+ sum
         }
         return sum
     }
 
     /// Of a row that is not an item: a token, a metadata value, an operation of the outbox.
     static func plain(_ texts: [String?], _ numbers: [Int64], _ bytes: [UInt8]) -> Int64 {
-        var sum = ContentHash.hash64(bytes.span)
+        var sum = hash(bytes, seed: 0)
         for text in texts { sum = text.map { add($0, to: sum) } ?? (sum &+ 1) }
         for number in numbers {
             sum ^= times(version: number, fetched: Int64(bitPattern: sum), validated: 0, expires: 0)
@@ -47,8 +42,57 @@ struct DiskChecksum: Sendable {
         return Int64(bitPattern: sum)
     }
 
+    private static func hash(_ bytes: [UInt8], seed: UInt64) -> UInt64 { unsafe hash(bytes.span.bytes, seed: seed) }
+
     private static func add(_ text: String, to sum: UInt64) -> UInt64 {
         var text = text
-        return text.withUTF8 { utf8 in unsafe ContentHash.hash64(Span(_unsafeElements: utf8), seed: sum) }
+        return text.withUTF8 { utf8 in unsafe hash(Span(_unsafeElements: utf8).bytes, seed: sum) }
     }
+
+    /// Words in pairs, each multiplied with its place and folded, and all added up: no product waits for the one before it, so
+    /// that checking 1,000 bytes costs some 50 ns of a read's 6 µs.
+    private static func hash(_ words: RawSpan, seed: UInt64) -> UInt64 {
+        let count = words.byteCount
+        var sum = seed ^ UInt64(count) &* k2
+        var place = k0
+        var index = 0
+        func word(_ offset: Int) -> UInt64 {
+            // Every offset here is at least 8 before the end.
+            unsafe words.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self).littleEndian
+        }
+        while count &- index >= 32 {
+            let left = fold(word(index) ^ place, word(index &+ 8) ^ k1)
+            let right = fold(word(index &+ 16) ^ place, word(index &+ 24) ^ k3)
+            sum &+= left &+ right.byteSwapped
+            place &+= k2
+            index &+= 32
+        }
+        while count &- index >= 8 {
+            sum = fold(word(index) ^ place, sum ^ k1)
+            index &+= 8
+        }
+        var rest: UInt64 = 0
+        if index < count {
+            if count >= 8 {
+                // It overlaps the word before: every byte counts, some twice.
+                rest = word(count &- 8)
+            } else {
+                for offset in index..<count {
+                    rest = rest << 8 | UInt64(unsafe words.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self))
+                }
+            }
+        }
+        return fold(rest ^ k3, sum ^ k1) &+ sum
+    }
+
+    private static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let product = left.multipliedFullWidth(by: right)
+        return product.high ^ product.low
+    }
+
+    // Wang Yi's, from wyhash.
+    private static let k0: UInt64 = 0xA076_1D64_78BD_642F
+    private static let k1: UInt64 = 0xE703_7ED1_A0B4_28DB
+    private static let k2: UInt64 = 0x8EBC_6AF0_9C88_C6E3
+    private static let k3: UInt64 = 0x5899_65CC_7537_4CC3
 }

@@ -122,13 +122,13 @@ extension DiskConnection {
 
     private func find(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> (DiskRow, [UInt8])? {
         let statement = try prepared(.find)
-        defer { statement.reset() }
         try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(space, at: 2)
-        try statement.bind(key, at: 3)
-        guard try statement.step() else { return nil }
-        let row = DiskRow(statement)
-        guard row.isTombstone else { return (row, row.blob == nil ? statement.bytes(12) : []) }
+        var found: (row: DiskRow, body: [UInt8])?
+        let isFound = try statement.first(space, at: 2, key, at: 3) {
+            let row = DiskRow(statement)
+            found = (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(12))
+        }
+        guard isFound, let row = found?.row, row.isTombstone else { return found }
         if !isWhole(row, tombstoneOf: EntityKey(type: space, id: key), kind) {
             note(row, .entity(EntityKey(type: space, id: key)), .checksum)
         }

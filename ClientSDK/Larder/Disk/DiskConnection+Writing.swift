@@ -25,6 +25,8 @@ extension DiskConnection {
     private static let bytesPerMember: Int64 = 48
     /// Longer keys are refused: they would be copied into indexes.
     private static let keyBytesMaximum = 16 << 10
+    /// Metadata are outside of the budget.
+    private static let metadataBytesMaximum = 1 << 20
 
     // MARK: Items
 
@@ -286,6 +288,12 @@ extension DiskConnection {
 
     func setMetadata(_ kind: MetadataKind, _ key: String, _ value: [UInt8]?) throws {
         try checkKey(key)
+        if let value, value.count > Self.metadataBytesMaximum {
+            throw DiskError(
+                .tooLarge,
+                "A metadata value of \(value.count) bytes: at most \(Self.metadataBytesMaximum) are taken. Store a record."
+            )
+        }
         let statement = try prepared(value == nil ? .dropMetadata : .putMetadata)
         try statement.bind(kind.rawValue, at: 1)
         try statement.bind(key, at: 2)

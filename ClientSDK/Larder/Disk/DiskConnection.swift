@@ -12,10 +12,14 @@ final class DiskConnection: @unchecked Sendable {
     private var statements = [Statement?](repeating: nil, count: DiskStatement.allCases.count)
     /// The first error that says that the file is damaged, also where the caller has caught it.
     var damage: SQLiteError?
+    /// The first failure of the present write transaction: it is not committed, also where the caller has caught it.
+    var failure: SQLiteError?
     /// Whether a file was not there. It may have been removed while its row was read.
     var hasMissedFile = false
     /// The files that the present transaction has made.
     var createdBlobs: [String] = []
+    /// Whether a write transaction was begun and not ended by us.
+    var isWriting = false
     /// What a commit waits for at present.
     var durability: DiskStore.Durability = .processDeath
 
@@ -32,12 +36,17 @@ final class DiskConnection: @unchecked Sendable {
         return new
     }
 
-    /// Runs `body`, remembers damage, and gives every failure as an error of this tier.
+    /// Runs `body`, remembers failures, and gives every one as an error of this tier.
     func perform<Result>(_ body: () throws -> Result) throws(DiskError) -> Result {
+        // SQLite may have rolled back by itself: what came after that would be committed statement by statement.
+        if let failure { throw DiskError(failure) }
         do {
             return try body()
         } catch {
-            if let error = error as? SQLiteError, error.isDamage, damage == nil { damage = error }
+            if let error = error as? SQLiteError {
+                if isWriting { failure = error }
+                if error.isDamage, damage == nil { damage = error }
+            }
             throw DiskError(error)
         }
     }

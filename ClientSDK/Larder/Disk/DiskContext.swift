@@ -27,6 +27,7 @@ final class DiskContext: Sendable {
     let checksum: DiskChecksum
     let files: DiskFiles
     let blobs: BlobFiles
+    private let granularity: Int64
     private let chores = Mutex(Chores())
 
     /// More are forgotten: the next reader notes them again.
@@ -39,6 +40,7 @@ final class DiskContext: Sendable {
             configuration.directory.removeLast()
         }
         self.configuration = configuration
+        granularity = max(1, configuration.accessGranularity.nanosecondsSaturating)
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
         files = DiskFiles(faults: configuration.faults?.plan)
         blobs = BlobFiles(directory: configuration.directory + "/blobs", files: files)
@@ -74,14 +76,13 @@ final class DiskContext: Sendable {
     /// The access stamp for now.
     var stamp: Int64 { now / granularity * granularity }
 
-    private var granularity: Int64 { max(1, configuration.accessGranularity.nanosecondsSaturating) }
-
     // MARK: Chores
 
     /// A row was read that was stamped at a time; noted where that is long enough ago.
     func noteAccess(_ row: Int64, stamped: Int64) {
-        let stamp = stamp
-        guard stamp > stamped else { return }
+        let now = now
+        guard now.subtractingReportingOverflow(stamped).partialValue >= granularity else { return }
+        let stamp = now / granularity * granularity
         chores.withLock { if $0.stamps.count < Self.stampsMaximum { $0.stamps[row] = stamp } }
     }
 

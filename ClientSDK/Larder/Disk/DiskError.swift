@@ -61,6 +61,7 @@ public struct DiskError: Error, Sendable, CustomStringConvertible {
             case .readOnly: .readOnly
             case .busy, .locked: .busy
             case .cannotOpen: .cannotOpen
+            case .tooBig: .tooLarge
             default: error.isDamage ? .damaged : .inputOutput
             }
         self.init(code, "The cache on disk: \(error)", cause: error)

@@ -10,14 +10,19 @@ import LarderSQLite
 struct DiskFiles: Sendable {
     let faults: FaultPlan?
 
-    /// Makes a directory for its owner alone, and those above it. One that is there is made private.
+    /// Makes a directory for its owner alone, and those above it.
+    ///
+    /// One that is there is made private if it is empty or the store's already: it may be everybody's by mistake.
     func makeDirectory(_ path: String) throws(SQLiteError) {
         var status = stat()
         if unsafe stat(path, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFDIR else {
                 throw SQLiteError(code: .cannotOpen, message: "\(path) is not a directory")
             }
-            if status.st_mode & 0o777 != 0o700, unsafe chmod(path, 0o700) != 0 { throw Self.error(path) }
+            guard status.st_mode & 0o777 != 0o700 else { return }
+            let names = names(in: path)
+            guard names.isEmpty || names.contains("store.lock") else { return }
+            guard unsafe chmod(path, 0o700) == 0 else { throw Self.error(path) }
             return
         }
         if let slash = path.lastIndex(of: "/"), slash != path.startIndex {

@@ -108,6 +108,7 @@ struct DiskReplacement {
     ///
     /// The tables are made in the same order in every file, so their roots have the same page numbers everywhere.
     private func makeCopy(_ firstPage: [UInt8]) throws {
+        // To close the file costs this process its locks on it. None is held here: who holds one has the file open already.
         var page = firstPage
         // File change counter and «version valid for» disagree: SQLite then takes the file's size for true (§1.3.6 of its
         // file format). The list of free pages is not used.

@@ -12,18 +12,20 @@ struct DiskSalvage {
 
     init(_ context: DiskContext) { self.context = context }
 
-    /// Opens a damaged database; nil where SQLite does not find the tables in it. It is locked against other writers, if it
+    /// Opens a damaged database; nil where SQLite does not find the tables in it, or cannot. It is locked against other writers, if it
     /// still can be.
     func open(_ path: String) throws -> DiskConnection? {
         do {
             let database = try Database(.file(path), context.options(), faults: context.files.faults)
             let connection = DiskConnection(database, context, generation: 0)
-            _ = try connection.prepared(.outboxList)
-            _ = try connection.prepared(.itemsUp)
+            // To bind compiles, and that looks for the tables.
+            try connection.prepared(.outboxList).bind(Int64.min, at: 1)
+            try connection.prepared(.itemsUp).bind(Int64.min, at: 1)
             try lock(database)
             return connection
         } catch {
-            guard error.isDamage else { throw error }
+            // Another connection may hold what cannot even be read. A copy is nobody's.
+            guard error.isDamage || error.code == .busy else { throw error }
             return nil
         }
     }

@@ -11,7 +11,7 @@ extension DiskStore {
                 "The directory \(context.configuration.directory) has vanished. Open the store anew if it is still wanted."
             )
         }
-        let database = try context.files.locked(context.pathOfLock) {
+        let connection = try context.files.locked(context.pathOfLock) {
             try DiskReplacement(context).finishInterrupted()
             let size = context.files.size(context.path)
             // SQLite too takes a file of one byte for an empty one.
@@ -19,16 +19,11 @@ extension DiskStore {
                 try DiskReplacement(context).startAnew(hasVanished: state.wasOpen || size != nil)
             }
             do {
-                return try open()
+                return try open(generation: state.generation)
             } catch let error as SQLiteError where error.isDamage {
                 try DiskReplacement(context).replace(because: error)
-                return try open()
+                return try open(generation: state.generation)
             }
-        }
-        let connection = DiskConnection(database, context, generation: state.generation)
-        if let bytes = try connection.metadata(.own, DiskRecovery.key) {
-            if let recovery = DiskRecovery(encoded: bytes) { context.post(.recovered(recovery)) }
-            try connection.setMetadata(.own, DiskRecovery.key, nil)
         }
         state.connection = connection
         state.wasOpen = true
@@ -40,6 +35,8 @@ extension DiskStore {
         if state.isErased { throw Self.erased }
         let known = state.connection
         let isReplacedAlready = known?.database.hasMoved ?? false || !context.files.exists(context.path)
+        // A file that cannot be opened (there are too many open) is not damaged by that.
+        guard isReplacedAlready || cause.isDamage else { throw DiskError(cause) }
         giveUpConnections(&state)
         if !isReplacedAlready {
             try context.files.locked(context.pathOfLock) {
@@ -51,8 +48,10 @@ extension DiskStore {
         _ = try connectedWriter(&state)
     }
 
-    private func open() throws -> Database {
+    private func open(generation: Int) throws -> DiskConnection {
         let database = try Database(.file(context.path), context.options(), faults: context.files.faults)
+        // A reader that stays long makes the log long. Afterwards it is cut to this.
+        try database.execute("PRAGMA journal_size_limit = 4194304")
         do {
             try DiskSchema.migrations.run(on: database)
         } catch let error as MigrationError {
@@ -64,7 +63,13 @@ extension DiskStore {
             default: throw error
             }
         }
-        return database
+        let connection = DiskConnection(database, context, generation: generation)
+        // Here at the latest a schema that is not ours is noticed.
+        if let bytes = try connection.metadata(.own, DiskRecovery.key) {
+            if let recovery = DiskRecovery(encoded: bytes) { context.post(.recovered(recovery)) }
+            try connection.setMetadata(.own, DiskRecovery.key, nil)
+        }
+        return connection
     }
 
     private func hasOurTables(_ database: Database) throws(SQLiteError) -> Bool {

@@ -58,7 +58,8 @@ public final class DiskStore: Sendable {
         return try withReader { connection in
             try connection.perform { try connection.run(.begin) }
             do {
-                let result = try body(ReadTransaction(connection: connection))
+                let transaction = ReadTransaction(connection: connection)
+                let result = try body(transaction)
                 try connection.perform { try connection.run(.commit) }
                 return result
             } catch {
@@ -84,45 +85,62 @@ public final class DiskStore: Sendable {
     }
 
     private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
-        var isSecond = false
-        while true {
-            let generation = try readers.withLock { state in
-                if state.isErased { throw Self.erased }
-                return state.generation
+        switch try attempt(body) {
+        case .success(let result): return result
+        case .failure(let failure):
+            try writer.withLock { state in
+                // Otherwise another call has done it meanwhile.
+                if state.generation == failure.generation { try recover(&state, failure.cause) }
             }
-            var reader: DiskConnection?
-            do {
-                let connection = try takeReader(generation)
-                reader = connection
-                let result = try body(connection)
-                if let damage = connection.damage { throw DiskError(damage) }
-                giveBack(connection)
-                return result
-            } catch {
-                let failure =
-                    reader?.damage ?? (error as? SQLiteError) ?? ((error as? DiskError)?.cause as? SQLiteError)
-                let isGone = reader == nil && failure?.code == .cannotOpen
-                if let reader, reader.damage == nil { giveBack(reader) }
-                guard !isSecond, let failure, isGone || reader?.damage != nil || (reader == nil && failure.isDamage)
-                else {
-                    if let failure = error as? SQLiteError { throw DiskError(failure) }
-                    throw error
-                }
-                reader = nil
-                isSecond = true
-                try writer.withLock { state in
-                    // Otherwise another call has done it meanwhile.
-                    if state.generation == generation { try recover(&state, failure) }
-                }
-            }
+        }
+        switch try attempt(body) {
+        case .success(let result): return result
+        case .failure(let failure): throw DiskError(failure.cause)
         }
     }
 
-    private func takeReader(_ generation: Int) throws -> DiskConnection {
-        let idle = readers.withLock { state in state.generation == generation ? state.idle.popLast() : nil }
-        if let idle { return idle }
+    /// Why a read must be made again, with another file.
+    private struct Unreadable: Error {
+        let cause: SQLiteError
+        let generation: Int
+    }
+
+    /// Reads once. The connection is not kept when this returns, unless it is in the pool.
+    private func attempt<Result>(
+        _ body: (DiskConnection) throws -> Result
+    ) throws -> Swift.Result<Result, Unreadable> {
+        let (generation, idle) = try readers.withLock { state in
+            if state.isErased { throw Self.erased }
+            return (state.generation, state.idle.popLast())
+        }
+        var reader = idle
+        do {
+            let connection = try idle ?? openReader(generation)
+            reader = connection
+            let result = try body(connection)
+            if let damage = connection.damage { throw DiskError(damage) }
+            giveBack(connection)
+            return .success(result)
+        } catch {
+            if let cause = replaceableFailure(error, reader) {
+                return .failure(Unreadable(cause: cause, generation: generation))
+            }
+            if let reader { giveBack(reader) }
+            if let failure = error as? SQLiteError { throw DiskError(failure) }
+            throw error
+        }
+    }
+
+    /// The failure that calls for another file: damage, or that there is no file to open.
+    private func replaceableFailure(_ error: any Error, _ reader: DiskConnection?) -> SQLiteError? {
+        if let reader { return reader.damage }
+        guard let failure = error as? SQLiteError ?? ((error as? DiskError)?.cause as? SQLiteError) else { return nil }
+        return failure.isDamage || failure.code == .cannotOpen ? failure : nil
+    }
+
+    private func openReader(_ generation: Int) throws -> DiskConnection {
         // While the lock is held, no other process gives the file's name to another.
-        return try context.files.locked(context.pathOfLock, isShared: true) {
+        try context.files.locked(context.pathOfLock, isShared: true) {
             let database = try Database(
                 .file(context.path),
                 context.options(readsOnly: true),
@@ -146,8 +164,9 @@ public final class DiskStore: Sendable {
     ///
     /// - Parameters:
     ///   - durability: what the commit survives.
-    ///   - body: must change nothing but the transaction, and must not write to this store otherwise (it would wait for
-    ///     itself). It may be called a second time, after the database was found damaged and rebuilt.
+    ///   - body: must change nothing but the transaction. To write to this store otherwise from within it is a programming
+    ///     error, and traps. It may be called a second time, after the database was found damaged and rebuilt. Where it
+    ///     catches what the disk did, the transaction is not committed all the same.
     /// - Throws: `DiskError`, or what `body` throws.
     public func write<Result: Sendable>(
         _ durability: Durability = .processDeath,
@@ -162,37 +181,39 @@ public final class DiskStore: Sendable {
         _ durability: Durability,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        let connection = try connectedWriter(&state)
-        do { return try transact(connection, durability, body) } catch { try makeGood(error, connection, &state) }
-        do {
-            return try transact(try connectedWriter(&state), durability, body)
-        } catch let error as FileMoved {
-            throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error)
+        var isSecond = false
+        while true {
+            let connection = try connectedWriter(&state)
+            do {
+                return try transact(connection, durability, body)
+            } catch let error as FileMoved {
+                guard !isSecond else {
+                    throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error)
+                }
+                isSecond = true
+                giveUpConnections(&state)
+            } catch {
+                guard !isSecond, let damage = connection.damage else { throw error }
+                isSecond = true
+                try recover(&state, damage)
+            }
         }
-    }
-
-    /// Prepares a second try after the file was replaced or found damaged; throws `error` where there is none to be had.
-    private func makeGood(_ error: any Error, _ connection: DiskConnection, _ state: inout WriterState) throws {
-        if error is FileMoved { return giveUpConnections(&state) }
-        guard let damage = connection.damage else { throw error }
-        try recover(&state, damage)
     }
 
     /// The connection's file has another name now, or none.
     private struct FileMoved: Error {}
 
-    // Swift 6.3.1 crashes when it makes a version of this for one type of result, and one for all costs nothing beside a commit.
-    @_semantics("optimize.sil.specialize.generic.never")
     private func transact<Result>(
         _ connection: DiskConnection,
         _ durability: Durability,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        try begin(connection, durability)
-        let chores = context.takeChores(256)
+        let chores = try begin(connection, durability)
         do {
             try prepare(connection, chores)
-            let result = try body(WriteTransaction(connection: connection))
+            // Named: Swift 6.3.1 crashes when it specialises a call with a noncopyable temporary (release builds).
+            let transaction = WriteTransaction(connection: connection)
+            let result = try body(transaction)
             try commit(connection)
             return result
         } catch {
@@ -201,7 +222,10 @@ public final class DiskStore: Sendable {
         }
     }
 
-    private func begin(_ connection: DiskConnection, _ durability: Durability) throws {
+    private typealias Chores = (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
+
+    private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> Chores {
+        connection.failure = nil
         try connection.perform {
             if connection.durability != durability {
                 try connection.database.setDurability(durability == .powerLoss ? .full : .normal)
@@ -209,13 +233,12 @@ public final class DiskStore: Sendable {
             }
             try connection.run(.beginWriting)
         }
+        connection.isWriting = true
         connection.createdBlobs = []
+        return context.takeChores(256)
     }
 
-    private func prepare(
-        _ connection: DiskConnection,
-        _ chores: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
-    ) throws {
+    private func prepare(_ connection: DiskConnection, _ chores: Chores) throws {
         // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
         if connection.database.hasMoved { throw FileMoved() }
         // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
@@ -229,25 +252,30 @@ public final class DiskStore: Sendable {
             try connection.run(.commit)
             return evicted
         }
-        if evicted > 0 { context.post(.evicted(count: evicted)) }
-        do {
-            _ = try connection.perform { try connection.removeUnusedBlobs(64) }
-        } catch {
-            // What was asked for is done. Maintenance tries again.
-            context.post(.cleaningFailed(error))
-        }
+        connection.isWriting = false
+        finish(connection, evicted)
     }
 
-    private func undo(
-        _ connection: DiskConnection,
-        _ chores: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
-    ) {
+    private func undo(_ connection: DiskConnection, _ chores: Chores) {
         // Before the lock is let go: afterwards another process may count on them.
         for name in connection.createdBlobs {
             do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
         }
         connection.database.rollBack()
+        connection.isWriting = false
+        connection.failure = nil
         context.giveBack(chores.damaged)
+    }
+
+    /// What happens after a commit. It cannot fail any more: what was asked for is done.
+    private func finish(_ connection: DiskConnection, _ evicted: Int) {
+        if evicted > 0 { context.post(.evicted(count: evicted)) }
+        do {
+            _ = try connection.perform { try connection.removeUnusedBlobs(64) }
+        } catch {
+            // Maintenance tries again.
+            context.post(.cleaningFailed(error))
+        }
     }
 
     // MARK: Connections

@@ -10,7 +10,8 @@ extension DiskStore {
 
         /// Reads what is stored, with the changes of this transaction.
         public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) rethrows -> Result {
-            try body(ReadTransaction(connection: connection))
+            let transaction = ReadTransaction(connection: connection)
+            return try body(transaction)
         }
 
         // MARK: Entities
@@ -143,7 +144,7 @@ extension DiskStore {
 
         // MARK: Metadata and tokens
 
-        /// Keeps a value under a key of the caller's; nil removes it. It is never evicted.
+        /// Keeps a value under a key of the caller's; nil removes it. At most 1 MiB; it is never evicted.
         public func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
             try connection.perform { try connection.setMetadata(.value, key, value) }
         }

@@ -149,6 +149,21 @@ struct DiskDamageTests {
         #expect(try use(store, fixture, "first page") == Self.count)
     }
 
+    @Test(arguments: [false, true])
+    func `a database whose tables are forgotten is remembered from where they lie`(_ isOpen: Bool) throws {
+        let fixture = DiskFixture()
+        var store: DiskStore? = try fill(fixture)
+        store?.suspend()
+        if !isOpen { store = nil }
+        // An empty schema (§1.6 of SQLite's file format): the file is sound, and there is no table.
+        try fixture.directory.overwrite("store.sqlite", at: 100, with: [0x0D, 0, 0, 0, 0, 0x10, 0, 0])
+        let again = try store ?? fixture.store()
+        #expect(try again.token("changes") == "t")
+        let recovery = try #require(fixture.events.recoveries.first)
+        #expect(recovery.outboxSaved == 3 && recovery.isOutboxWhole && recovery.itemsSaved == Self.count + 1)
+        #expect(try use(again, fixture, "no schema") == Self.count)
+    }
+
     @Test func `tokens are dropped with the first thing that they cover`() throws {
         let fixture = DiskFixture()
         do { _ = try fill(fixture) }
@@ -257,6 +272,44 @@ struct DiskDamageTests {
         try store.put(fixture.entity("1", [2]))
         #expect(try store.entity(fixture.key("1"))?.payload == [2])
         #expect(fixture.events.isEmpty)
+    }
+
+    @Test func `a failure that the caller catches within a transaction is not committed for that`() throws {
+        let fixture = DiskFixture()
+        let killable = KillableStore(fixture.configuration())
+        let store = try killable.store()
+        try store.put(fixture.entity("1", [1]))
+        for step in 1...8 {
+            for failure in [KillableStore.Failure.full, .inputOutput] {
+                let error = try #require(throws: DiskError.self) {
+                    try store.write { transaction throws in
+                        try transaction.setToken("t", for: "changes")
+                        killable.fail(failure, atStep: step)
+                        for id in ["1", "2", "3", "4"] {
+                            do { try transaction.put(fixture.entity(id, [2])) } catch { continue }
+                        }
+                    }
+                }
+                #expect(error.code == (failure == .full ? .full : .inputOutput))
+                killable.heal()
+                #expect(try store.entity(fixture.key("1"))?.payload == [1])
+                #expect(try store.entity(fixture.key("4")) == nil && store.token("changes") == nil)
+            }
+        }
+        #expect(fixture.events.isEmpty)
+    }
+
+    @Test func `a file that cannot be opened at the moment is not taken for a damaged one`() throws {
+        let fixture = DiskFixture()
+        let killable = KillableStore(fixture.configuration())
+        let store = try killable.store()
+        try store.put(fixture.entity("1", [1]))
+        // The first read opens a connection of its own.
+        killable.fail(.inputOutput)
+        let error = try #require(throws: DiskError.self) { try store.entity(fixture.key("1")) }
+        #expect(error.code == .cannotOpen)
+        #expect(try store.entity(fixture.key("1"))?.payload == [1])
+        #expect(fixture.events.isEmpty && fixture.directory.setAside.isEmpty)
     }
 
     @Test func `a disk too full to replace a damaged database says so, and the damaged one stays`() throws {

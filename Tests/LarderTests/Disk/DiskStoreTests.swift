@@ -218,6 +218,20 @@ struct DiskStoreTests {
         try store.erase()
     }
 
+    @Test func `a directory that others use keeps its mode, and the store's files are private all the same`() throws {
+        let path = fixture.directory.path
+        try FileManager.default.createDirectory(
+            atPath: path,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o755]
+        )
+        try Data([1]).write(to: URL(fileURLWithPath: path + "/notes.txt"))
+        _ = try fixture.store()
+        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o755)
+        let mode = try FileManager.default.attributesOfItem(atPath: fixture.directory.database)[.posixPermissions]
+        #expect(mode as? Int == 0o600)
+    }
+
     @Test func `erasing leaves another's files alone`() throws {
         let store = try fixture.store()
         try Data([1]).write(to: URL(fileURLWithPath: fixture.directory.path + "/notes.txt"))
