@@ -1,4 +1,5 @@
 public import LarderHTTP
+import Synchronization
 
 /// A request as a transport sends it.
 public struct TransportRequest: Sendable, Hashable {
@@ -10,13 +11,26 @@ public struct TransportRequest: Sendable, Hashable {
     public var fields: Fields
     /// The content, if there is any.
     public var body: [UInt8]
+    /// How long the reply's head may take, and then each further piece of its content; nil: what the transport holds right.
+    public var timeout: Duration?
+    /// How many bytes of content are taken at most; beyond them the exchange fails with `.tooLarge`.
+    public var bodyLimit: Int
 
     /// A request.
-    public init(method: Method = .get, url: String, fields: Fields = Fields(), body: [UInt8] = []) {
+    public init(
+        method: Method = .get,
+        url: String,
+        fields: Fields = Fields(),
+        body: [UInt8] = [],
+        timeout: Duration? = nil,
+        bodyLimit: Int = 64 << 20
+    ) {
         self.method = method
         self.url = url
         self.fields = fields
         self.body = body
+        self.timeout = timeout
+        self.bodyLimit = bodyLimit
     }
 }
 
@@ -55,6 +69,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(rawValue: "timedOut")
         /// The caller does not wait any more.
         public static let cancelled = Code(rawValue: "cancelled")
+        /// The content is larger than the request allows. What came was thrown away.
+        public static let tooLarge = Code(rawValue: "tooLarge")
         /// The URL is none.
         public static let invalidURL = Code(rawValue: "invalidURL")
     }
@@ -71,10 +87,26 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Sends a request and gives back the whole reply. It caches nothing and retries nothing.
+/// Sends requests. It caches nothing and retries nothing.
 ///
 /// Safe from any task. When the task that calls is cancelled, the exchange is given up and its connection with it.
 public protocol Transport: Sendable {
-    /// Sends a request.
+    /// Sends a request and gives back the whole reply. A reply that broke off is an error and never half a body.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
+
+    /// Sends a request and gives back the reply as soon as its head is there; the content follows in pieces.
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream
+}
+
+extension Transport {
+    /// Sends the request and gives the whole content as one piece, for transports that cannot do better.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        let response = try await send(request)
+        let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
+        return TransportStream(
+            status: response.status,
+            fields: response.fields,
+            body: TransportBody { rest.withLock { $0.take() } }
+        )
+    }
 }

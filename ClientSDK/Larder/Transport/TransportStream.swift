@@ -1,0 +1,44 @@
+public import LarderHTTP
+
+/// A reply whose content comes in pieces.
+public struct TransportStream: Sendable {
+    /// The status.
+    public let status: Status
+    /// The header fields.
+    public let fields: Fields
+    /// The content as it arrives.
+    public let body: TransportBody
+
+    /// A reply.
+    public init(status: Status, fields: Fields, body: TransportBody) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+}
+
+/// Content as it arrives, piece by piece. It is read once, by one task.
+///
+/// When the value and all its copies are gone, the exchange is given up and its connection closed.
+public struct TransportBody: AsyncSequence, Sendable {
+    /// Gives the pieces.
+    public struct Iterator: AsyncIteratorProtocol {
+        let piece: @Sendable () async throws(TransportError) -> [UInt8]?
+
+        /// The next piece; nil where the content has ended as it should.
+        public mutating func next() async throws(TransportError) -> [UInt8]? { try await piece() }
+
+        /// The next piece; nil where the content has ended as it should.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> [UInt8]? {
+            try await piece()
+        }
+    }
+
+    private let piece: @Sendable () async throws(TransportError) -> [UInt8]?
+
+    /// - Parameter piece: gives the next piece, nil at the end. It throws where the content broke off.
+    public init(_ piece: @escaping @Sendable () async throws(TransportError) -> [UInt8]?) { self.piece = piece }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(piece: piece) }
+}
