@@ -23,6 +23,11 @@ extension DiskStore {
             try connection.perform { try connection.queryKeys(named: name) }
         }
 
+        /// The identifiers of all entities of a type, sorted.
+        public func entityIDs(ofType type: String) throws(DiskError) -> [String] {
+            try connection.perform { try connection.entityIDs(ofType: type) }
+        }
+
         /// The keys of all lists that name an entity, sorted.
         public func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
             try connection.perform { try connection.queries(with: key) }
