@@ -42,7 +42,8 @@ extension Node {
         }
         do {
             let fetched = try await fetch(context)
-            guard case .notModified = fetched.content, !store(confirmed: fetched, context, flight) else {
+            guard case .notModified = fetched.content, let validator = context.validator, !isThere(validator, flight)
+            else {
                 return finish(flight, .success((fetched, context)))
             }
             // What was confirmed has left the cache meanwhile: it is asked for whole.
@@ -68,13 +69,10 @@ extension Node {
         }
     }
 
-    /// Renews the times of what the server has confirmed. False where there is nothing to confirm.
-    private func store(confirmed fetched: Fetched<Value>, _ context: FetchContext, _ flight: Flight) -> Bool {
-        guard let validator = context.validator, content().validator == validator else {
-            // A later request has brought something newer: that is the answer.
-            return content().order > flight.order
-        }
-        return true
+    /// Whether what the server has confirmed is still there to be confirmed, or a later request has brought something newer.
+    private func isThere(_ validator: String, _ flight: Flight) -> Bool {
+        let content = content()
+        return content.validator == validator || content.order > flight.order
     }
 
     private func finish(_ flight: Flight, _ result: Result<(Fetched<Value>, FetchContext), LarderError>) {
@@ -83,6 +81,9 @@ extension Node {
         do {
             let (fetched, context) = try result.get()
             let update = try update(for: fetched, context)
+            // What the commit changes is shown once, together with the end of the request.
+            state.withLock { $0.answers += 1 }
+            defer { state.withLock { $0.answers -= 1 } }
             try core.commit(update, order: flight.order, moment: flight.moment, isTolerant: true)
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
@@ -90,12 +91,10 @@ extension Node {
             case .gone: break
             }
             settle(flight, nil)
-            flight.finish(.success(()))
         } catch {
             let error = LarderError(error)
             if error.code != .cancelled { core.configuration.onEvent(.failed(resource: key.name, error)) }
             settle(flight, error)
-            flight.finish(.failure(error))
         }
     }
 
@@ -168,6 +167,7 @@ extension Node {
                 state.failures = error == nil ? 0 : state.failures + 1
             }
         }
+        flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
     }
 }

@@ -86,6 +86,9 @@ extension Node {
         guard state.withLock({ !$0.observers.isEmpty }) else { return }
         let now = core.now()
         var due: Duration?
+        // Left outside of the lock: who leaves last ends a request, and that looks at the node.
+        var settled: [Observer<Value>] = []
+        defer { for var observer in settled { observer.stop() } }
         while true {
             let content = content()
             let isShown = state.withLock { state -> Bool in
@@ -100,7 +103,9 @@ extension Node {
                         observer.isSettled =
                             observer.isSettled || error == nil
                             || permits(observer.policy.fallback, content, freshness, at: now)
-                        observer.stop()
+                        settled.append(observer)
+                        observer.flight = nil
+                        observer.patience = nil
                     }
                     let source: Snapshot<Value>.Source? =
                         flight != nil && error == nil ? .network : id == newcomer && isFromDisk ? .disk : nil
@@ -165,7 +170,7 @@ extension Node {
             state.changes += 1
             state.revision += 1
             state.content = nil
-            return !state.observers.isEmpty
+            return !state.observers.isEmpty && state.answers == 0
         }
         guard isObserved else { return }
         let content = content()

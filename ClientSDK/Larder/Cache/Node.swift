@@ -31,6 +31,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// Why the last request failed; nil after one that did not.
         var error: LarderError?
         var failures = 0
+        /// How many answers are being stored: what they change is shown when they have been.
+        var answers = 0
         var observers: [UInt64: Observer<Value>] = [:]
         var lastObserver: UInt64 = 0
         /// The parts that the index of dependencies knows.
