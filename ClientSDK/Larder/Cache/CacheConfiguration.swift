@@ -4,6 +4,8 @@ public import LarderTime
 public struct CacheConfiguration: Sendable {
     /// Where it lives: a directory of its own for each account (`DiskStore.directory(forAccount:in:)`); nil: in memory only.
     public var directory: String?
+    /// An open store, to be used instead of `directory`. Its events go where its own configuration says.
+    public var store: DiskStore?
     /// What the freshness classes mean.
     public var freshness: FreshnessTable = .standard
     /// How much is kept in memory: bytes, as they are encoded, and a little for each entry. At least 64 KiB.

@@ -33,7 +33,9 @@ final class CacheCore: Sendable {
     init(_ configuration: CacheConfiguration) throws(LarderError) {
         self.configuration = configuration
         let onEvent = configuration.onEvent
-        if let directory = configuration.directory {
+        if let store = configuration.store {
+            disk = store
+        } else if let directory = configuration.directory {
             var settings = configuration.disk
             settings.directory = directory
             settings.clock = configuration.wallClock
@@ -242,17 +244,16 @@ final class CacheCore: Sendable {
                 case .set(let stored):
                     entities.store(stored, for: key)
                     entities.settle(key, version: stored.version)
-                case .removed, .elsewhere: entities.remove(key)
+                case .removed, .forgotten, .elsewhere: entities.remove(key)
                 }
-                order.noteApplied(.entity(key), commit.order)
             }
             for (key, change) in commit.queries {
                 switch change {
                 case .set(let stored): queries.store(stored, for: key, cost: stored.cost)
-                case .removed, .elsewhere: queries.remove(key)
+                case .removed, .forgotten, .elsewhere: queries.remove(key)
                 }
-                order.noteApplied(.query(key), commit.order)
             }
+            for key in commit.applied { order.noteApplied(key, commit.order) }
             for (key, change) in commit.overlays { entities.edit(key, change) }
         }
     }

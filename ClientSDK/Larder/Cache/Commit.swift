@@ -6,6 +6,8 @@ struct Commit {
     enum Change<Stored: Sendable>: Sendable {
         case set(Stored)
         case removed
+        /// It is not stored any more, which says nothing about the source.
+        case forgotten
         /// It has changed on disk, and is not in memory.
         case elsewhere
     }
@@ -19,6 +21,8 @@ struct Commit {
     private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
     private(set) var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
+    /// What has new content: a request that began earlier must not change it back.
+    private(set) var applied: Set<StoredKey> = []
     private(set) var problems: [LarderError] = []
     private(set) var hasNewMarks = false
 
@@ -55,8 +59,8 @@ struct Commit {
                 try transaction.remove(key)
                 try transaction.remove(EntityKey(wholeValueOf: key))
             }
-            queries[key] = .removed
-            entities[EntityKey(wholeValueOf: key)] = .removed
+            queries[key] = .forgotten
+            entities[EntityKey(wholeValueOf: key)] = .forgotten
         case .invalidateQuery(let key):
             try invalidate(key, disk)
             try invalidate(EntityKey(wholeValueOf: key), disk)
@@ -76,7 +80,7 @@ struct Commit {
     private func current(_ key: EntityKey) -> StoredEntity? {
         switch entities[key] {
         case .set(let stored): stored
-        case .removed: nil
+        case .removed, .forgotten: nil
         case .elsewhere, nil: core.entities[key]
         }
     }
@@ -133,6 +137,7 @@ struct Commit {
                     LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error)
                 )
                 entities[key] = .set(stored)
+                applied.insert(.entity(key))
                 return
             }
             stored.cost += payload.count
@@ -143,6 +148,7 @@ struct Commit {
             }
         }
         entities[key] = .set(stored)
+        applied.insert(.entity(key))
     }
 
     private func write(
@@ -179,6 +185,7 @@ struct Commit {
     ) throws {
         let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
         let new = times(lifetime)
+        applied.insert(.entity(key))
         try disk.write { transaction in
             try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
             if isInvalidated { try transaction.invalidate(key) }
@@ -242,6 +249,7 @@ struct Commit {
             guard try write(stored, payload, key, disk) == .stored else { return }
         }
         entities[key] = .set(stored)
+        applied.insert(.entity(key))
     }
 
     private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
@@ -261,6 +269,7 @@ struct Commit {
         }
         guard isGone else { return }
         entities[key] = .removed
+        applied.insert(.entity(key))
         var names = Set(lists.map(\.key))
         for name in core.queries.keys where core.queries.peek(name)?.query.ids.contains(key) ?? false {
             names.insert(name)
@@ -284,7 +293,7 @@ struct Commit {
     private func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
         switch queries[key] {
         case .set(let stored): return stored
-        case .removed: return nil
+        case .removed, .forgotten: return nil
         case .elsewhere, nil: break
         }
         if let stored = core.queries[key] { return stored }
@@ -304,6 +313,7 @@ struct Commit {
         query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
         try write(query, disk)
         queries[key] = .set(StoredQuery(query, times: times, order: order))
+        applied.insert(.query(key))
     }
 
     private func write(_ query: DiskQuery, _ disk: DiskPart) throws {
@@ -353,6 +363,7 @@ struct Commit {
         stored.query.isClockUncertain = false
         stored.order = order
         queries[key] = .set(stored)
+        applied.insert(.query(key))
     }
 
     private mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {

@@ -7,12 +7,21 @@ import Synchronization
 /// Safe from any task and thread. A cache that is released ends what it has begun: requests are cancelled, observations end.
 public final class LarderCache: Sendable {
     let core: CacheCore
+    /// Cached requests: any function, and it is cached. Recorded beside everything else, or in memory where there is no directory.
+    public let requests: CachedRequests
 
     /// Opens a cache, and makes it if it is not there. Cost: a few milliseconds, however much is stored.
     ///
     /// - Throws: `.storage` where the directory cannot be used. Damage is repaired and reported.
     public init(_ configuration: CacheConfiguration = CacheConfiguration()) throws(LarderError) {
-        core = try CacheCore(configuration)
+        let core = try CacheCore(configuration)
+        self.core = core
+        let storage: any RequestStorage = core.disk.map { DiskRequestStorage($0) } ?? MemoryRequestStorage()
+        requests = CachedRequests(
+            storage: storage,
+            clock: configuration.wallClock,
+            onStorageError: { configuration.onEvent(.storageFailed(LarderError($0))) }
+        )
     }
 
     /// Opens a cache in a directory.
@@ -41,6 +50,7 @@ public final class LarderCache: Sendable {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
             return value
         }
+        node.take(resource)
         guard let value = try await node.read(options).value else {
             throw LarderError(.gone, "There is no «\(resource.key)».")
         }
@@ -62,6 +72,7 @@ public final class LarderCache: Sendable {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
             return node.snapshot(atHand: content, options, at: now)
         }
+        node.take(resource)
         return try await node.read(options)
     }
 
@@ -74,7 +85,9 @@ public final class LarderCache: Sendable {
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) -> Snapshots<Value> {
-        Snapshots(node: core.nodes.node(of: resource, in: core), options: ReadOptions(policy: policy, fields: fields))
+        let node = core.nodes.node(of: resource, in: core)
+        node.take(resource)
+        return Snapshots(node: node, options: ReadOptions(policy: policy, fields: fields))
     }
 
     /// Asks the network, whatever is stored, as when a user pulls to refresh. It never joins a request that was sent before, and
@@ -84,6 +97,7 @@ public final class LarderCache: Sendable {
     @discardableResult
     public func refresh<Value>(_ resource: Resource<Value>) async throws(LarderError) -> Snapshot<Value> {
         let node = core.nodes.node(of: resource, in: core)
+        node.take(resource)
         return try await node.refresh(since: core.now().uptime, ReadOptions())
     }
 
@@ -99,7 +113,31 @@ public final class LarderCache: Sendable {
             throw LarderError(.invalidArgument, "A gate cannot demand less than no time; \(limit) was given.")
         }
         let node = core.nodes.node(of: resource, in: core)
+        node.take(resource)
         return try await node.requireValidated(within: limit, ReadOptions())
+    }
+
+    // MARK: Anything
+
+    /// Runs any asynchronous function with a cache: `CachedRequests.request`.
+    ///
+    /// - Throws: `.notCached`, or what the function failed with.
+    public func request<Value: Codable & Sendable>(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        as type: Value.Type = Value.self,
+        strategy: RequestStrategy = .cacheElseLoad,
+        lifetime: Duration = CachedRequests.standardLifetime,
+        load: @escaping @Sendable () async throws -> Value
+    ) async throws(LarderError) -> Value {
+        try await requests.request(
+            name,
+            parameters,
+            as: type,
+            strategy: strategy,
+            lifetime: lifetime,
+            load: load
+        ).value
     }
 
     // MARK: Changing

@@ -55,7 +55,7 @@ extension Node {
     }
 
     private func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
-        let fetch = resource.fetch
+        let fetch = state.withLock { $0.fetch }
         do {
             return try await within(
                 resource.timeout,

@@ -12,6 +12,9 @@ extension Node {
         return permits(policy.local, content, freshness, at: now) ? content : nil
     }
 
+    /// From now on it is fetched as this reader says: they may know a newer session.
+    func take(_ resource: Resource<Value>) { state.withLock { $0.fetch = resource.fetch } }
+
     /// The policy of a read. What demands validation gives nothing stale, unless a reader says what to do by name.
     func effective(_ policy: ReadPolicy?) -> ReadPolicy {
         if let policy { return policy }

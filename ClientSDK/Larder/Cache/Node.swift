@@ -38,13 +38,15 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// The parts that the index of dependencies knows.
         var parts: Set<StoredKey> = []
         var isClosed = false
+        /// As the last reader gave it: it may know a newer session.
+        var fetch: @Sendable (FetchContext) async throws -> Fetched<Value>
     }
 
     let key: QueryKey
     let core: CacheCore
     let resource: Resource<Value>
     let rule: FreshnessRule
-    let state = Mutex(State())
+    let state: Mutex<State>
     private let name: NodeRegistry.Name
 
     init(_ resource: Resource<Value>, _ core: CacheCore) {
@@ -52,6 +54,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         name = NodeRegistry.Name(key: resource.key, type: ObjectIdentifier(Value.self))
         self.core = core
         self.resource = resource
+        state = Mutex(State(fetch: resource.fetch))
         rule = resource.freshness.rule(in: core.configuration.freshness)
     }
 

@@ -44,6 +44,7 @@ final class NodeRegistry: Sendable {
             return node
         }
         recent.store(node, for: name)
+        if core.isClosed { node.close() }
         return cast(node)
     }
 

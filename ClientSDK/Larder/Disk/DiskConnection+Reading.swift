@@ -226,13 +226,14 @@ extension DiskConnection {
 
     // MARK: Which lists
 
-    func entityIDs(ofType type: String) throws(SQLiteError) -> [String] {
-        let statement = try prepared(.entityIDs)
+    /// The one column that a statement with one parameter gives.
+    func texts(_ name: DiskStatement, _ parameter: String) throws(SQLiteError) -> [String] {
+        let statement = try prepared(name)
         defer { statement.reset() }
-        try statement.bind(type, at: 1)
-        var ids: [String] = []
-        while try statement.step() { ids.append(statement.text(0)) }
-        return ids
+        try statement.bind(parameter, at: 1)
+        var texts: [String] = []
+        while try statement.step() { texts.append(statement.text(0)) }
+        return texts
     }
 
     func queryKeys(named name: String) throws(SQLiteError) -> [QueryKey] {

@@ -7,7 +7,7 @@ enum DiskStatement: Int, CaseIterable {
     case findTimes, touch
     case remove, removeRow, removeSpace, removeKind
     case invalidate, invalidateSpace, distrust, pin
-    case queryKeys, queriesWith, entityIDs
+    case queryKeys, queriesWith, entityIDs, recordKeys
     case addBlob, unusedBlobs, dropBlob, knowsBlob
     case findMetadata, putMetadata, dropMetadata
     case totals, evictOldest, evictFirst, evictStalest, expire, stamp
@@ -91,6 +91,8 @@ enum DiskStatement: Int, CaseIterable {
         case .pin: "UPDATE items SET pinned = ?3 WHERE kind = 0 AND space = ?1 AND key = ?2"
         case .queryKeys: "SELECT space, key FROM items WHERE kind = 1 AND space = ?1 ORDER BY key"
         case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 = 0 ORDER BY key"
+        case .recordKeys:
+            "SELECT key FROM items WHERE kind = 2 AND space = '' AND substr(key, 1, length(?1)) = ?1 ORDER BY key"
         case .queriesWith:
             """
             SELECT DISTINCT i.space, i.key FROM members m JOIN items i ON i.row = m.query

@@ -21,6 +21,12 @@ public struct Fetched<Value: Sendable>: Sendable {
         self.completeness = completeness
     }
 
+    /// The value, where the source gave one.
+    public var value: Value? {
+        guard case .value(let value) = content else { return nil }
+        return value
+    }
+
     /// The source gave a value.
     public static func value(
         _ value: Value,
@@ -46,4 +52,10 @@ public struct FetchContext: Sendable, Hashable {
     public let validator: String?
     /// Whether somebody asked for the network by name, rather than a policy by rule.
     public let isForced: Bool
+
+    /// What a fetch function is told: for those who call one by hand.
+    public init(validator: String? = nil, isForced: Bool = false) {
+        self.validator = validator
+        self.isForced = isForced
+    }
 }
