@@ -32,7 +32,7 @@ struct SleeperTests {
         await #expect(throws: CancellationError.self) { try await sleeping.value }
         #expect(clock.sleeperCount == 0)
         let late = Task {
-            withUnsafeCurrentTask { unsafe $0?.cancel() }
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             try await clock.sleep(until: clock.uptime)
         }
         await #expect(throws: CancellationError.self) { try await late.value }
