@@ -19,7 +19,7 @@ public struct RetryBudget: Sendable, Hashable {
     }
 
     /// Counts a request that is sent for the first time.
-    public mutating func deposit() { tokens = min(max(reserve, share), tokens + share) }
+    public mutating func deposit() { tokens = min(max(reserve, 1), tokens + share) }
 
     /// Pays for a repetition; false where there is nothing left to pay with.
     public mutating func withdraw() -> Bool {

@@ -59,7 +59,7 @@ final class URLSessionDelegateOfOurs: NSObject, URLSessionDataDelegate {
         completionHandler(followsRedirects ? request : nil)
     }
 
-    private static func fields(of response: HTTPURLResponse) -> Fields {
+    static func fields(of response: HTTPURLResponse) -> Fields {
         var fields = Fields()
         let all = response.allHeaderFields.map { (name: "\($0.key)", value: "\($0.value)") }
         for (name, value) in all.sorted(by: { $0.name < $1.name }) {
