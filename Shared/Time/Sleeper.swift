@@ -24,18 +24,20 @@ public struct SystemSleeper: Sleeper {
     }
 }
 
+extension SystemMonotonicClock: Sleeper {
+    /// Returns when the system's clock has reached `time`, as `SystemSleeper` does.
+    public func sleep(until time: MonotonicTime) async throws(CancellationError) {
+        try await SystemSleeper().sleep(until: time)
+    }
+}
+
 extension ManualClock: Sleeper {
     /// Returns when the clock has been advanced to `time` or beyond.
     public func sleep(until time: MonotonicTime) async throws(CancellationError) {
         guard !Task.isCancelled else { throw CancellationError() }
-        let wait = ManualWait()
+        let wait = Pending<Bool>()
         let id = add(wait, until: time)
-        let isAwake = await withTaskCancellationHandler {
-            await withCheckedContinuation { wait.begin($0) }
-        } onCancel: {
-            remove(id)
-            wait.end(isAwake: false)
-        }
+        let isAwake = await wait.value(ifCancelled: false) { remove(id) }
         guard isAwake else { throw CancellationError() }
     }
 
@@ -44,14 +46,9 @@ extension ManualClock: Sleeper {
     /// - Throws: when the waiting task is cancelled.
     public func waitForSleepers(_ count: Int = 1) async throws(CancellationError) {
         guard !Task.isCancelled else { throw CancellationError() }
-        let wait = ManualWait()
+        let wait = Pending<Bool>()
         let id = watch(wait, count: count)
-        let isAwake = await withTaskCancellationHandler {
-            await withCheckedContinuation { wait.begin($0) }
-        } onCancel: {
-            unwatch(id)
-            wait.end(isAwake: false)
-        }
+        let isAwake = await wait.value(ifCancelled: false) { unwatch(id) }
         guard isAwake else { throw CancellationError() }
     }
 }
