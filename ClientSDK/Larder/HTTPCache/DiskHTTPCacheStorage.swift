@@ -44,10 +44,8 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
             var entries = old
             change(&entries)
             guard entries != old || body != nil else { return }
-            let named = Set(entries.map(\.bodyID))
-            for id in list?.ids ?? [] where !named.contains(where: { bodyKey($0, key) == id }) {
-                try transaction.remove(id)
-            }
+            let named = Set(entries.map { bodyKey($0.bodyID, key) })
+            for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(id) }
             guard !entries.isEmpty else { return try transaction.remove(queryKey) }
             try put(entries, body, key, transaction)
         }

@@ -51,7 +51,7 @@ extension HTTPCache {
         let receivedAt = configuration.clock.now
         var reply = reply
         let rules = rules(plan.request.method, plan.url)
-        for rule in rules { rule.rewrite(&reply.fields) }
+        for rule in rules { rule.rewrite(reply.status, &reply.fields) }
         if reply.status == .notModified {
             return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
         }
@@ -161,13 +161,15 @@ extension HTTPCache {
                 "\(body.count) bytes of content, and the request takes \(plan.request.bodyLimit)."
             )
         }
-        return answer(
+        var response = answer(
             renewed,
             body,
             plan.request,
             .revalidated,
             "\(plan.explanation) A 304 confirmed it (RFC 9111 §4.3.4)."
         )
+        for cookie in reply.fields.values(of: .setCookie) { response.fields.add(.setCookie, cookie) }
+        return response
     }
 
     /// Sends the request once more, without conditions.

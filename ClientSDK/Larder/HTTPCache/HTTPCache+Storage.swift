@@ -58,7 +58,7 @@ extension HTTPCache {
         do throws(TransportError) {
             var reply = try await transport.send(request)
             if let url {
-                for rule in rules(request.method, url) { rule.rewrite(&reply.fields) }
+                for rule in rules(request.method, url) { rule.rewrite(reply.status, &reply.fields) }
                 noteChange(request.method, url, reply.status, reply.fields)
             }
             return HTTPCacheResponse(

@@ -7,7 +7,7 @@ extension HTTPCache {
     /// Sends a request, or answers it from what is stored; content from the network is given on as it comes, and stored when
     /// it has come to its end. What breaks off is not stored. Equal requests do not share a stream.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        guard request.method == .get, let url = CacheURL(request.url) else {
+        guard request.method == .get, request.body.isEmpty, let url = CacheURL(request.url) else {
             return try await openPast(request)
         }
         switch look(request, url) {
@@ -64,7 +64,7 @@ extension HTTPCache {
         }
         var fields = stream.fields
         let rules = rules(plan.request.method, plan.url)
-        for rule in rules { rule.rewrite(&fields) }
+        for rule in rules { rule.rewrite(stream.status, &fields) }
         let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
         if stream.status == .notModified || stream.status.isServerFailure || !isTaken {
             // Such replies are short, and what becomes of them is the same as where nothing streams.
@@ -117,8 +117,16 @@ private final class HTTPCacheTee: Sendable {
     private let requestedAt: WallTime
     private let receivedAt: WallTime
     private let ticket: HTTPCacheTicket
-    /// What has come so far; nil when it is more than may be stored, and when it is stored.
-    private let copy = Mutex<[UInt8]?>([])
+    /// What has come so far.
+    private let copy = Mutex(Copy.growing([]))
+
+    private enum Copy {
+        case growing([UInt8])
+        /// It is more than may be stored.
+        case tooLarge
+        /// It has come to its end, or broken off.
+        case over
+    }
 
     init(
         _ cache: HTTPCache,
@@ -147,7 +155,7 @@ private final class HTTPCacheTee: Sendable {
         do throws(TransportError) {
             piece = try await pieces.next()
         } catch {
-            copy.withLock { $0 = nil }
+            copy.withLock { $0 = .over }
             throw error
         }
         let maximum = max(0, cache.configuration.policy.bodyBytesMaximum)
@@ -156,15 +164,26 @@ private final class HTTPCacheTee: Sendable {
             return nil
         }
         copy.withLock { copy in
-            guard let count = copy?.count else { return }
-            if count + piece.count > maximum { copy = nil } else { copy?.append(contentsOf: piece) }
+            guard case .growing(var bytes) = copy else { return }
+            // Let go of, so that appending does not copy.
+            copy = .tooLarge
+            guard bytes.count + piece.count <= maximum else { return }
+            bytes += piece
+            copy = .growing(bytes)
         }
         return piece
     }
 
     private func store() {
-        guard let content = copy.withLock({ $0.take() }) else {
-            return cache.keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+        let last = copy.withLock { copy in
+            defer { copy = .over }
+            return copy
+        }
+        let content: [UInt8]
+        switch last {
+        case .over: return
+        case .tooLarge: return cache.keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+        case .growing(let bytes): content = bytes
         }
         let reply = TransportResponse(status: stream.status, fields: fields, body: content)
         let decision = HTTPCacheStorageDecision.decide(

@@ -27,11 +27,12 @@ enum HTTPCacheAnswer {
         guard !isConfirmed, entry.status == .ok else {
             return TransportResponse(status: entry.status, fields: fields, body: body)
         }
+        // The others are for the server alone (RFC 9111 §4.3.2).
         let conditions = Preconditions(
-            ifMatch: request.fields.combined(.ifMatch),
+            ifMatch: nil,
             ifNoneMatch: request.fields.combined(.ifNoneMatch),
             ifModifiedSince: request.fields[.ifModifiedSince],
-            ifUnmodifiedSince: request.fields[.ifUnmodifiedSince]
+            ifUnmodifiedSince: nil
         )
         let outcome = conditions.evaluate(
             method: request.method,
@@ -40,13 +41,9 @@ enum HTTPCacheAnswer {
             lastModified: entry.lastModified,
             now: now
         )
-        switch outcome {
-        case .proceed: return part(entry, fields, body, request)
-        case .notModified:
-            fields.removeAll { $0 == .contentLength || $0 == .contentType || $0 == .contentEncoding }
-            return TransportResponse(status: .notModified, fields: fields)
-        case .preconditionFailed: return TransportResponse(status: .preconditionFailed, fields: [.contentLength: "0"])
-        }
+        guard outcome == .notModified else { return part(entry, fields, body, request) }
+        fields.removeAll { $0 == .contentLength || $0 == .contentType || $0 == .contentEncoding }
+        return TransportResponse(status: .notModified, fields: fields)
     }
 
     /// The range that is asked for, of content that is there as a whole (RFC 9110 §14.2). Several ranges, and other units, get

@@ -55,7 +55,11 @@ public struct HTTPCacheDecision: Sendable, Hashable {
             return HTTPCacheDecision(.forward, nil, "\(method) is not answered from the cache (RFC 9111 §3).")
         }
         let wishes = CacheControl(request: fields)
-        if wishes.noStore, !isOffline {
+        let isForOrigin = fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince)
+        if isForOrigin, !isOffline, !wishes.onlyIfCached {
+            return HTTPCacheDecision(.forward, nil, "Its conditions are for the server alone (RFC 9111 §4.3.2).")
+        }
+        if wishes.noStore, !isOffline, !wishes.onlyIfCached {
             return HTTPCacheDecision(.forward, nil, "The request says no-store (RFC 9111 §5.2.1.5).")
         }
         let matching = entries.filter { entry in entry.selectors.allSatisfy { $0.matches(fields) } }

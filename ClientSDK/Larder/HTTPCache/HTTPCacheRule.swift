@@ -15,7 +15,7 @@ public struct HTTPCacheRule: Sendable, Hashable {
     public var settingFields = Fields()
     /// Fields that are removed.
     public var removingFields: [FieldName] = []
-    /// For how long responses are fresh from when they come, whatever the server said. It takes the place of `Cache-Control`,
+    /// For how long successful responses are fresh from when they come, whatever the server said. It takes the place of `Cache-Control`,
     /// `Expires` and `Age`, but for `no-store`, which stays, and `immutable`.
     public var lifetime: Duration?
     /// Whether responses are kept out of the cache.
@@ -41,14 +41,14 @@ public struct HTTPCacheRule: Sendable, Hashable {
     }
 
     /// The fields as the rule has them.
-    func rewrite(_ fields: inout Fields) {
+    func rewrite(_ status: Status, _ fields: inout Fields) {
         for name in removingFields { fields.remove(name) }
         var isReplaced: Set<FieldName> = []
         for field in settingFields {
             if isReplaced.insert(field.name).inserted { fields.remove(field.name) }
             fields.add(field.name, field.value)
         }
-        guard let lifetime else { return }
+        guard let lifetime, (200..<400).contains(status.code) else { return }
         let directives = CacheControl(response: fields)
         var words = ["max-age=\(max(0, min(DeltaSeconds.maximum, lifetime.components.seconds)))"]
         if directives.isImmutable { words.append("immutable") }

@@ -76,12 +76,11 @@ struct HTTPCacheUse {
     /// Why it may stand in for an error; nil if it may not.
     var staleIfError: String? {
         guard !mustValidate, let staleness = times.staleness else { return nil }
-        if staleness == .zero { return "Still fresh, and the server does not answer (RFC 5861 §4)." }
         let allowed = [
             terms.staleIfError.map { Duration.seconds($0) }, wishes.staleIfError.map { Duration.seconds($0) },
             policy.staleIfError,
         ].compactMap { $0 }.max()
-        guard let allowed, staleness <= allowed else { return nil }
+        guard let allowed, allowed > .zero, staleness <= allowed else { return nil }
         return "Stale for \(seconds(staleness)) of \(seconds(allowed)) that an error allows (RFC 5861 §4)."
     }
 
