@@ -2,12 +2,12 @@ import LarderCoding
 import LarderHTTP
 import LarderTime
 
-/// The form in which entries are kept on disk: JSON, so that it can be looked at, with a number that tells its version.
 extension HTTPCacheEntry {
+    // JSON, so that it can be looked at, with a number that tells its version.
     private static let version: Int64 = 1
 
-    /// The entries of one URL as bytes.
-    static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
+    /// The entries of one URL as bytes, for storages that keep them outside of the process.
+    public static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
         var writer = JSONWriter(capacity: 512 * entries.count)
         writer.beginObject()
         writer.key("version")
@@ -52,7 +52,7 @@ extension HTTPCacheEntry {
     }
 
     /// The entries that `encode` wrote; nil for bytes that another version wrote, or nobody.
-    static func decode(_ bytes: [UInt8]) -> [HTTPCacheEntry]? {
+    public static func decode(_ bytes: [UInt8]) -> [HTTPCacheEntry]? {
         let value: JSONValue
         do { value = try JSONParser.parse(bytes) } catch { return nil }
         guard value["version"]?.integer == version, let array = value["entries"]?.array else { return nil }

@@ -165,3 +165,10 @@ extension FieldName {
     /// A name that the test wrote itself.
     static func custom(_ name: String) -> FieldName { FieldName(name) ?? .host }
 }
+
+/// A switch that closures may look at.
+final class Flag: Sendable {
+    private let state = Mutex(false)
+    var value: Bool { state.withLock { $0 } }
+    func set(_ value: Bool) { state.withLock { $0 = value } }
+}
