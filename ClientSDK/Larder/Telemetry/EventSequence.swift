@@ -5,7 +5,7 @@
 /// where the reader is too slow. It ends when its source does, and for a task that is cancelled.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// Gives the elements.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
         let mailbox: EventMailbox<Element>
         let registration: EventRegistration
 

@@ -56,7 +56,7 @@ struct FlightRecorderTests {
 
     @Test func `it is there after a kill -9, which leaves no time to say goodbye`() async throws {
         let path = path
-        await #expect(processExitsWith: .signal(SIGKILL)) { [path] in
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
             let recorder = try FlightRecorder(path: path, capacity: 64)
             let telemetry = Telemetry(totals: false, recorder: recorder)
             telemetry.record(.note(name: "began"))
