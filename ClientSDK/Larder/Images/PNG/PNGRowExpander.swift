@@ -63,7 +63,7 @@ struct PNGRowExpander: Sendable {
             let index =
                 depth == 8
                 ? Int(row[start + pixel])
-                : Int(row[start + pixel * depth >> 3]) >> (8 - depth - (pixel * depth & 7)) & mask
+                : Int(row[start + pixel * depth / 8]) >> (8 - depth - (pixel * depth & 7)) & mask
             target[out] = palette[index * 4]
             target[out + 1] = palette[index * 4 + 1]
             target[out + 2] = palette[index * 4 + 2]
@@ -78,7 +78,7 @@ struct PNGRowExpander: Sendable {
         let factor = 255 / mask
         var out = start
         for pixel in 0..<pixels {
-            let value = Int(row[start + pixel * depth >> 3]) >> (8 - depth - (pixel * depth & 7)) & mask
+            let value = Int(row[start + pixel * depth / 8]) >> (8 - depth - (pixel * depth & 7)) & mask
             let gray = UInt8(value * factor)
             target[out] = gray
             if channels == 4 {
