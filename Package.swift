@@ -87,7 +87,13 @@ let package = Package(
             "LarderServerTests",
             ["LarderServer", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "TestSupport"]
         ),
-        tests("LarderTests", ["Larder", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP"]),
+        .testTarget(
+            name: "LarderTests",
+            dependencies: ["Larder", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP"],
+            path: "Tests/LarderTests",
+            resources: [.copy("Images/Fixtures")],
+            swiftSettings: strict
+        ),
         tests(
             "EndToEndTests",
             ["Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime"]

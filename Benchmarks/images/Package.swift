@@ -1,0 +1,16 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that the product stays free of what only measures it.
+let package = Package(
+    name: "images-benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "larder", path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "images",
+            dependencies: [.product(name: "Larder", package: "larder")],
+            path: "Sources"
+        )
+    ]
+)
