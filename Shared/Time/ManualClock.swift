@@ -9,13 +9,8 @@ public final class ManualClock: WallClock, MonotonicClock {
         var uptime: MonotonicTime
         var observers: [UInt64: @Sendable () -> Void] = [:]
         var lastID: UInt64 = 0
-<<<<<<< HEAD
-        var sleepers: [(id: UInt64, time: MonotonicTime, wait: ManualWait)] = []
-        var watchers: [(id: UInt64, count: Int, wait: ManualWait)] = []
-=======
         var sleepers: [(id: UInt64, time: MonotonicTime, wait: Pending<Bool>)] = []
         var watchers: [(id: UInt64, count: Int, wait: Pending<Bool>)] = []
->>>>>>> 7752a5210ced87e93d3ec95c62d651a65da1c8a2
     }
 
     private let state: Mutex<State>
@@ -66,11 +61,7 @@ public final class ManualClock: WallClock, MonotonicClock {
             return (Array(state.observers.values), awake)
         }
         for observer in observers { observer() }
-<<<<<<< HEAD
-        for sleeper in awake.sorted(by: { ($0.time, $0.id) < ($1.time, $1.id) }) { sleeper.wait.end(isAwake: true) }
-=======
         for sleeper in awake.sorted(by: { ($0.time, $0.id) < ($1.time, $1.id) }) { sleeper.wait.finish(true) }
->>>>>>> 7752a5210ced87e93d3ec95c62d651a65da1c8a2
     }
 
     // MARK: Sleeping
@@ -81,11 +72,7 @@ public final class ManualClock: WallClock, MonotonicClock {
     /// When the first of the sleeping tasks is to wake; nil where none sleeps.
     public var nextWakeUp: MonotonicTime? { state.withLock { $0.sleepers.map(\.time).min() } }
 
-<<<<<<< HEAD
-    func add(_ wait: ManualWait, until time: MonotonicTime) -> UInt64 {
-=======
     func add(_ wait: Pending<Bool>, until time: MonotonicTime) -> UInt64 {
->>>>>>> 7752a5210ced87e93d3ec95c62d651a65da1c8a2
         let (id, ended) = state.withLock { state in
             state.lastID += 1
             guard time > state.uptime else { return (state.lastID, [wait]) }
@@ -95,32 +82,20 @@ public final class ManualClock: WallClock, MonotonicClock {
             state.watchers.removeAll { $0.count <= count }
             return (state.lastID, seen)
         }
-<<<<<<< HEAD
-        for wait in ended { wait.end(isAwake: true) }
-=======
         for wait in ended { wait.finish(true) }
->>>>>>> 7752a5210ced87e93d3ec95c62d651a65da1c8a2
         return id
     }
 
     func remove(_ id: UInt64) { state.withLock { $0.sleepers.removeAll { $0.id == id } } }
 
-<<<<<<< HEAD
-    func watch(_ wait: ManualWait, count: Int) -> UInt64 {
-=======
     func watch(_ wait: Pending<Bool>, count: Int) -> UInt64 {
->>>>>>> 7752a5210ced87e93d3ec95c62d651a65da1c8a2
         let (id, isThere) = state.withLock { state in
             state.lastID += 1
             guard state.sleepers.count < count else { return (state.lastID, true) }
             state.watchers.append((state.lastID, count, wait))
             return (state.lastID, false)
         }
-<<<<<<< HEAD
-        if isThere { wait.end(isAwake: true) }
-=======
         if isThere { wait.finish(true) }
->>>>>>> 7752a5210ced87e93d3ec95c62d651a65da1c8a2
         return id
     }
 
