@@ -21,6 +21,7 @@ struct Commit {
     private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
     private(set) var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
+    private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
     /// What has new content: a request that began earlier must not change it back.
     private(set) var applied: Set<StoredKey> = []
     private(set) var problems: [LarderError] = []
@@ -39,6 +40,7 @@ struct Commit {
         for key in entities.keys { keys.insert(.entity(key)) }
         for key in queries.keys { keys.insert(.query(key)) }
         for (key, _) in overlays { keys.insert(.entity(key)) }
+        for (key, _) in queryOverlays { keys.insert(.query(key)) }
         return keys
     }
 
@@ -72,6 +74,7 @@ struct Commit {
             try disk.write { transaction in try transaction.setMetadata(value, for: key) }
         case .disk(let body): try disk.write { transaction in try body(transaction) }
         case .overlay(let key, let change): overlays.append((key, change))
+        case .queryOverlay(let key, let change): queryOverlays.append((key, change))
         }
     }
 

@@ -18,6 +18,7 @@ public struct Update: Sendable {
         case metadata([UInt8]?, key: String)
         case disk(@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void)
         case overlay(EntityKey, @Sendable (inout [Overlay]) -> Void)
+        case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
     }
 
     var steps: [Step] = []
