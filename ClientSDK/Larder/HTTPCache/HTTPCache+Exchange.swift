@@ -141,7 +141,8 @@ extension HTTPCache {
             policy: configuration.policy
         )
         let body = storedBody(confirmed, plan.url.text)
-        let mayStore = !CacheControl(response: renewed.fields).noStore && !CacheControl(request: plan.request.fields).noStore
+        let mayStore =
+            !CacheControl(response: renewed.fields).noStore && !CacheControl(request: plan.request.fields).noStore
         if body != nil {
             let maximum = max(1, configuration.policy.variantsMaximum)
             change(plan.url.text) { entries in

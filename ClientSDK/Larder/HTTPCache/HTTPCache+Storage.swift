@@ -93,7 +93,9 @@ extension HTTPCache {
 
     // MARK: The storage
 
-    func storedEntries(_ key: String) -> [HTTPCacheEntry] { attempt { try configuration.storage.entries(for: key) } ?? [] }
+    func storedEntries(_ key: String) -> [HTTPCacheEntry] {
+        attempt { try configuration.storage.entries(for: key) } ?? []
+    }
 
     func storedBody(_ entry: HTTPCacheEntry, _ key: String) -> [UInt8]? {
         let body = attempt { try configuration.storage.body(of: entry, for: key) } ?? nil

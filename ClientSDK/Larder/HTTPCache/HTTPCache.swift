@@ -71,7 +71,11 @@ public final class HTTPCache: Transport {
             return try await forward(request, url, "\(request.method) is not answered from the cache (RFC 9111 §3).")
         }
         guard request.body.isEmpty else {
-            return try await forward(request, url, "What content means in a \(request.method) is not known (RFC 9110 §9.3.1).")
+            return try await forward(
+                request,
+                url,
+                "What content means in a \(request.method) is not known (RFC 9110 §9.3.1)."
+            )
         }
         switch look(request, url) {
         case .answer(let response, let plan):
