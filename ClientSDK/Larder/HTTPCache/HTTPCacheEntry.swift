@@ -86,8 +86,10 @@ extension HTTPCacheEntry.Selector {
 
     private static func value(of name: FieldName, in request: Fields) -> String? {
         guard let value = Vary.normalized(name, in: request) else { return nil }
-        guard value.utf8.count > 256 || identities.contains(name.canonical) else { return value }
-        return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8)))
+        // Whoever gets hold of the storage must not learn tokens from it.
+        if identities.contains(name.canonical) { return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8))) }
+        guard value.utf8.count > 256 else { return value }
+        return "digest:" + HTTPCacheEntry.bodyID(for: Array(value.utf8))
     }
 
     static let identities: Set<String> = ["authorization", "cookie", "proxy-authorization"]
