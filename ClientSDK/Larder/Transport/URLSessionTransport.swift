@@ -14,6 +14,9 @@ public import LarderTime
 ///
 /// Foundation loses what a dictionary cannot hold: the order of a reply's fields, and repeats, which it joins with commas.
 /// Fields are therefore given sorted by name. It overrides some fields of a request, `Host` and `Content-Length` among them.
+///
+/// On Linux Foundation stops the process when a connection is closed in order within a reply's head (swift-corelibs-foundation,
+/// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that.
 public final class URLSessionTransport: Transport {
     /// How a transport is set up.
     public struct Configuration: Sendable, Hashable {
