@@ -1,30 +1,198 @@
 public import Larder
+import LarderHTTP
+import LarderTime
 import Synchronization
 
-/// A transport that answers from a script and remembers what it was asked.
+/// A transport that answers from a script or by a function, and remembers what it was asked.
 ///
-/// Safe from any task. A request beyond the script's end fails as unreachable.
+///     let transport = ScriptedTransport { request, number in
+///         number == 1 ? .failure(TransportError(.interrupted, "gone")) : .text("{}")
+///     }
+///
+/// Nothing in it sleeps: what is to wait waits at a `TransportGate`. Content is held to the request's `bodyLimit`. Safe from
+/// any task. A request beyond the script's end fails as unreachable.
 public final class ScriptedTransport: Transport {
     private struct State {
-        var replies: [Result<TransportResponse, TransportError>]
+        var replies: [ScriptedReply]
         var requests: [TransportRequest] = []
+        var inFlight = 0
+        var abandoned = 0
+        var watchers: [(id: UInt64, count: Int, pending: Pending<Bool>)] = []
+        var lastID: UInt64 = 0
     }
 
     private let state: Mutex<State>
+    private let answer: (@Sendable (TransportRequest, Int) async throws(TransportError) -> ScriptedReply)?
 
     /// - Parameter replies: what is answered, in order.
-    public init(_ replies: [Result<TransportResponse, TransportError>]) { state = Mutex(State(replies: replies)) }
+    public convenience init(_ replies: [Result<TransportResponse, TransportError>]) {
+        self.init(
+            script: replies.map { reply in
+                switch reply {
+                case .success(let response): .response(response)
+                case .failure(let error): .failure(error)
+                }
+            }
+        )
+    }
+
+    /// - Parameter script: what is answered, in order.
+    public init(script: [ScriptedReply]) {
+        state = Mutex(State(replies: script))
+        answer = nil
+    }
+
+    /// - Parameter answer: gives the reply to a request and its number, from 1.
+    public init(
+        _ answer:
+            @escaping @Sendable (_ request: TransportRequest, _ number: Int) async throws(TransportError) ->
+            ScriptedReply
+    ) {
+        state = Mutex(State(replies: []))
+        self.answer = answer
+    }
 
     /// What was sent, in order.
     public var requests: [TransportRequest] { state.withLock { $0.requests } }
 
-    /// Gives the next reply of the script.
-    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let reply = state.withLock { state in
-            state.requests.append(request)
-            return state.replies.isEmpty ? nil : state.replies.removeFirst()
+    /// How many exchanges are not over: their head or their content is still on its way, and somebody waits for it.
+    public var inFlightCount: Int { state.withLock { $0.inFlight } }
+
+    /// How many exchanges their caller gave up before they were over.
+    public var abandonedCount: Int { state.withLock { $0.abandoned } }
+
+    /// Adds to the script's end.
+    public func append(_ replies: ScriptedReply...) { state.withLock { $0.replies += replies } }
+
+    /// Returns when at least `count` requests have been sent in all; at once when the calling task is cancelled.
+    public func waitForRequests(_ count: Int) async {
+        let pending = Pending<Bool>()
+        let (id, isThere) = state.withLock { state in
+            state.lastID += 1
+            guard state.requests.count < count else { return (state.lastID, true) }
+            state.watchers.append((state.lastID, count, pending))
+            return (state.lastID, false)
         }
-        guard let reply else { throw TransportError(.unreachable, "The script has no more replies.") }
-        return try reply.get()
+        if isThere { pending.finish(true) }
+        _ = await pending.value(ifCancelled: false) {
+            self.state.withLock { $0.watchers.removeAll { $0.id == id } }
+        }
+    }
+
+    /// Gives the next reply, whole.
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        let stream = try await open(request)
+        var body: [UInt8] = []
+        for try await piece in stream.body { body += piece }
+        return TransportResponse(status: stream.status, fields: stream.fields, body: body)
+    }
+
+    /// Gives the next reply as the script has it, step by step.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        let (number, scripted, seen) = state.withLock { state in
+            state.requests.append(request)
+            let count = state.requests.count
+            let seen = state.watchers.filter { $0.count <= count }.map(\.pending)
+            state.watchers.removeAll { $0.count <= count }
+            let next = answer != nil || state.replies.isEmpty ? nil : state.replies.removeFirst()
+            return (count, next, seen)
+        }
+        for pending in seen { pending.finish(true) }
+        let exchange = ScriptedExchange(limit: request.bodyLimit) { [weak self] isWhole in
+            self?.state.withLock { state in
+                state.inFlight -= 1
+                if !isWhole { state.abandoned += 1 }
+            }
+        }
+        state.withLock { $0.inFlight += 1 }
+        if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
+        guard let reply = if let answer { try await answer(request, number) } else { scripted } else {
+            exchange.end()
+            throw TransportError(.unreachable, "The script has no more replies.")
+        }
+        for gate in reply.gates { try await gate.pass() }
+        switch reply.head {
+        case .failure(let error):
+            exchange.end()
+            throw error
+        case .success(let head):
+            exchange.begin(reply.steps)
+            return TransportStream(
+                status: head.status,
+                fields: head.fields,
+                body: TransportBody { () async throws(TransportError) in try await exchange.next() }
+            )
+        }
+    }
+}
+
+/// One reply on its way. When nobody holds it any more, the exchange was given up.
+private final class ScriptedExchange: Sendable {
+    private struct State {
+        var steps: [ScriptedReply.Step] = []
+        var left: Int
+        var isOver = false
+        var failure: TransportError?
+    }
+
+    private let state: Mutex<State>
+    private let ended: @Sendable (_ isWhole: Bool) -> Void
+
+    init(limit: Int, ended: @escaping @Sendable (Bool) -> Void) {
+        state = Mutex(State(left: limit))
+        self.ended = ended
+    }
+
+    deinit { if !state.withLock({ $0.isOver }) { ended(false) } }
+
+    func begin(_ steps: [ScriptedReply.Step]) {
+        state.withLock { $0.steps = steps }
+        if steps.isEmpty { end() }
+    }
+
+    func end(_ failure: TransportError? = nil) {
+        let isFirst = state.withLock { state in
+            defer { state.isOver = true }
+            if !state.isOver { state.failure = failure }
+            return !state.isOver
+        }
+        if isFirst { ended(failure?.code != .cancelled) }
+    }
+
+    func next() async throws(TransportError) -> [UInt8]? {
+        while true {
+            let (step, failure): (ScriptedReply.Step?, TransportError?) = state.withLock { state in
+                if state.isOver { return (nil, state.failure) }
+                return (state.steps.isEmpty ? nil : state.steps.removeFirst(), nil)
+            }
+            if let failure { throw failure }
+            guard let step else {
+                end()
+                return nil
+            }
+            do throws(TransportError) {
+                if let piece = try await take(step) { return piece }
+            } catch {
+                end(error)
+                throw error
+            }
+        }
+    }
+
+    private func take(_ step: ScriptedReply.Step) async throws(TransportError) -> [UInt8]? {
+        if Task.isCancelled { throw TransportError(.cancelled, "The reader was cancelled.") }
+        switch step {
+        case .failure(let error): throw error
+        case .gate(let gate): try await gate.pass()
+        case .silence: try await TransportGate().pass()
+        case .bytes(let bytes):
+            let fits = state.withLock { state in
+                state.left -= bytes.count
+                return state.left >= 0
+            }
+            guard fits else { throw TransportError(.tooLarge, "The content is larger than the request allows.") }
+            return bytes
+        }
+        return nil
     }
 }

@@ -50,10 +50,14 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let contentEncoding = FieldName(trusted: "Content-Encoding")
     /// `Content-Length` (RFC 9110 §8.6).
     public static let contentLength = FieldName(trusted: "Content-Length")
+    /// `Content-Location` (RFC 9110 §8.7).
+    public static let contentLocation = FieldName(trusted: "Content-Location")
     /// `Content-Range` (RFC 9110 §14.4).
     public static let contentRange = FieldName(trusted: "Content-Range")
     /// `Content-Type` (RFC 9110 §8.3).
     public static let contentType = FieldName(trusted: "Content-Type")
+    /// `Cookie` (RFC 6265).
+    public static let cookie = FieldName(trusted: "Cookie")
     /// `Date` (RFC 9110 §6.6.1).
     public static let date = FieldName(trusted: "Date")
     /// `ETag` (RFC 9110 §8.8.3).
@@ -64,6 +68,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let expires = FieldName(trusted: "Expires")
     /// `Host` (RFC 9110 §7.2).
     public static let host = FieldName(trusted: "Host")
+    /// `Keep-Alive` (RFC 2068 §19.7.1).
+    public static let keepAlive = FieldName(trusted: "Keep-Alive")
     /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
     public static let idempotencyKey = FieldName(trusted: "Idempotency-Key")
     /// `If-Match` (RFC 9110 §13.1.1).
@@ -86,6 +92,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let secFetchSite = FieldName(trusted: "Sec-Fetch-Site")
     /// `Origin` (RFC 6454).
     public static let origin = FieldName(trusted: "Origin")
+    /// `Pragma` (RFC 9111 §5.4).
+    public static let pragma = FieldName(trusted: "Pragma")
     /// `Range` (RFC 9110 §14.2).
     public static let range = FieldName(trusted: "Range")
     /// `Retry-After` (RFC 9110 §10.2.3).
@@ -98,6 +106,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let secWebSocketProtocol = FieldName(trusted: "Sec-WebSocket-Protocol")
     /// `Sec-WebSocket-Version` (RFC 6455).
     public static let secWebSocketVersion = FieldName(trusted: "Sec-WebSocket-Version")
+    /// `Set-Cookie` (RFC 6265).
+    public static let setCookie = FieldName(trusted: "Set-Cookie")
     /// `Transfer-Encoding` (RFC 9112 §6.1).
     public static let transferEncoding = FieldName(trusted: "Transfer-Encoding")
     /// `Upgrade` (RFC 9110 §7.8).

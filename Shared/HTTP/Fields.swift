@@ -56,6 +56,12 @@ public struct Fields: Sendable, Hashable, ExpressibleByDictionaryLiteral, Sequen
     /// Removes all field lines with that name.
     public mutating func remove(_ name: FieldName) { fields.removeAll { $0.name == name } }
 
+    /// Removes all field lines whose name is chosen.
+    public mutating func removeAll(where isChosen: (FieldName) -> Bool) { fields.removeAll { isChosen($0.name) } }
+
+    /// Whether there is a field line with that name.
+    public func contains(_ name: FieldName) -> Bool { fields.contains { $0.name == name } }
+
     /// The field lines in order.
     public func makeIterator() -> IndexingIterator<[Field]> { fields.makeIterator() }
 

@@ -33,44 +33,57 @@ public enum HTTPDate {
 
     /// Reads any of the three forms that a recipient must understand; nil for anything else.
     ///
-    /// - Parameter now: tells the century of the two-digit years of RFC 850: one that would be more than 50 years ahead is
-    ///   the last one past.
-    public static func parse(_ text: String, now: WallTime = WallTime(seconds: 1_767_225_600)) -> WallTime? {
+    /// - Parameter now: tells the century of the two-digit years of RFC 850: the last one in which the date is not more than
+    ///   50 years ahead.
+    public static func parse(_ text: String, now: WallTime) -> WallTime? {
+        // No form is longer than this, and what is much longer is not worth a look.
+        guard text.utf8.count <= 64 else { return nil }
         let parts = text.split(separator: " ", omittingEmptySubsequences: true)
         switch parts.count {
         case 6:  // Sun, 06 Nov 1994 08:49:37 GMT
             guard parts[0].utf8.count == 4, parts[0].hasSuffix(","), isDay(parts[0].dropLast(), isShort: true),
-                parts[5] == "GMT", parts[1].utf8.count == 2, parts[3].utf8.count == 4
+                parts[5] == "GMT", parts[1].utf8.count == 2, let year = number(parts[3], digits: 4)
             else { return nil }
-            return time(day: parts[1], month: parts[2], year: Int(parts[3]), clock: parts[4])
+            return time(day: parts[1], month: parts[2], year: year, clock: parts[4])
         case 4:  // Sunday, 06-Nov-94 08:49:37 GMT
             let date = parts[1].split(separator: "-", omittingEmptySubsequences: false)
             guard parts[0].hasSuffix(","), isDay(parts[0].dropLast(), isShort: false), parts[3] == "GMT",
-                date.count == 3,
-                date[2].utf8.count == 2, let short = Int(date[2])
+                date.count == 3, let short = number(date[2], digits: 2)
             else { return nil }
-            let thisYear = CivilTime(now).year
-            var year = thisYear / 100 * 100 + short
-            if year > thisYear + 50 { year -= 100 }
-            return time(day: date[0], month: date[1], year: year, clock: parts[2])
+            return latest(before: now) { century in
+                time(day: date[0], month: date[1], year: century + short, clock: parts[2])
+            }
         case 5:  // Sun Nov  6 08:49:37 1994
-            guard isDay(parts[0], isShort: true), parts[4].utf8.count == 4 else { return nil }
-            return time(day: parts[2], month: parts[1], year: Int(parts[4]), clock: parts[3])
+            guard isDay(parts[0], isShort: true), let year = number(parts[4], digits: 4) else { return nil }
+            return time(day: parts[2], month: parts[1], year: year, clock: parts[3])
         default: return nil
         }
     }
 
-    private static func time(day: Substring, month: Substring, year: Int?, clock: Substring) -> WallTime? {
+    /// The latest of a date's readings that is not more than 50 years ahead.
+    private static func latest(before now: WallTime, _ reading: (_ century: Int) -> WallTime?) -> WallTime? {
+        var limit = CivilTime(now)
+        limit.year += 50
+        // The 29th of February has no counterpart in most years.
+        if limit.month == 2 { limit.day = min(limit.day, 28) }
+        let century = CivilTime(now).year / 100 * 100
+        for candidate in [century + 100, century, century - 100] {
+            if let time = reading(candidate), limit.time.map({ time <= $0 }) ?? true { return time }
+        }
+        return nil
+    }
+
+    private static func time(day: Substring, month: Substring, year: Int, clock: Substring) -> WallTime? {
         let parts = clock.split(separator: ":", omittingEmptySubsequences: false)
-        guard let year, let day = number(day), let month = months.firstIndex(of: String(month)), parts.count == 3,
+        guard let day = number(day), let month = months.firstIndex(of: String(month)), parts.count == 3,
             parts.allSatisfy({ $0.utf8.count == 2 }), let hour = number(parts[0]), let minute = number(parts[1]),
             let second = number(parts[2])
         else { return nil }
         return CivilTime(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second).time
     }
 
-    private static func number(_ text: Substring) -> Int? {
-        guard (1...2).contains(text.utf8.count), text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
+    private static func number(_ text: Substring, digits: Int? = nil) -> Int? {
+        guard digits.map({ text.utf8.count == $0 }) ?? (1...2).contains(text.utf8.count), text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil
         }
         return Int(text)

@@ -6,7 +6,7 @@ public struct MediaType: Sendable, Hashable {
 
     /// Reads a media type; nil for what breaks the grammar.
     public init?(parsing text: String) {
-        let parts = ListParser.split(text, at: ";")
+        let parts = FieldList.split(text, at: UInt8(ascii: ";"))
         let essence = (parts.first ?? "").lowercased()
         let halves = essence.split(separator: "/", omittingEmptySubsequences: false)
         guard halves.count == 2, halves.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isTokenByte) }) else {
@@ -16,7 +16,7 @@ public struct MediaType: Sendable, Hashable {
         for part in parts.dropFirst() where !part.isEmpty {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard pair.count == 2, !pair[0].isEmpty, pair[0].utf8.allSatisfy(isTokenByte) else { return nil }
-            parameters[pair[0].lowercased()] = ListParser.unquoted(String(pair[1]))
+            parameters[pair[0].lowercased()] = FieldList.unquoted(pair[1])
         }
         self.essence = essence
         self.parameters = parameters
@@ -45,7 +45,7 @@ public struct Accept: Sendable, Hashable {
 
     /// Reads an `Accept` field; members that break the grammar are passed over.
     public init(parsing text: String) {
-        ranges = ListParser.split(text, at: ",").compactMap { member in
+        ranges = FieldList.split(text, at: UInt8(ascii: ",")).compactMap { member in
             guard let mediaType = MediaType(parsing: member) else { return nil }
             let halves = mediaType.essence.split(separator: "/")
             let quality = mediaType.parameter("q").map { Double($0) ?? 0 } ?? 1
@@ -65,54 +65,4 @@ public struct Accept: Sendable, Hashable {
 
     /// Whether a media type may be sent.
     public func accepts(_ mediaType: String) -> Bool { quality(of: mediaType) > 0 }
-}
-
-/// Lists in field values: separators inside quoted strings do not count.
-enum ListParser {
-    static func split(_ text: String, at separator: Character) -> [String] {
-        var parts: [String] = []
-        var part = ""
-        var isQuoted = false
-        var isEscaped = false
-        for character in text {
-            if isEscaped {
-                isEscaped = false
-            } else if isQuoted, character == "\\" {
-                isEscaped = true
-            } else if character == "\"" {
-                isQuoted.toggle()
-            } else if character == separator, !isQuoted {
-                parts.append(trimmed(part))
-                part = ""
-                continue
-            }
-            part.append(character)
-        }
-        parts.append(trimmed(part))
-        return parts
-    }
-
-    static func trimmed(_ text: String) -> String {
-        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-        var rest = text.drop(while: isSpace)
-        while let last = rest.last, isSpace(last) { rest.removeLast() }
-        return String(rest)
-    }
-
-    /// What a token or a quoted string says.
-    static func unquoted(_ text: String) -> String {
-        let text = trimmed(text)
-        guard text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") else { return text }
-        var result = ""
-        var isEscaped = false
-        for character in text.dropFirst().dropLast() {
-            if !isEscaped, character == "\\" {
-                isEscaped = true
-            } else {
-                result.append(character)
-                isEscaped = false
-            }
-        }
-        return result
-    }
 }

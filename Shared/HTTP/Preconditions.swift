@@ -30,37 +30,57 @@ public struct Preconditions: Sendable, Hashable {
         ifMatch == nil && ifNoneMatch == nil && ifModifiedSince == nil && ifUnmodifiedSince == nil
     }
 
-    /// Evaluates the conditions for a resource that has a current representation.
+    /// Evaluates the conditions.
     ///
     /// A malformed `If-Match` matches nothing, and so fails; a malformed `If-None-Match` matches nothing, and so holds; dates
-    /// that are none are passed over (RFC 9110 §13.1.3, §13.1.4).
+    /// that are none are passed over (RFC 9110 §13.1.3, §13.1.4). `*` asks only whether there is a representation (§13.1.1,
+    /// §13.1.2).
     ///
     /// - Parameters:
+    ///   - exists: whether the resource has a current representation.
     ///   - entityTag: the current representation's tag, if it has one.
     ///   - lastModified: when it last changed, if that is known.
-    public func evaluate(method: Method, entityTag: EntityTag?, lastModified: WallTime?) -> PreconditionOutcome {
+    ///   - now: the time that tells the century of a two-digit year.
+    public func evaluate(
+        method: Method,
+        exists: Bool,
+        entityTag: EntityTag?,
+        lastModified: WallTime?,
+        now: WallTime
+    ) -> PreconditionOutcome {
         if let ifMatch {
-            guard Self.matches(ifMatch, entityTag, isStrong: true) else { return .preconditionFailed }
-        } else if let date = ifUnmodifiedSince.flatMap({ HTTPDate.parse($0) }), let lastModified {
+            guard exists, Self.matches(ifMatch, entityTag, isStrong: true) else { return .preconditionFailed }
+        } else if exists, let date = ifUnmodifiedSince.flatMap({ HTTPDate.parse($0, now: now) }), let lastModified {
             guard lastModified.seconds <= date.seconds else { return .preconditionFailed }
         }
+        guard exists else { return .proceed }
         let isRead = method == .get || method == .head
         if let ifNoneMatch {
             guard !Self.matches(ifNoneMatch, entityTag, isStrong: false) else {
                 return isRead ? .notModified : .preconditionFailed
             }
-        } else if isRead, let date = ifModifiedSince.flatMap({ HTTPDate.parse($0) }), let lastModified {
+        } else if isRead, let date = ifModifiedSince.flatMap({ HTTPDate.parse($0, now: now) }), let lastModified {
             guard lastModified.seconds > date.seconds else { return .notModified }
         }
         return .proceed
     }
 
     /// Whether `If-Range` holds, so that a range may be sent (RFC 9110 §13.1.5): tags compare strongly, and a date must be
-    /// exactly that of the representation.
-    public static func ifRangeHolds(_ value: String, entityTag: EntityTag?, lastModified: WallTime?) -> Bool {
+    /// exactly that of the representation, and strong: it changed at least a second before it was sent (§8.8.2.2).
+    ///
+    /// - Parameters:
+    ///   - entityTag: the representation's tag, if it has one.
+    ///   - lastModified: when it last changed, if that is known.
+    ///   - date: the `Date` of the response that the representation comes in, or came in.
+    public static func ifRangeHolds(
+        _ value: String,
+        entityTag: EntityTag?,
+        lastModified: WallTime?,
+        date sent: WallTime
+    ) -> Bool {
         if let tag = EntityTag(parsing: value) { return entityTag.map { tag.stronglyMatches($0) } ?? false }
-        guard let date = HTTPDate.parse(value), let lastModified else { return false }
-        return date.seconds == lastModified.seconds
+        guard let date = HTTPDate.parse(value, now: sent), let lastModified else { return false }
+        return date.seconds == lastModified.seconds && lastModified.seconds < sent.seconds
     }
 
     private static func matches(_ condition: String, _ current: EntityTag?, isStrong: Bool) -> Bool {

@@ -71,6 +71,8 @@ public struct Status: Sendable, Hashable {
     public static let notImplemented = Status(code: 501)
     /// 503.
     public static let serviceUnavailable = Status(code: 503)
+    /// 504, a server behind this one did not answer in time.
+    public static let gatewayTimeout = Status(code: 504)
     /// 505.
     public static let httpVersionNotSupported = Status(code: 505)
 
@@ -109,6 +111,7 @@ public struct Status: Sendable, Hashable {
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
         case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
         case 505: "HTTP Version Not Supported"
         default: ""
         }

@@ -2,7 +2,7 @@
 public enum StructuredField {
     /// Reads an item that is a string (§3.3.3), without parameters; nil for anything else.
     public static func string(parsing text: String) -> String? {
-        let bytes = Array(ListParser.trimmed(text).utf8)
+        let bytes = Array(FieldList.trimmed(text).utf8)
         guard bytes.count >= 2, bytes[0] == UInt8(ascii: "\""), bytes[bytes.count - 1] == UInt8(ascii: "\"") else {
             return nil
         }

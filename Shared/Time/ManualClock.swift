@@ -9,6 +9,8 @@ public final class ManualClock: WallClock, MonotonicClock {
         var uptime: MonotonicTime
         var observers: [UInt64: @Sendable () -> Void] = [:]
         var lastID: UInt64 = 0
+        var sleepers: [(id: UInt64, time: MonotonicTime, wait: Pending<Bool>)] = []
+        var watchers: [(id: UInt64, count: Int, wait: Pending<Bool>)] = []
     }
 
     private let state: Mutex<State>
@@ -51,12 +53,53 @@ public final class ManualClock: WallClock, MonotonicClock {
     }
 
     private func move(_ change: (inout State) -> Void) {
-        let observers = state.withLock { state in
+        let (observers, awake) = state.withLock { state in
             change(&state)
-            return Array(state.observers.values)
+            let uptime = state.uptime
+            let awake = state.sleepers.filter { $0.time <= uptime }
+            state.sleepers.removeAll { $0.time <= uptime }
+            return (Array(state.observers.values), awake)
         }
         for observer in observers { observer() }
+        for sleeper in awake.sorted(by: { ($0.time, $0.id) < ($1.time, $1.id) }) { sleeper.wait.finish(true) }
     }
+
+    // MARK: Sleeping
+
+    /// How many tasks sleep on this clock.
+    public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
+    /// When the first of the sleeping tasks is to wake; nil where none sleeps.
+    public var nextWakeUp: MonotonicTime? { state.withLock { $0.sleepers.map(\.time).min() } }
+
+    func add(_ wait: Pending<Bool>, until time: MonotonicTime) -> UInt64 {
+        let (id, ended) = state.withLock { state in
+            state.lastID += 1
+            guard time > state.uptime else { return (state.lastID, [wait]) }
+            state.sleepers.append((state.lastID, time, wait))
+            let count = state.sleepers.count
+            let seen = state.watchers.filter { $0.count <= count }.map(\.wait)
+            state.watchers.removeAll { $0.count <= count }
+            return (state.lastID, seen)
+        }
+        for wait in ended { wait.finish(true) }
+        return id
+    }
+
+    func remove(_ id: UInt64) { state.withLock { $0.sleepers.removeAll { $0.id == id } } }
+
+    func watch(_ wait: Pending<Bool>, count: Int) -> UInt64 {
+        let (id, isThere) = state.withLock { state in
+            state.lastID += 1
+            guard state.sleepers.count < count else { return (state.lastID, true) }
+            state.watchers.append((state.lastID, count, wait))
+            return (state.lastID, false)
+        }
+        if isThere { wait.finish(true) }
+        return id
+    }
+
+    func unwatch(_ id: UInt64) { state.withLock { $0.watchers.removeAll { $0.id == id } } }
 }
 
 /// Keeps an observer of a clock registered for as long as it lives.

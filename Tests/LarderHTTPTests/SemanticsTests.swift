@@ -11,16 +11,19 @@ struct PreconditionsTests {
         var modified: String?
         var unmodified: String?
         var method = Method.get
+        var exists = true
         var outcome: PreconditionOutcome
 
         var testDescription: String {
-            "\(method) \(match ?? "-") \(noneMatch ?? "-") \(modified ?? "-") \(unmodified ?? "-")"
+            "\(method) \(match ?? "-") \(noneMatch ?? "-") \(modified ?? "-") \(unmodified ?? "-") \(exists)"
         }
     }
 
     static let changed = "Sun, 06 Nov 1994 08:49:37 GMT"
     static let before = "Sun, 06 Nov 1994 08:49:36 GMT"
     static let after = "Sun, 06 Nov 1994 08:49:38 GMT"
+
+    static let now = WallTime(seconds: 1_767_225_600)
 
     static let table: [Row] = [
         Row(outcome: .proceed),
@@ -50,6 +53,13 @@ struct PreconditionsTests {
         Row(modified: changed, method: .post, outcome: .proceed),
         Row(noneMatch: "\"x\"", modified: after, outcome: .proceed),
         Row(match: "\"a\"", noneMatch: "\"a\"", outcome: .notModified),
+        // Where there is nothing, * and every tag ask for something that is not there.
+        Row(match: "*", method: .put, exists: false, outcome: .preconditionFailed),
+        Row(match: "\"a\"", method: .put, exists: false, outcome: .preconditionFailed),
+        Row(noneMatch: "*", method: .put, exists: false, outcome: .proceed),
+        Row(noneMatch: "\"a\"", method: .put, exists: false, outcome: .proceed),
+        Row(unmodified: before, method: .put, exists: false, outcome: .proceed),
+        Row(modified: after, exists: false, outcome: .proceed),
     ]
 
     @Test(arguments: table)
@@ -62,38 +72,61 @@ struct PreconditionsTests {
         )
         let outcome = conditions.evaluate(
             method: row.method,
-            entityTag: EntityTag(opaque: "a"),
-            lastModified: HTTPDate.parse(Self.changed)
+            exists: row.exists,
+            entityTag: row.exists ? EntityTag(opaque: "a") : nil,
+            lastModified: row.exists ? HTTPDate.parse(Self.changed, now: Self.now) : nil,
+            now: Self.now
         )
         #expect(outcome == row.outcome)
     }
 
     @Test func `If-Range wants the same bytes: a strong tag, or exactly the date`() throws {
         let tag = try #require(EntityTag(opaque: "a"))
-        let date = try #require(HTTPDate.parse(Self.changed))
-        #expect(Preconditions.ifRangeHolds("\"a\"", entityTag: tag, lastModified: nil))
-        #expect(!Preconditions.ifRangeHolds("W/\"a\"", entityTag: tag, lastModified: nil))
-        #expect(Preconditions.ifRangeHolds(Self.changed, entityTag: tag, lastModified: date))
-        #expect(!Preconditions.ifRangeHolds(Self.after, entityTag: tag, lastModified: date))
+        let date = try #require(HTTPDate.parse(Self.changed, now: Self.now))
+        func holds(_ value: String, _ sent: WallTime = Self.now, _ modified: WallTime? = nil) -> Bool {
+            Preconditions.ifRangeHolds(value, entityTag: tag, lastModified: modified, date: sent)
+        }
+        #expect(holds("\"a\""))
+        #expect(!holds("W/\"a\""))
+        #expect(holds(Self.changed, Self.now, date))
+        #expect(!holds(Self.after, Self.now, date))
+        // In the second in which it changed, a date does not tell which of two contents is meant.
+        #expect(!holds(Self.changed, date, date))
+        #expect(holds(Self.changed, date + .seconds(1), date))
     }
 }
 
 @Suite("HTTP dates")
 struct HTTPDateTests {
+    static let now = WallTime(seconds: 1_767_225_600)
+
     @Test(arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
-    func `all three forms are read`(text: String) { #expect(HTTPDate.parse(text)?.seconds == 784_111_777) }
+    func `all three forms are read`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now)?.seconds == 784_111_777)
+    }
+
+    @Test(arguments: [
+        (1_767_225_600, "75", 2075), (1_767_225_600, "76", 2076), (1_767_225_600, "77", 1977), (1_767_225_600, "00", 2000),
+        (4_070_908_800, "05", 2105), (946_684_799, "49", 2049), (946_684_799, "50", 1950), (-1_577_923_200, "94", 1894),
+    ])
+    func `a year of two digits is at most 50 years ahead`(now: Int64, digits: String, year: Int) throws {
+        let text = "Monday, 01-Jan-\(digits) 00:00:00 GMT"
+        let time = try #require(HTTPDate.parse(text, now: WallTime(seconds: now)))
+        #expect(HTTPDate.format(time).contains(" \(year) "))
+    }
 
     @Test(arguments: [
         "", "0", "-1", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 6 Nov 1994 8:49:37 GMT",
-        "So, 06 Nov 1994 08:49:37 GMT",
+        "So, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov +994 08:49:37 GMT", "Sunday, 06-Nov-+4 08:49:37 GMT",
+        String(repeating: "Sun, ", count: 200_000),
     ])
-    func `what is no date is none`(text: String) { #expect(HTTPDate.parse(text) == nil) }
+    func `what is no date is none`(text: String) { #expect(HTTPDate.parse(text, now: Self.now) == nil) }
 
     @Test func `what is written is read again`() {
         var random = SeededGenerator(seed: 0x5EED_0003)
         for _ in 0..<1_000 {
             let time = WallTime(seconds: Int64(random.uniform(in: 0..<8_000_000_000)))
-            #expect(HTTPDate.parse(HTTPDate.format(time)) == time)
+            #expect(HTTPDate.parse(HTTPDate.format(time), now: Self.now) == time)
             #expect(HTTPDate.format(time).utf8.count == HTTPDate.byteCount)
         }
     }

@@ -99,6 +99,7 @@ extension DiskConnection {
             expiresAt: WallTime(nanosecondsSinceEpoch: row.expires)
         )
         query.isInvalidated = row.flags & DiskFlags.invalidated != 0
+        query.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
         let members = DiskChecksum.members(ids)
         guard let payload = payload(row, body, .query, key.name, canonical, members: members, item: .query(key)) else {
             return nil
@@ -180,6 +181,7 @@ extension DiskConnection {
             source: DiskEntity.Source(rawValue: Int(row.source))
         )
         entity.isInvalidated = row.flags & DiskFlags.invalidated != 0
+        entity.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
         return entity
     }
 
@@ -223,6 +225,16 @@ extension DiskConnection {
     }
 
     // MARK: Which lists
+
+    /// The one column that a statement with one parameter gives.
+    func texts(_ name: DiskStatement, _ parameter: String) throws(SQLiteError) -> [String] {
+        let statement = try prepared(name)
+        defer { statement.reset() }
+        try statement.bind(parameter, at: 1)
+        var texts: [String] = []
+        while try statement.step() { texts.append(statement.text(0)) }
+        return texts
+    }
 
     func queryKeys(named name: String) throws(SQLiteError) -> [QueryKey] {
         let statement = try prepared(.queryKeys)

@@ -55,6 +55,8 @@ public struct DiskEntity: Sendable, Hashable {
     public var source: Source
     /// Whether it was declared stale since it was stored or validated.
     public internal(set) var isInvalidated = false
+    /// Whether the clock was found to have been set back since: its times say nothing any more.
+    public internal(set) var isClockUncertain = false
 
     /// An entity to be stored.
     public init(

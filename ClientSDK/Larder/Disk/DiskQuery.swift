@@ -24,6 +24,8 @@ public struct DiskQuery: Sendable, Hashable {
     public var details: [UInt8]
     /// Whether it was declared stale since it was stored or validated.
     public internal(set) var isInvalidated = false
+    /// Whether the clock was found to have been set back since: its times say nothing any more.
+    public internal(set) var isClockUncertain = false
 
     /// A list to be stored.
     public init(

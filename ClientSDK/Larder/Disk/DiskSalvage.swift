@@ -133,7 +133,7 @@ struct DiskSalvage {
         try statement.bind(min(row.accessed, context.stamp), at: 11)
         try statement.bind(row.completeness, at: 12)
         try statement.bind(row.source, at: 13)
-        try statement.bind(row.flags & (DiskFlags.tombstone | DiskFlags.invalidated), at: 14)
+        try statement.bind(row.flags & (DiskFlags.tombstone | DiskFlags.invalidated | DiskFlags.clockUncertain), at: 14)
         try statement.bind(Int64(isPinned ? 1 : 0), at: 15)
         try statement.bind(DiskConnection.size(space, key, row.entityTag, storedInline: storedInline, ids: ids), at: 16)
         try statement.bind(row.sum, at: 17)

@@ -86,4 +86,6 @@ enum DiskFlags {
     /// The entity was deleted in the version that the row names; nothing older may bring it back.
     static let tombstone: Int64 = 1
     static let invalidated: Int64 = 2
+    /// The clock was set back since the times were taken.
+    static let clockUncertain: Int64 = 4
 }

@@ -6,8 +6,8 @@ enum DiskStatement: Int, CaseIterable {
     case dropMembers, putMember
     case findTimes, touch
     case remove, removeRow, removeSpace, removeKind
-    case invalidate, invalidateSpace, pin
-    case queryKeys, queriesWith
+    case invalidate, invalidateSpace, distrust, pin
+    case queryKeys, queriesWith, entityIDs, recordKeys
     case addBlob, unusedBlobs, dropBlob, knowsBlob
     case findMetadata, putMetadata, dropMetadata
     case totals, evictOldest, evictFirst, evictStalest, expire, stamp
@@ -79,7 +79,7 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .touch:
             """
-            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~2 WHERE row = ?1
+            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~6 WHERE row = ?1
             """
         case .remove: "DELETE FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
         case .removeRow: "DELETE FROM items WHERE row = ?1 AND sum = ?2"
@@ -87,8 +87,12 @@ enum DiskStatement: Int, CaseIterable {
         case .removeKind: "DELETE FROM items WHERE kind = ?1"
         case .invalidate: "UPDATE items SET flags = flags | 2 WHERE kind = ?1 AND space = ?2 AND key = ?3"
         case .invalidateSpace: "UPDATE items SET flags = flags | 2 WHERE kind = ?1 AND space = ?2"
+        case .distrust: "UPDATE items SET flags = flags | 4 WHERE flags & 5 = 0"
         case .pin: "UPDATE items SET pinned = ?3 WHERE kind = 0 AND space = ?1 AND key = ?2"
         case .queryKeys: "SELECT space, key FROM items WHERE kind = 1 AND space = ?1 ORDER BY key"
+        case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 = 0 ORDER BY key"
+        case .recordKeys:
+            "SELECT key FROM items WHERE kind = 2 AND space = '' AND substr(key, 1, length(?1)) = ?1 ORDER BY key"
         case .queriesWith:
             """
             SELECT DISTINCT i.space, i.key FROM members m JOIN items i ON i.row = m.query

@@ -24,6 +24,13 @@ public struct DiskStatistics: Sendable, Hashable {
 }
 
 extension DiskStore {
+    /// How many rows this store has changed since it was opened: SQLite's own count.
+    package func rowChanges() throws(DiskError) -> Int64 {
+        do { return try writer.withLock { state in try connectedWriter(&state).database.changesTotal } } catch {
+            throw DiskError(error)
+        }
+    }
+
     /// The most that one step of maintenance removes of each sort.
     private static let stepMaximum: Int64 = 64
 

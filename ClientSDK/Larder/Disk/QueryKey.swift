@@ -4,6 +4,8 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
     public let name: String
     /// The parameters, sorted by name and then by value; a name may occur more than once.
     public let parameters: [Parameter]
+    /// Computed once: keys are looked up far more often than they are made.
+    private let hash: Int
 
     /// A parameter of a query.
     public struct Parameter: Sendable, Hashable, Comparable {
@@ -29,9 +31,25 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
 
     /// A key for a query with parameters. Their order does not matter.
     public init(_ name: String, _ parameters: [Parameter] = []) {
-        self.name = name
-        self.parameters = parameters.sorted()
+        self.init(name: name, sorted: parameters.count > 1 ? parameters.sorted() : parameters)
     }
+
+    private init(name: String, sorted parameters: [Parameter]) {
+        self.name = name
+        self.parameters = parameters
+        var hasher = Hasher()
+        hasher.combine(name)
+        hasher.combine(parameters)
+        hash = hasher.finalize()
+    }
+
+    /// Equal when name and parameters are.
+    public static func == (left: QueryKey, right: QueryKey) -> Bool {
+        left.hash == right.hash && left.name == right.name && left.parameters == right.parameters
+    }
+
+    /// Hashes what was computed when the key was made.
+    public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
     /// A key for a query with parameters, each of which occurs once.
     public init(_ name: String, _ parameters: [String: String]) {
@@ -48,7 +66,6 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
 
     /// The key that was stored; nil for a text that no key has.
     init?(name: String, canonicalParameters text: String) {
-        self.name = name
         var parameters: [Parameter] = []
         for part in text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: true) {
             let sides = part.split(separator: UInt8(ascii: "="), omittingEmptySubsequences: false)
@@ -57,7 +74,7 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
             }
             parameters.append(Parameter(name, value))
         }
-        self.parameters = parameters
+        self.init(name: name, sorted: parameters)
     }
 
     private static func escape(_ text: String) -> String {

@@ -23,9 +23,19 @@ extension DiskStore {
             try connection.perform { try connection.queryKeys(named: name) }
         }
 
+        /// The identifiers of all entities of a type, sorted.
+        public func entityIDs(ofType type: String) throws(DiskError) -> [String] {
+            try connection.perform { try connection.texts(.entityIDs, type) }
+        }
+
         /// The keys of all lists that name an entity, sorted.
         public func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
             try connection.perform { try connection.queries(with: key) }
+        }
+
+        /// The keys of all generic records that begin so, sorted. Cost: it looks at the keys of all records.
+        public func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
+            try connection.perform { try connection.texts(.recordKeys, prefix) }
         }
 
         /// A generic record, however outdated.

@@ -82,6 +82,9 @@ extension DiskStore {
             try connection.perform { try connection.run(.pin, [key.type, key.id], numbers: [isPinned ? 1 : 0]) }
         }
 
+        /// Says of everything stored that its times were taken before the clock was set back, until it is stored or touched again.
+        public func distrustTimes() throws(DiskError) { try connection.perform { try connection.run(.distrust) } }
+
         // MARK: Lists
 
         /// Stores a list in place of what is stored under its key.

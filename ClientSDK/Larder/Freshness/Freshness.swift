@@ -1,35 +1,36 @@
-public import LarderTime
+/// Whether a value may be taken for current.
+public enum Freshness: Sendable, Hashable {
+    /// It is, by the rule of its resource.
+    case fresh
+    /// It is not, or nobody can tell.
+    case stale(StaleReason)
+    /// There is no value, or none that the read policy allows to show yet.
+    case missing
 
-/// How fresh a value is, decided from times alone.
-public struct Freshness: Sendable, Hashable {
-    /// Why a value is not fresh.
-    public enum StaleReason: Sendable, Hashable {
-        /// Its time to live is over.
-        case expired
-        /// The clock shows a time before the value was fetched: how old it is cannot be known.
-        case clockUncertain
+    /// Whether the value is fresh.
+    public var isFresh: Bool { self == .fresh }
+
+    /// Why the value is stale; nil where it is fresh or missing.
+    public var staleReason: StaleReason? {
+        guard case .stale(let reason) = self else { return nil }
+        return reason
     }
+}
 
-    /// When the content came from the server.
-    public var fetchedAt: WallTime
-    /// When the server last said that it is current.
-    public var validatedAt: WallTime
-    /// When it stops being fresh.
-    public var expiresAt: WallTime
-
-    /// The times of a value.
-    public init(fetchedAt: WallTime, validatedAt: WallTime, expiresAt: WallTime) {
-        self.fetchedAt = fetchedAt
-        self.validatedAt = validatedAt
-        self.expiresAt = expiresAt
-    }
-
-    /// Why the value is stale at a time; nil while it is fresh.
-    public func staleReason(at now: WallTime) -> StaleReason? {
-        if now < validatedAt { return .clockUncertain }
-        return now >= expiresAt ? .expired : nil
-    }
-
-    /// Whether the value is fresh at a time.
-    public func isFresh(at now: WallTime) -> Bool { staleReason(at: now) == nil }
+/// Why a value is not called fresh.
+public enum StaleReason: String, Sendable, Hashable, CaseIterable {
+    /// Its time to live is over.
+    case expired
+    /// Somebody said that it has changed: an event, an invalidated tag, a write.
+    case invalidated
+    /// The server has never confirmed it: it was made here.
+    case neverValidated
+    /// The clock was set back since it was confirmed, so nobody knows how old it is.
+    case clockUncertain
+    /// It is recent but does not hold what was asked for.
+    case partial
+    /// A newer version of it is known to exist.
+    case olderVersion
+    /// The change feed that vouches for it has not caught up for too long.
+    case feedBehind
 }

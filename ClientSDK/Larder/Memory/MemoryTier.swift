@@ -147,6 +147,17 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
         return value
     }
 
+    /// The value of a key as the subscript gives it, but reading it so counts for nothing: neither as a hit nor for staying.
+    @inlinable public func peek(_ key: Key) -> Value? {
+        state.withLock { state in
+            guard let slot = state.index[key], let node = state.nodes[slot] else { return nil }
+            return node.expires != .max && clock.uptime.nanoseconds >= node.expires ? nil : node.value
+        }
+    }
+
+    /// The keys of all entries, in no order. Cost: it looks at all of them.
+    @inlinable public var keys: [Key] { state.withLock { Array($0.index.keys) } }
+
     /// How many entries there are, those whose time is over and that nobody has asked for since among them.
     public var count: Int { state.withLock { $0.index.count } }
 

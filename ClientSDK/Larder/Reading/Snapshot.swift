@@ -1,57 +1,71 @@
-/// A value and what is known of it.
+public import LarderTime
+
+/// What is known at one moment: the value, how far it can be trusted, and what the network does about it.
+///
+/// What there is (`value`, `freshness`) and what goes on (`activity`, `refreshError`) are apart: old content with a failed
+/// refresh is content.
 public struct Snapshot<Value: Sendable>: Sendable {
-    /// Where the value came from this time.
-    public enum Source: Sendable, Hashable {
+    /// Where the value came from this time. A struct of its own, so that sources may be added.
+    public enum Source: String, Sendable, Hashable {
         /// The memory tier.
         case memory
         /// The disk tier.
         case disk
         /// The server just now, be it that it sent the value or said that it is unchanged.
         case network
+        /// Several of them, or a change that is pending here.
+        case merged
     }
 
-    /// The value.
-    public let value: Value
-    /// Its times.
-    public let freshness: Freshness
-    /// Why it is stale, as far as it is.
-    public let staleReason: Freshness.StaleReason?
-    /// Where it came from.
-    public let source: Source
-    /// Why it could not be refreshed, if that was tried and failed.
-    public let refreshError: LarderError?
-}
-
-/// Why a read gave nothing.
-public struct LarderError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure it was. A struct, because kinds will be added.
-    public struct Code: RawRepresentable, Sendable, Hashable {
-        /// The code's name.
-        public let rawValue: String
-
-        /// A code by its name.
-        public init(rawValue: String) { self.rawValue = rawValue }
-
-        /// There was no reply, and nothing in the cache to show instead.
-        public static let offline = Code(rawValue: "offline")
-        /// The server refused; the problem's title is in the description.
-        public static let refused = Code(rawValue: "refused")
-        /// The reply was not what the API promises. The cache is as it was.
-        public static let unexpectedReply = Code(rawValue: "unexpectedReply")
-        /// The store could not be read or written.
-        public static let storage = Code(rawValue: "storage")
+    /// What the network does about it.
+    public enum Activity: String, Sendable, Hashable {
+        /// Nothing.
+        case idle
+        /// It is being asked.
+        case fetching
     }
 
-    /// What kind of failure it was.
-    public let code: Code
-    /// What happened and what to do.
-    public let description: String
-    /// What led to it.
-    public let cause: (any Error)?
+    /// The value; nil where there is none, or none that the policy allows to show yet.
+    public var value: Value?
+    /// Whether the value may be taken for current.
+    public var freshness: Freshness
+    /// How much of what it could hold the value holds.
+    public var completeness: Completeness
+    /// Where the value came from; nil without a value.
+    public var source: Source?
+    /// When it came, was confirmed, and expires; nil without a value.
+    public var times: ValueTimes?
+    /// The server's version, where it has one.
+    public var version: Int64?
+    /// What the network does about it.
+    public var activity: Activity
+    /// Why the last attempt to refresh it failed; nil after one that did not.
+    public var refreshError: LarderError?
+    /// How many changes made here are shown that the server has not acknowledged.
+    public var pendingChanges: Int
+    /// Grows with everything that happens to the value: of two snapshots the one with the larger revision is the later.
+    public var revision: UInt64
 
-    init(_ code: Code, _ description: String, cause: (any Error)? = nil) {
-        self.code = code
-        self.description = description
-        self.cause = cause
+    /// When the content came from the server.
+    public var fetchedAt: WallTime? { times?.fetchedAt }
+    /// When the server last said that it is current.
+    public var validatedAt: WallTime? { times?.validatedAt }
+    /// When it stops being fresh.
+    public var expiresAt: WallTime? { times?.expiresAt }
+
+    /// The same with another value in it.
+    public func map<Other: Sendable>(_ transform: (Value) throws -> Other) rethrows -> Snapshot<Other> {
+        Snapshot<Other>(
+            value: try value.map(transform),
+            freshness: freshness,
+            completeness: completeness,
+            source: source.flatMap { Snapshot<Other>.Source(rawValue: $0.rawValue) },
+            times: times,
+            version: version,
+            activity: activity == .idle ? .idle : .fetching,
+            refreshError: refreshError,
+            pendingChanges: pendingChanges,
+            revision: revision
+        )
     }
 }

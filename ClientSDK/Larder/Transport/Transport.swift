@@ -71,6 +71,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let cancelled = Code(rawValue: "cancelled")
         /// The content is larger than the request allows. What came was thrown away.
         public static let tooLarge = Code(rawValue: "tooLarge")
+        /// No connection that can be trusted could be made: a certificate is wrong. Nothing was sent.
+        public static let untrusted = Code(rawValue: "untrusted")
         /// The URL is none.
         public static let invalidURL = Code(rawValue: "invalidURL")
     }

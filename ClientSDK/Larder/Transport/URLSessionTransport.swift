@@ -1,65 +1,165 @@
 import Foundation
 import LarderHTTP
+public import LarderTime
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
 
-/// The transport over Foundation's `URLSession`, with its own caching, cookies and credentials turned off.
+/// The transport over Foundation's `URLSession`, with its caching, cookies and credentials turned off.
+///
+/// Content comes as it arrives; of a `gzip` or `deflate` reply what comes is decoded by the system, and `Content-Length` then
+/// tells of the encoded bytes. Content that breaks off (fewer bytes than promised, a broken chunk) is `.interrupted` and never
+/// a short body. Cancelling closes the connection. Safe from any task.
+///
+/// Foundation loses what a dictionary cannot hold: the order of a reply's fields, and repeats, which it joins with commas.
+/// Fields are therefore given sorted by name. It overrides some fields of a request, `Host` and `Content-Length` among them.
 public final class URLSessionTransport: Transport {
-    private let session: URLSession
+    /// How a transport is set up.
+    public struct Configuration: Sendable, Hashable {
+        /// How long a reply's head may take, and then each further piece, where a request does not say.
+        public var timeout: Duration = .seconds(30)
+        /// How many connections one host gets at most; further requests wait for one of them.
+        public var connectionsPerHost = 6
+        /// Whether a redirection is followed (at most 16 times) or given back as the reply that it is.
+        public var followsRedirects = true
+        /// How much content may wait for its reader before the transfer pauses (Apple's systems), or fails with `.tooLarge`
+        /// (Linux, where Foundation cannot pause one without beginning it anew). Bytes.
+        public var bufferMaximum = 4 << 20
 
-    /// - Parameter timeout: how long a reply may take.
-    public init(timeout: Duration = .seconds(30)) {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.urlCache = nil
-        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-        configuration.httpCookieStorage = nil
-        configuration.urlCredentialStorage = nil
-        configuration.timeoutIntervalForRequest = Double(timeout.components.seconds)
-        session = URLSession(configuration: configuration)
+        /// The defaults.
+        public init() {}
     }
 
-    deinit { session.invalidateAndCancel() }
+    private let configuration: Configuration
+    private let clock: any MonotonicClock & Sleeper
+    private let delegate: URLSessionDelegateOfOurs
+    private let session: URLSession
+    /// Requests that must not be sent twice have connections of their own; see `fresh(_:)`.
+    private let freshSession: URLSession
 
-    /// Sends a request.
+    /// A transport.
+    ///
+    /// - Parameters:
+    ///   - configuration: limits and habits.
+    ///   - clock: measures timeouts.
+    public init(
+        _ configuration: Configuration = Configuration(),
+        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+    ) {
+        self.configuration = configuration
+        self.clock = clock
+        delegate = URLSessionDelegateOfOurs(followsRedirects: configuration.followsRedirects)
+        session = Self.session(configuration, delegate)
+        freshSession = Self.session(configuration, delegate)
+    }
+
+    /// A transport with another timeout than the default.
+    public convenience init(timeout: Duration) {
+        var configuration = Configuration()
+        configuration.timeout = timeout
+        self.init(configuration)
+    }
+
+    deinit {
+        // Sessions hold their delegate until they are told to end.
+        session.invalidateAndCancel()
+        freshSession.invalidateAndCancel()
+    }
+
+    private static func session(_ configuration: Configuration, _ delegate: URLSessionDelegateOfOurs) -> URLSession {
+        let foreign = URLSessionConfiguration.ephemeral
+        foreign.urlCache = nil
+        foreign.requestCachePolicy = .reloadIgnoringLocalCacheData
+        foreign.httpCookieStorage = nil
+        foreign.httpShouldSetCookies = false
+        foreign.httpCookieAcceptPolicy = .never
+        foreign.urlCredentialStorage = nil
+        foreign.httpMaximumConnectionsPerHost = max(1, configuration.connectionsPerHost)
+        // Timeouts are ours: Foundation on Linux knows whole seconds only, and no clock but the system's.
+        foreign.timeoutIntervalForRequest = 7 * 86_400
+        return URLSession(configuration: foreign, delegate: delegate, delegateQueue: nil)
+    }
+
+    /// Sends a request and gives back the whole reply.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        guard let url = URL(string: request.url), url.scheme != nil else {
-            throw TransportError(.invalidURL, "«\(request.url)» is not a URL.")
+        let stream = try await open(request)
+        var body: [UInt8] = []
+        for try await piece in stream.body {
+            if body.isEmpty { body = piece } else { body += piece }
         }
+        return TransportResponse(status: stream.status, fields: stream.fields, body: body)
+    }
+
+    /// Sends a request and gives back the reply as soon as its head is there.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        let foreign = try foreign(request)
+        if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
+        let session = isFresh(request) ? freshSession : session
+        let exchange = URLSessionExchange(
+            session.dataTask(with: foreign),
+            bodyLimit: request.bodyLimit,
+            bufferMaximum: configuration.bufferMaximum
+        )
+        delegate.start(exchange)
+        let timeout = max(.zero, request.timeout ?? configuration.timeout)
+        // Whoever lets go of the body lets go of this, and with it of the exchange.
+        let lifeline = Lifeline(exchange)
+        let clock = clock
+        let head = await until(clock.uptime + timeout, by: clock) { await exchange.head() }
+        guard let head else { throw Self.late(exchange, timeout) }
+        let (status, fields) = try head.get()
+        return TransportStream(
+            status: status,
+            fields: fields,
+            body: TransportBody { () async throws(TransportError) in
+                let exchange = lifeline.exchange
+                // Most pieces are there when they are asked for, and need no clock.
+                if let there = exchange.takeNow() { return try there.get() }
+                let piece = await until(clock.uptime + timeout, by: clock) { await exchange.piece() }
+                guard let piece else { throw Self.late(exchange, timeout) }
+                return try piece.get()
+            }
+        )
+    }
+
+    private static func late(_ exchange: URLSessionExchange, _ timeout: Duration) -> TransportError {
+        let error = TransportError(.timedOut, "Nothing came for \(timeout).")
+        exchange.abandon(error)
+        return error
+    }
+
+    private func foreign(_ request: TransportRequest) throws(TransportError) -> URLRequest {
+        guard let url = URL(string: request.url), let scheme = url.scheme?.lowercased(), url.host != nil,
+            scheme == "http" || scheme == "https"
+        else { throw TransportError(.invalidURL, "«\(request.url)» is not an absolute http or https URL.") }
         var foreign = URLRequest(url: url)
         foreign.httpMethod = request.method.rawValue
         for field in request.fields { foreign.addValue(field.value, forHTTPHeaderField: field.name.description) }
         if !request.body.isEmpty { foreign.httpBody = Data(request.body) }
-        do {
-            let (data, response) = try await session.data(for: foreign)
-            guard let http = response as? HTTPURLResponse else {
-                throw TransportError(.invalidURL, "\(request.url) is not reached by HTTP.")
-            }
-            var fields = Fields()
-            for (name, value) in http.allHeaderFields {
-                guard let name = FieldName("\(name)") else { continue }
-                fields.add(name, "\(value)")
-            }
-            return TransportResponse(status: Status(code: http.statusCode), fields: fields, body: Array(data))
-        } catch let error as TransportError {
-            throw error
-        } catch {
-            throw Self.error(error)
-        }
+        if isFresh(request) { foreign.setValue("close", forHTTPHeaderField: "Connection") }
+        return foreign
     }
 
-    private static func error(_ error: any Error) -> TransportError {
-        if error is CancellationError { return TransportError(.cancelled, "The request was cancelled.") }
-        guard let error = error as? URLError else { return TransportError(.interrupted, "\(error)") }
-        let code: TransportError.Code =
-            switch error.code {
-            case .cancelled: .cancelled
-            case .timedOut: .timedOut
-            case .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet: .unreachable
-            case .badURL, .unsupportedURL: .invalidURL
-            default: .interrupted
-            }
-        return TransportError(code, error.localizedDescription)
+    /// Whether a request gets a connection that has not been used.
+    ///
+    /// On Linux libcurl sends any request again, whatever its method, when a connection that it had kept closes without a
+    /// reply: a server that did what was asked and then died would do it twice. A connection that is used once is never
+    /// suspected of being stale. Requests that are safe to repeat keep theirs.
+    private func isFresh(_ request: TransportRequest) -> Bool {
+        #if canImport(FoundationNetworking)
+            !request.method.isIdempotent
+        #else
+            false
+        #endif
     }
+}
+
+/// Gives the exchange up when nobody can read it any more.
+private final class Lifeline: Sendable {
+    let exchange: URLSessionExchange
+
+    init(_ exchange: URLSessionExchange) { self.exchange = exchange }
+
+    deinit { exchange.abandon(TransportError(.cancelled, "Nobody reads the reply any more.")) }
 }

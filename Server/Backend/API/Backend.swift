@@ -54,7 +54,7 @@ struct Backend: Sendable {
         var result: Reply
         do {
             switch try answer(request, exchange, world, conditions, trace) {
-            case .representation(let representation): result = reply(representation, request, extra)
+            case .representation(let representation): result = reply(representation, request, extra, world)
             case .reply(let reply): result = reply.adding(extra)
             case .later: return nil
             }
@@ -73,7 +73,7 @@ struct Backend: Sendable {
             let viewer = try? session(request, world)?.user ?? 0,
             let known = world.cache.find(key(request, viewer: viewer))
         else { return nil }
-        var reply = reply(known, request, extra)
+        var reply = reply(known, request, extra, world)
         reply.note.owner = world
         reply.note.subject = viewer
         return reply
@@ -161,7 +161,12 @@ struct Backend: Sendable {
     }
 
     /// The representation, or what the request's conditions make of it (RFC 9110 §13.2).
-    private func reply(_ representation: Representation, _ request: Request, _ extra: [UInt8]) -> Reply {
+    private func reply(
+        _ representation: Representation,
+        _ request: Request,
+        _ extra: [UInt8],
+        _ world: World
+    ) -> Reply {
         guard request.hasConditions else { return .prepared(representation.full, extra: extra) }
         // The tag alone, as caches send it, needs no parsing.
         if let range = request.fields.range(of: "if-none-match"), request.fields.range(of: "if-match") == nil,
@@ -172,8 +177,10 @@ struct Backend: Sendable {
         }
         let outcome = Preconditions(request).evaluate(
             method: request.method,
+            exists: true,
             entityTag: representation.entityTag,
-            lastModified: representation.lastModified
+            lastModified: representation.lastModified,
+            now: world.clock.now
         )
         switch outcome {
         case .proceed: return .prepared(representation.full, extra: extra)

@@ -148,8 +148,10 @@ struct Call {
         }
         let outcome = Preconditions(request).evaluate(
             method: request.method,
+            exists: true,
             entityTag: current.entityTag,
-            lastModified: current.lastModified
+            lastModified: current.lastModified,
+            now: world.clock.now
         )
         guard outcome == .proceed else {
             var fields = Fields()

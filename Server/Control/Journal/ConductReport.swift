@@ -182,11 +182,7 @@ struct ConductInspector {
         }
         var wait = Duration.zero
         if let text = entry.replyField("retry-after") {
-            if let seconds = Int64(text) {
-                wait = .seconds(seconds)
-            } else if let date = HTTPDate.parse(text) {
-                wait = max(.zero, date - entry.at)
-            }
+            wait = RetryAfter(parsing: text, now: entry.at)?.wait(from: entry.at) ?? .zero
         }
         refusals[request] = Refusal(number: entry.number, at: entry.ended, until: entry.ended + wait)
     }

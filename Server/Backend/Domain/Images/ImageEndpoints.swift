@@ -31,8 +31,10 @@ enum ImageEndpoints {
         fields.add(.vary, "Origin")
         let outcome = Preconditions(call.request).evaluate(
             method: call.request.method,
+            exists: true,
             entityTag: rendition.entityTag,
-            lastModified: nil
+            lastModified: nil,
+            now: call.world.clock.now
         )
         switch outcome {
         case .proceed: break
@@ -78,7 +80,12 @@ enum ImageEndpoints {
             let ranges = ByteRange.parse(field), ranges.count == 1
         else { return nil }
         if let condition = call.request.fields[.ifRange],
-            !Preconditions.ifRangeHolds(condition, entityTag: rendition.entityTag, lastModified: nil)
+            !Preconditions.ifRangeHolds(
+                condition,
+                entityTag: rendition.entityTag,
+                lastModified: nil,
+                date: call.world.clock.now
+            )
         {
             return nil
         }

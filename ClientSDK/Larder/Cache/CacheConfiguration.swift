@@ -1,0 +1,32 @@
+public import LarderTime
+
+/// How a cache is kept. One value says it all.
+public struct CacheConfiguration: Sendable {
+    /// Where it lives: a directory of its own for each account (`DiskStore.directory(forAccount:in:)`); nil: in memory only.
+    public var directory: String?
+    /// An open store, to be used instead of `directory`. Its events go where its own configuration says.
+    public var store: DiskStore?
+    /// What the freshness classes mean.
+    public var freshness: FreshnessTable = .standard
+    /// How much is kept in memory: bytes, as they are encoded, and a little for each entry. At least 64 KiB.
+    public var memoryBytesMaximum = 32 << 20
+    /// How many entities, and how many lists, are kept in memory at most; at least 64.
+    public var memoryEntriesMaximum = 20_000
+    /// How the disk tier is kept; `directory` and `wallClock` are put into it.
+    public var disk = DiskStore.Configuration(directory: "")
+    /// Says what time it is.
+    public var wallClock: any WallClock = SystemWallClock()
+    /// Says how much time has passed.
+    public var monotonicClock: any MonotonicClock = SystemMonotonicClock()
+    /// Waits.
+    public var sleeper: any Sleeper = SystemSleeper()
+    /// Gives numbers from 0 up to but not including 1, by which waits are spread.
+    public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+    /// Whether the network may be asked at present. Where it may not, reads behave as if it had failed at once.
+    public var mayUseNetwork: @Sendable () -> Bool = { true }
+    /// Told of what happens; from any thread, never while something is locked.
+    public var onEvent: @Sendable (CacheEvent) -> Void = { _ in }
+
+    /// A cache in a directory, which is made with mode 0700 if it is not there; nil: in memory only.
+    public init(directory: String? = nil) { self.directory = directory }
+}

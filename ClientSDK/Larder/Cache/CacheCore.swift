@@ -1,0 +1,292 @@
+import LarderTime
+import Synchronization
+
+/// What all parts of a cache share: the tiers, the clocks, the order of requests, and who shows what.
+///
+/// Safe from any thread. Locks are taken in this order: a commit, then the disk, then memory; nodes' own last. Nothing of a
+/// user's is called while one is held, except the functions that encode and decode.
+final class CacheCore: Sendable {
+    private struct Commits {
+        var isClosed = false
+        var savedHighWater: WallTime
+    }
+
+    /// What is stored without a lifetime is outdated after so long.
+    static let longestLifetime: Duration = .seconds(30 * 86_400)
+    private static let clockKey = "larder.clock"
+
+    let configuration: CacheConfiguration
+    let disk: DiskStore?
+    let entities: EntityTable
+    let queries: MemoryTier<QueryKey, StoredQuery>
+    let invalidations = InvalidationTable()
+    let order = RequestOrder()
+    let nodes: NodeRegistry
+    let dependencies = DependencyIndex()
+    let scheduler: RefreshScheduler
+    private let clocks: ClockGuard
+    private let commits: Mutex<Commits>
+    /// How many commits there were; taken whenever memory is changed.
+    private let memory = Mutex<UInt64>(0)
+    private let distrusts = Atomic<Bool>(false)
+
+    init(_ configuration: CacheConfiguration) throws(LarderError) {
+        self.configuration = configuration
+        let onEvent = configuration.onEvent
+        if let store = configuration.store {
+            disk = store
+        } else if let directory = configuration.directory {
+            var settings = configuration.disk
+            settings.directory = directory
+            settings.clock = configuration.wallClock
+            let onDiskEvent = settings.onEvent
+            settings.onEvent = { event in
+                onDiskEvent(event)
+                onEvent(.disk(event))
+            }
+            do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
+        } else {
+            disk = nil
+        }
+        let clock = configuration.monotonicClock
+        // With less a value would be gone before its reader has it.
+        let entries = max(64, configuration.memoryEntriesMaximum)
+        let bytes = max(64 << 10, configuration.memoryBytesMaximum)
+        entities = EntityTable(limits: .init(count: entries, cost: bytes), clock: clock)
+        queries = MemoryTier(limits: .init(count: entries, cost: bytes), clock: clock)
+        nodes = NodeRegistry(countMaximum: max(1, entries / 4))
+        scheduler = RefreshScheduler(clock: clock, sleeper: configuration.sleeper)
+        clocks = ClockGuard(wall: configuration.wallClock, monotonic: clock)
+        commits = Mutex(Commits(savedHighWater: .init(nanosecondsSinceEpoch: .min)))
+        try restore()
+    }
+
+    /// Takes over what another process has left: what was declared stale, and the time that it saw last.
+    private func restore() throws(LarderError) {
+        guard let disk else { return }
+        do {
+            let (marks, clock) = try disk.read { transaction in
+                (
+                    try transaction.metadata(InvalidationTable.metadataKey),
+                    try transaction.metadata(Self.clockKey)
+                )
+            }
+            if let marks { invalidations.decode(marks) }
+            guard let clock, let seen = Int64(String(decoding: clock, as: UTF8.self)) else { return }
+            let latest = WallTime(nanosecondsSinceEpoch: seen)
+            if configuration.wallClock.now < latest - Moment.tolerance { distrust() }
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    // MARK: Time
+
+    /// The present moment. Not called while a node is locked.
+    func now() -> Moment {
+        let (moment, wasSetBack) = clocks.read()
+        if wasSetBack { distrust() }
+        return moment
+    }
+
+    /// Whether what comes from the disk has times that say nothing, and that is not noted there yet.
+    var isDistrusted: Bool { distrusts.load(ordering: .relaxed) }
+
+    /// The clock was set back: nothing that was confirmed before has a known age.
+    private func distrust() {
+        distrusts.store(true, ordering: .relaxed)
+        configuration.onEvent(.clockSetBack)
+        noteDistrust()
+        scheduler.lookAtAll()
+    }
+
+    private func noteDistrust() {
+        guard let disk, isDistrusted else { return }
+        let seen = clocks.highWater
+        do {
+            try disk.write { transaction in
+                try transaction.distrustTimes()
+                try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
+            }
+            distrusts.store(false, ordering: .relaxed)
+        } catch {
+            // Until it succeeds, everything that comes from the disk counts as uncertain.
+            configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+    }
+
+    private static func encode(_ time: WallTime) -> [UInt8] { Array("\(time.nanosecondsSinceEpoch)".utf8) }
+
+    // MARK: Reading
+
+    /// An entity as the server said, and whether it was read from the disk for that.
+    func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
+        if let stored = entities[key] { return (stored, false) }
+        guard let disk else { return nil }
+        let count = memory.withLock { $0 }
+        do {
+            let found = try disk.entity(key, decodedBy: { row in try decode(row.payload) })
+            guard let found else { return nil }
+            let stored = StoredEntity(
+                found.entity,
+                value: found.value,
+                epoch: now().epoch,
+                isDistrusted: isDistrusted
+            )
+            fill(stored, key, ifNothingSince: count)
+            return (stored, true)
+        } catch {
+            configuration.onEvent(.storageFailed(LarderError(error)))
+            return nil
+        }
+    }
+
+    /// A query index, with the entities that came along if it had to be read from the disk.
+    func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
+        if let stored = queries[key] { return (stored, nil) }
+        guard let disk else { return nil }
+        let count = memory.withLock { $0 }
+        do {
+            guard let list = try disk.list(key) else { return nil }
+            let stored = StoredQuery(list.query, epoch: now().epoch, isDistrusted: isDistrusted)
+            memory.withLock { present in
+                if present == count { queries.store(stored, for: key, cost: stored.cost) }
+            }
+            var rows: [EntityKey: DiskEntity] = [:]
+            for row in list.entities { if let row { rows[row.key] = row } }
+            return (stored, rows)
+        } catch {
+            configuration.onEvent(.storageFailed(LarderError(error)))
+            return nil
+        }
+    }
+
+    /// Keeps in memory what was read from the disk, unless something has changed meanwhile.
+    func fill(_ stored: StoredEntity, _ key: EntityKey, ifNothingSince count: UInt64) {
+        memory.withLock { present in
+            if present == count { entities.store(stored, for: key) }
+        }
+    }
+
+    /// How many commits there were. What was put together between two equal counts is of one moment.
+    var commitCount: UInt64 { memory.withLock { $0 } }
+
+    // MARK: Writing
+
+    /// Carries out an update, and tells everyone who shows any of it.
+    ///
+    /// - Parameters:
+    ///   - order: the place of the request that it is the answer to; nil for what has just happened.
+    ///   - isTolerant: whether memory is changed also where the disk fails, which is reported.
+    func commit(
+        _ update: Update,
+        order answered: UInt64? = nil,
+        moment: Moment? = nil,
+        isTolerant: Bool = false
+    ) throws(LarderError) {
+        let moment = moment ?? now()
+        let order = answered ?? self.order.now()
+        let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
+        let commit: Commit
+        do {
+            commit = try commits.withLock { commits in
+                guard !commits.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
+                let commit = try perform(update, start, &commits, isTolerant: isTolerant)
+                apply(commit)
+                return commit
+            }
+        } catch {
+            throw LarderError(error)
+        }
+        if isDistrusted { noteDistrust() }
+        for problem in commit.problems { configuration.onEvent(.storageFailed(problem)) }
+        tell(commit)
+    }
+
+    private func perform(
+        _ update: Update,
+        _ start: Commit,
+        _ commits: inout Commits,
+        isTolerant: Bool
+    ) throws -> Commit {
+        func inMemory() throws -> Commit {
+            var commit = start
+            for step in update.steps { try commit.perform(step, DiskPart(connection: nil)) }
+            return commit
+        }
+        guard let disk, !update.isMemoryOnly else { return try inMemory() }
+        let seen = clocks.highWater
+        let isTimeToSave = seen - commits.savedHighWater > .seconds(60)
+        do {
+            let commit = try disk.write { transaction in
+                var commit = start
+                let part = DiskPart(connection: transaction.connection)
+                for step in update.steps { try commit.perform(step, part) }
+                if commit.hasNewMarks {
+                    try transaction.setMetadata(invalidations.encoded, for: InvalidationTable.metadataKey)
+                }
+                if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
+                return commit
+            }
+            if isTimeToSave { commits.savedHighWater = seen }
+            return commit
+        } catch let error as DiskError where isTolerant {
+            configuration.onEvent(.storageFailed(LarderError(error)))
+            return try inMemory()
+        }
+    }
+
+    private func apply(_ commit: Commit) {
+        memory.withLock { count in
+            count += 1
+            for (key, change) in commit.entities {
+                switch change {
+                case .set(let stored):
+                    entities.store(stored, for: key)
+                    entities.settle(key, version: stored.version)
+                case .removed, .forgotten, .elsewhere: entities.remove(key)
+                }
+            }
+            for (key, change) in commit.queries {
+                switch change {
+                case .set(let stored): queries.store(stored, for: key, cost: stored.cost)
+                case .removed, .forgotten, .elsewhere: queries.remove(key)
+                }
+            }
+            for key in commit.applied { order.noteApplied(key, commit.order) }
+            for (key, change) in commit.overlays { entities.edit(key, change) }
+        }
+    }
+
+    private func tell(_ commit: Commit) {
+        let changed = commit.changed
+        if !changed.isEmpty { for node in dependencies.nodes(madeOf: changed) { node.contentChanged() } }
+        if commit.hasNewMarks { standingChanged() }
+    }
+
+    /// Something that many things depend on has changed.
+    func standingChanged() { for node in nodes.all { node.standingChanged() } }
+
+    // MARK: The end
+
+    /// Ends everything: requests are cancelled, observations end, nothing is written any more.
+    func close() {
+        commits.withLock { $0.isClosed = true }
+        scheduler.close()
+        for node in nodes.all { node.close() }
+        nodes.removeAll()
+        forget()
+    }
+
+    var isClosed: Bool { commits.withLock { $0.isClosed } }
+
+    private func forget() {
+        memory.withLock { count in
+            count += 1
+            entities.removeAll()
+            entities.removeAllOverlays()
+            queries.removeAll()
+        }
+        invalidations.removeAll()
+    }
+}

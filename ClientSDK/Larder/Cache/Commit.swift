@@ -1,0 +1,392 @@
+import LarderTime
+
+/// Carries out an update: on disk within one transaction, and as a list of what becomes of the memory tier after it.
+struct Commit {
+    /// What becomes of something in memory.
+    enum Change<Stored: Sendable>: Sendable {
+        case set(Stored)
+        case removed
+        /// It is not stored any more, which says nothing about the source.
+        case forgotten
+        /// It has changed on disk, and is not in memory.
+        case elsewhere
+    }
+
+    let core: CacheCore
+    let order: UInt64
+    let moment: Moment
+    /// Whether the update is the answer to a request of that order, or something that has just happened.
+    let isAnswer: Bool
+
+    private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
+    private(set) var queries: [QueryKey: Change<StoredQuery>] = [:]
+    private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
+    /// What has new content: a request that began earlier must not change it back.
+    private(set) var applied: Set<StoredKey> = []
+    private(set) var problems: [LarderError] = []
+    private(set) var hasNewMarks = false
+
+    init(core: CacheCore, order: UInt64, moment: Moment, isAnswer: Bool) {
+        self.core = core
+        self.order = order
+        self.moment = moment
+        self.isAnswer = isAnswer
+    }
+
+    /// What the nodes have to look at again.
+    var changed: Set<StoredKey> {
+        var keys = Set<StoredKey>()
+        for key in entities.keys { keys.insert(.entity(key)) }
+        for key in queries.keys { keys.insert(.query(key)) }
+        for (key, _) in overlays { keys.insert(.entity(key)) }
+        return keys
+    }
+
+    /// - Parameter disk: the transaction, if the disk takes part.
+    mutating func perform(_ step: Update.Step, _ disk: DiskPart) throws {
+        switch step {
+        case .put(let draft, let validator, let lifetime, let source):
+            try put(draft, validator, lifetime, source, disk)
+        case .modify(let key, let modifier): try modify(key, modifier, disk)
+        case .remove(let key, let version): try remove(key, version, disk)
+        case .touch(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .invalidate(let key): try invalidate(key, disk)
+        case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
+        case .editQuery(let key, let change): try edit(key, change, disk)
+        case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .removeQuery(let key):
+            try disk.write { transaction in
+                try transaction.remove(key)
+                try transaction.remove(EntityKey(wholeValueOf: key))
+            }
+            queries[key] = .forgotten
+            entities[EntityKey(wholeValueOf: key)] = .forgotten
+        case .invalidateQuery(let key):
+            try invalidate(key, disk)
+            try invalidate(EntityKey(wholeValueOf: key), disk)
+        case .invalidateTag(let tag):
+            core.invalidations.mark(tag, at: moment.wall, order: order)
+            hasNewMarks = true
+        case .token(let token, let feed): try disk.write { transaction in try transaction.setToken(token, for: feed) }
+        case .metadata(let value, let key):
+            try disk.write { transaction in try transaction.setMetadata(value, for: key) }
+        case .disk(let body): try disk.write { transaction in try body(transaction) }
+        case .overlay(let key, let change): overlays.append((key, change))
+        }
+    }
+
+    // MARK: Entities
+
+    private func current(_ key: EntityKey) -> StoredEntity? {
+        switch entities[key] {
+        case .set(let stored): stored
+        case .removed, .forgotten: nil
+        case .elsewhere, nil: core.entities[key]
+        }
+    }
+
+    private func times(_ lifetime: Duration?) -> ValueTimes {
+        ValueTimes(
+            fetchedAt: moment.wall,
+            validatedAt: moment.wall,
+            expiresAt: moment.wall + (lifetime ?? CacheCore.longestLifetime),
+            epoch: moment.epoch,
+            validatedUptime: moment.uptime
+        )
+    }
+
+    private mutating func put(
+        _ draft: EntityDraft,
+        _ validator: String?,
+        _ lifetime: Duration?,
+        _ source: DiskEntity.Source,
+        _ disk: DiskPart
+    ) throws {
+        let key = draft.key
+        let known = current(key)
+        if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
+            guard let new = draft.version, let old = known?.version, new > old else { return }
+        }
+        if let known, let old = known.version, let new = draft.version {
+            if new < old { return }
+            if new == old && draft.completeness < known.completeness { return try renew(key, known, lifetime, disk) }
+        }
+        if let known, known.version == draft.version, known.completeness == draft.completeness,
+            known.validator == validator || validator == nil, draft.isEqual(known.value)
+        {
+            return try renew(key, known, lifetime, disk)
+        }
+        var stored = StoredEntity(
+            value: draft.value,
+            times: times(lifetime),
+            version: draft.version,
+            validator: validator,
+            completeness: draft.completeness,
+            source: source,
+            isInvalidated: isAnswer && core.order.isInvalidated(.entity(key), since: order),
+            order: order,
+            cost: 256
+        )
+        if disk.isThere {
+            let payload: [UInt8]
+            do {
+                payload = try draft.encode()
+            } catch {
+                // It is shown all the same, for as long as it stays in memory.
+                problems.append(
+                    LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error)
+                )
+                entities[key] = .set(stored)
+                applied.insert(.entity(key))
+                return
+            }
+            stored.cost += payload.count
+            switch try write(stored, payload, key, disk) {
+            case .stored: break
+            case .keptNewer: return
+            case .keptMoreComplete: return try renew(key, known, lifetime, disk)
+            }
+        }
+        entities[key] = .set(stored)
+        applied.insert(.entity(key))
+    }
+
+    private func write(
+        _ stored: StoredEntity,
+        _ payload: [UInt8],
+        _ key: EntityKey,
+        _ disk: DiskPart
+    ) throws -> DiskPutOutcome {
+        let entity = DiskEntity(
+            key,
+            payload: payload,
+            version: stored.version,
+            entityTag: stored.validator,
+            fetchedAt: stored.times.fetchedAt,
+            validatedAt: stored.times.validatedAt,
+            expiresAt: stored.times.expiresAt,
+            completeness: stored.completeness,
+            source: stored.source
+        )
+        var outcome = DiskPutOutcome.stored
+        try disk.write { transaction in
+            outcome = try transaction.put(entity)
+            if outcome == .stored, stored.isInvalidated || stored.times.isUncertain { try transaction.invalidate(key) }
+        }
+        return outcome
+    }
+
+    /// The same value again: only its times are renewed.
+    private mutating func renew(
+        _ key: EntityKey,
+        _ known: StoredEntity?,
+        _ lifetime: Duration?,
+        _ disk: DiskPart
+    ) throws {
+        let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
+        let new = times(lifetime)
+        applied.insert(.entity(key))
+        try disk.write { transaction in
+            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
+            if isInvalidated { try transaction.invalidate(key) }
+        }
+        guard var stored = known else {
+            entities[key] = .elsewhere
+            return
+        }
+        stored.times.validatedAt = new.validatedAt
+        stored.times.expiresAt = new.expiresAt
+        stored.times.isUncertain = false
+        stored.times.epoch = new.epoch
+        stored.times.validatedUptime = new.validatedUptime
+        stored.isInvalidated = isInvalidated
+        stored.order = order
+        entities[key] = .set(stored)
+    }
+
+    private mutating func touch(
+        _ key: EntityKey,
+        _ validator: String?,
+        _ lifetime: Duration?,
+        _ disk: DiskPart
+    ) throws {
+        if core.order.isOvertaken(.entity(key), by: order) { return }
+        // What is stored under another validator is not what the server has confirmed.
+        if let known = current(key), let validator, known.validator != validator { return }
+        try renew(key, current(key), lifetime, disk)
+    }
+
+    private mutating func modify(
+        _ key: EntityKey,
+        _ modifier: StoredEntityModifier,
+        _ disk: DiskPart
+    ) throws {
+        var known = current(key)
+        if known == nil, case .removed = entities[key] { return }
+        if known == nil {
+            let epoch = moment.epoch
+            var row: DiskEntity?
+            try disk.write { transaction in
+                row = try transaction.read { reading in try reading.entity(key) }
+            }
+            guard let row else { return }
+            known = StoredEntity(
+                row,
+                value: try modifier.decode(row.payload),
+                epoch: epoch,
+                isDistrusted: core.isDistrusted
+            )
+        }
+        guard var stored = known else { return }
+        stored.value = modifier.change(stored.value)
+        stored.version = modifier.version(stored.value) ?? stored.version
+        // What it says now is not what came with the validator.
+        stored.validator = nil
+        stored.order = order
+        if disk.isThere {
+            let payload = try modifier.encode(stored.value)
+            stored.cost = 256 + payload.count
+            guard try write(stored, payload, key, disk) == .stored else { return }
+        }
+        entities[key] = .set(stored)
+        applied.insert(.entity(key))
+    }
+
+    private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
+        if let version, let known = current(key)?.version, known > version { return }
+        var isGone = true
+        var lists: [DiskQuery] = []
+        try disk.write { transaction in
+            if let version {
+                isGone = try transaction.remove(key, deletedInVersion: version)
+            } else {
+                try transaction.remove(key)
+            }
+            guard isGone else { return }
+            lists = try transaction.read { reading in
+                try reading.queries(with: key).compactMap { name in try reading.query(name) }
+            }
+        }
+        guard isGone else { return }
+        entities[key] = .removed
+        applied.insert(.entity(key))
+        var names = Set(lists.map(\.key))
+        for name in core.queries.keys where core.queries.peek(name)?.query.ids.contains(key) ?? false {
+            names.insert(name)
+        }
+        for name in names { try edit(name, { $0.ids.removeAll { $0 == key } }, disk) }
+    }
+
+    private mutating func invalidate(_ key: EntityKey, _ disk: DiskPart) throws {
+        try disk.write { transaction in try transaction.invalidate(key) }
+        core.order.noteInvalidated(.entity(key), order)
+        guard var stored = current(key) else {
+            if entities[key] == nil { entities[key] = .elsewhere }
+            return
+        }
+        stored.isInvalidated = true
+        entities[key] = .set(stored)
+    }
+
+    // MARK: Queries
+
+    private func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
+        switch queries[key] {
+        case .set(let stored): return stored
+        case .removed, .forgotten: return nil
+        case .elsewhere, nil: break
+        }
+        if let stored = core.queries[key] { return stored }
+        var query: DiskQuery?
+        try disk.write { transaction in query = try transaction.read { reading in try reading.query(key) } }
+        return query.map { StoredQuery($0, epoch: moment.epoch, isDistrusted: core.isDistrusted) }
+    }
+
+    private mutating func put(_ query: DiskQuery, _ lifetime: Duration?, _ disk: DiskPart) throws {
+        let key = query.key
+        if isAnswer, core.order.isOvertaken(.query(key), by: order) { return }
+        let times = times(lifetime)
+        var query = query
+        query.fetchedAt = times.fetchedAt
+        query.validatedAt = times.validatedAt
+        query.expiresAt = times.expiresAt
+        query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
+        try write(query, disk)
+        queries[key] = .set(StoredQuery(query, times: times, order: order))
+        applied.insert(.query(key))
+    }
+
+    private func write(_ query: DiskQuery, _ disk: DiskPart) throws {
+        try disk.write { transaction in
+            try transaction.put(query)
+            if query.isInvalidated || query.isClockUncertain { try transaction.invalidate(query.key) }
+        }
+    }
+
+    private mutating func edit(
+        _ key: QueryKey,
+        _ change: (inout DiskQuery) -> Void,
+        _ disk: DiskPart
+    ) throws {
+        guard var stored = try current(key, disk) else { return }
+        change(&stored.query)
+        try write(stored.query, disk)
+        queries[key] = .set(stored)
+    }
+
+    private mutating func touch(
+        _ key: QueryKey,
+        _ validator: String?,
+        _ lifetime: Duration?,
+        _ disk: DiskPart
+    ) throws {
+        if core.order.isOvertaken(.query(key), by: order) { return }
+        guard var stored = try current(key, disk), validator == nil || stored.query.entityTag == validator else {
+            return
+        }
+        let new = times(lifetime)
+        let isInvalidated = core.order.isInvalidated(.query(key), since: order)
+        try disk.write { transaction in
+            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
+            if isInvalidated { try transaction.invalidate(key) }
+        }
+        stored.times = ValueTimes(
+            fetchedAt: stored.times.fetchedAt,
+            validatedAt: new.validatedAt,
+            expiresAt: new.expiresAt,
+            epoch: new.epoch,
+            validatedUptime: new.validatedUptime
+        )
+        stored.query.validatedAt = new.validatedAt
+        stored.query.expiresAt = new.expiresAt
+        stored.query.isInvalidated = isInvalidated
+        stored.query.isClockUncertain = false
+        stored.order = order
+        queries[key] = .set(stored)
+        applied.insert(.query(key))
+    }
+
+    private mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {
+        try disk.write { transaction in try transaction.invalidate(key) }
+        core.order.noteInvalidated(.query(key), order)
+        guard var stored = core.queries[key] else {
+            queries[key] = .elsewhere
+            return
+        }
+        stored.query.isInvalidated = true
+        queries[key] = .set(stored)
+    }
+}
+
+/// The disk's part in a commit, where it takes one.
+struct DiskPart {
+    let connection: DiskConnection?
+
+    var isThere: Bool { connection != nil }
+
+    func write(_ body: (borrowing DiskStore.WriteTransaction) throws -> Void) throws {
+        guard let connection else { return }
+        let transaction = DiskStore.WriteTransaction(connection: connection)
+        try body(transaction)
+    }
+}

@@ -1,0 +1,101 @@
+import Synchronization
+
+/// A request on its way, and those who wait for it. It survives those who give up, and is cancelled when the last one has.
+///
+/// Safe from any thread.
+final class Flight: Sendable {
+    private struct State {
+        var holders = 1
+        var waiters: [UInt64: CheckedContinuation<Result<Void, LarderError>, Never>] = [:]
+        var lastWaiter: UInt64 = 0
+        var result: Result<Void, LarderError>?
+        var task: Task<Void, Never>?
+    }
+
+    /// Its place in the order of requests.
+    let order: UInt64
+    /// When it began: what its answer says was true at some time after that.
+    let moment: Moment
+    private let state = Mutex(State())
+    private let onAbandoned: @Sendable (Flight) -> Void
+
+    /// - Parameter onAbandoned: called when the last holder has left before there was an answer.
+    init(order: UInt64, moment: Moment, onAbandoned: @escaping @Sendable (Flight) -> Void) {
+        self.order = order
+        self.moment = moment
+        self.onAbandoned = onAbandoned
+    }
+
+    /// The task that carries it out.
+    func run(_ task: Task<Void, Never>) {
+        let isLate = state.withLock { state in
+            state.task = task
+            return state.holders == 0
+        }
+        if isLate { task.cancel() }
+    }
+
+    /// Takes part. False where everybody had left before.
+    func hold() -> Bool {
+        state.withLock { state in
+            guard state.holders > 0 else { return false }
+            state.holders += 1
+            return true
+        }
+    }
+
+    /// Takes part no more.
+    func leave() {
+        let abandoned = state.withLock { state -> Task<Void, Never>?? in
+            state.holders -= 1
+            guard state.holders == 0, state.result == nil else { return nil }
+            state.result = .failure(LarderError(.cancelled, "Nobody waits for the request any more."))
+            return .some(state.task)
+        }
+        guard let abandoned else { return }
+        abandoned?.cancel()
+        onAbandoned(self)
+    }
+
+    /// Waits for the answer, as one who takes part.
+    ///
+    /// - Throws: what the request failed with, or `.cancelled` as soon as the calling task is.
+    func wait() async throws(LarderError) {
+        let id = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let ready = state.withLock { state -> Result<Void, LarderError>? in
+                    if let result = state.result { return result }
+                    if Task.isCancelled { return .failure(LarderError(CancellationError())) }
+                    state.waiters[id] = continuation
+                    return nil
+                }
+                if let ready { continuation.resume(returning: ready) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
+            waiter?.resume(returning: .failure(LarderError(CancellationError())))
+        }
+        try result.get()
+    }
+
+    /// Whether it has ended.
+    var isFinished: Bool { state.withLock { $0.result != nil } }
+
+    /// Stops it, whoever still waits.
+    func cancel() { state.withLock { $0.task }?.cancel() }
+
+    /// Ends it. Only the first end counts.
+    func finish(_ result: Result<Void, LarderError>) {
+        let waiters = state.withLock { state in
+            guard state.result == nil else { return [CheckedContinuation<Result<Void, LarderError>, Never>]() }
+            state.result = result
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume(returning: result) }
+    }
+}

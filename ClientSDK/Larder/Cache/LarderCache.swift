@@ -1,0 +1,242 @@
+public import LarderTime
+import Synchronization
+
+/// A cache for one account: reads resources by their policies, says how fresh everything is, and lets everyone who looks at
+/// something see every change to it.
+///
+/// Safe from any task and thread. A cache that is released ends what it has begun: requests are cancelled, observations end.
+public final class LarderCache: Sendable {
+    let core: CacheCore
+    /// Cached requests: any function, and it is cached. Recorded beside everything else, or in memory where there is no directory.
+    public let requests: CachedRequests
+
+    /// Opens a cache, and makes it if it is not there. Cost: a few milliseconds, however much is stored.
+    ///
+    /// - Throws: `.storage` where the directory cannot be used. Damage is repaired and reported.
+    public init(_ configuration: CacheConfiguration = CacheConfiguration()) throws(LarderError) {
+        let core = try CacheCore(configuration)
+        self.core = core
+        let storage: any RequestStorage = core.disk.map { DiskRequestStorage($0) } ?? MemoryRequestStorage()
+        requests = CachedRequests(
+            storage: storage,
+            clock: configuration.wallClock,
+            onStorageError: { configuration.onEvent(.storageFailed(LarderError($0))) }
+        )
+    }
+
+    /// Opens a cache in a directory.
+    public convenience init(directory: String) throws(LarderError) {
+        try self.init(CacheConfiguration(directory: directory))
+    }
+
+    deinit { core.close() }
+
+    // MARK: Reading
+
+    /// Reads a value.
+    ///
+    /// - Parameters:
+    ///   - policy: how the read goes about it; nil: as the resource says.
+    ///   - fields: the sensitive fields that the reader uses: each may shorten the time to live (`FreshnessRule.fieldLifetimes`).
+    /// - Throws: what the network failed with, where the policy has nothing else to give; `.notCached`, `.gone`, `.cancelled`.
+    public func value<Value>(
+        _ resource: Resource<Value>,
+        _ policy: ReadPolicy? = nil,
+        fields: Set<String> = []
+    ) async throws(LarderError) -> Value {
+        let options = ReadOptions(policy: policy, fields: fields)
+        let node = core.nodes.node(of: resource, in: core)
+        if let value = node.atHand(options, at: core.now())?.value {
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
+            return value
+        }
+        node.take(resource)
+        guard let value = try await node.read(options).value else {
+            throw LarderError(.gone, "There is no «\(resource.key)».")
+        }
+        return value
+    }
+
+    /// Reads a value, and what is known of it.
+    ///
+    /// - Throws: as `value`. A snapshot that this returns has a value.
+    public func snapshot<Value>(
+        _ resource: Resource<Value>,
+        _ policy: ReadPolicy? = nil,
+        fields: Set<String> = []
+    ) async throws(LarderError) -> Snapshot<Value> {
+        let options = ReadOptions(policy: policy, fields: fields)
+        let node = core.nodes.node(of: resource, in: core)
+        let now = core.now()
+        if let content = node.atHand(options, at: now) {
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
+            return node.snapshot(atHand: content, options, at: now)
+        }
+        node.take(resource)
+        return try await node.read(options)
+    }
+
+    /// What there is and what becomes of it, for as long as somebody iterates: the table at `ReadPolicy` says what comes when.
+    ///
+    /// Snapshots come in order, and never an older one after a newer; whoever is slow gets the newest and not all. A snapshot
+    /// that says nothing new is left out. The sequence ends when its task is cancelled and when the cache is closed.
+    public func snapshots<Value>(
+        _ resource: Resource<Value>,
+        _ policy: ReadPolicy? = nil,
+        fields: Set<String> = []
+    ) -> Snapshots<Value> {
+        let node = core.nodes.node(of: resource, in: core)
+        node.take(resource)
+        return Snapshots(node: node, options: ReadOptions(policy: policy, fields: fields))
+    }
+
+    /// Asks the network, whatever is stored, as when a user pulls to refresh. It never joins a request that was sent before, and
+    /// where the server says «not modified» the stored value counts as confirmed now.
+    ///
+    /// - Throws: what the network failed with. Observers go on seeing what there was.
+    @discardableResult
+    public func refresh<Value>(_ resource: Resource<Value>) async throws(LarderError) -> Snapshot<Value> {
+        let node = core.nodes.node(of: resource, in: core)
+        node.take(resource)
+        return try await node.refresh(since: core.now().uptime, ReadOptions())
+    }
+
+    /// A gate: gives a value that the server has confirmed within the time, asking it if need be.
+    ///
+    /// - Parameter limit: counted from the start of the request that confirmed it.
+    /// - Throws: `.notValidated`, with a text for the user, where it was not and cannot be confirmed.
+    public func requireValidated<Value>(
+        _ resource: Resource<Value>,
+        within limit: Duration
+    ) async throws(LarderError) -> Snapshot<Value> {
+        guard limit >= .zero else {
+            throw LarderError(.invalidArgument, "A gate cannot demand less than no time; \(limit) was given.")
+        }
+        let node = core.nodes.node(of: resource, in: core)
+        node.take(resource)
+        return try await node.requireValidated(within: limit, ReadOptions())
+    }
+
+    // MARK: Anything
+
+    /// Runs any asynchronous function with a cache: `CachedRequests.request`.
+    ///
+    /// - Throws: `.notCached`, or what the function failed with.
+    public func request<Value: Codable & Sendable>(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        as type: Value.Type = Value.self,
+        strategy: RequestStrategy = .cacheElseLoad,
+        lifetime: Duration = CachedRequests.standardLifetime,
+        load: @escaping @Sendable () async throws -> Value
+    ) async throws(LarderError) -> Value {
+        try await requests.request(
+            name,
+            parameters,
+            as: type,
+            strategy: strategy,
+            lifetime: lifetime,
+            load: load
+        ).value
+    }
+
+    // MARK: Changing
+
+    /// Changes what is stored: all of it or nothing, in one commit. Every list and every observer shows it when this returns.
+    ///
+    /// - Throws: `.storage`, `.encoding`, and what `body` throws as `.fetchFailed`. Then nothing has changed.
+    public func update(_ body: (inout Update) throws -> Void) throws(LarderError) {
+        var update = Update()
+        do { try body(&update) } catch { throw LarderError(error) }
+        try core.commit(update)
+    }
+
+    /// Declares a resource stale, until it is fetched or confirmed again. Where it is observed, that happens at once.
+    public func invalidate<Value>(_ resource: Resource<Value>) throws(LarderError) {
+        try update { update in
+            switch resource.shape {
+            case .single(let key, _, _): update.steps.append(.invalidate(key))
+            case .normalized: update.invalidate(resource.key)
+            }
+        }
+    }
+
+    /// Declares everything stale whose resource has the tag.
+    public func invalidate(tag: String) throws(LarderError) { try update { $0.invalidate(tag: tag) } }
+
+    /// Declares those stored values and lists stale whose key is chosen.
+    ///
+    /// Cost: it looks at the keys of all of that name.
+    public func invalidate(named name: String, where isChosen: (QueryKey) -> Bool = { _ in true }) throws(LarderError) {
+        var keys = Set(core.queries.keys).union(core.nodes.all.map(\.key)).filter { $0.name == name }
+        if let disk = core.disk {
+            do {
+                keys.formUnion(try disk.read { transaction in try transaction.queryKeys(named: name) })
+                keys.formUnion(
+                    try disk.read { transaction in try transaction.entityIDs(ofType: "=" + name) }
+                        .compactMap { QueryKey(name: name, canonicalParameters: $0) }
+                )
+            } catch {
+                throw LarderError(error)
+            }
+        }
+        let chosen = keys.filter(isChosen)
+        try update { update in for key in chosen { update.invalidate(key) } }
+    }
+
+    /// Notes that an entity has a version that may not have come yet: by `FreshnessMetric.version` what is older is stale.
+    public func noteVersion<E: Entity>(_ version: Int64, of type: E.Type, _ id: String) {
+        core.invalidations.note(E.key(id), version: version)
+        for node in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { node.standingChanged() }
+    }
+
+    /// Notes that a change feed had no more changes at `moment`: by `FreshnessMetric.feed` it vouches for what was fetched since
+    /// it began to be followed. Nil: it is not followed any more.
+    public func noteCaughtUp(_ feed: String, followedSince since: WallTime?) {
+        let now = core.now()
+        let coverage = since.map {
+            FeedCoverage(since: $0, caughtUpAt: now.wall, caughtUpUptime: now.uptime, epoch: now.epoch)
+        }
+        core.invalidations.setFeed(feed, coverage)
+        core.standingChanged()
+    }
+
+    /// Tells that the network can be asked again: what is observed and stale is refreshed.
+    public func networkReturned() { for node in core.nodes.all { node.networkReturned() } }
+
+    // MARK: Keeping
+
+    /// Does a small, bounded part of what is to be done in the background: removes what is outdated, gives pages back. Call it
+    /// until it is done, when nothing else is to be done.
+    public func maintain() throws(LarderError) -> DiskMaintenance {
+        guard let disk = core.disk else { return DiskMaintenance() }
+        do { return try disk.maintain() } catch { throw LarderError(error) }
+    }
+
+    /// Gives memory back: keeps no more than so many bytes of what was read. What is observed stays.
+    public func trimMemory(toBytes bytes: Int) {
+        core.entities.trim(toCost: max(0, bytes))
+        core.queries.trim(cost: max(0, bytes))
+        core.nodes.trim(toCount: bytes > 0 ? 64 : 0)
+    }
+
+    /// How many reads of entities memory has answered, and how many not.
+    public var memoryHits: (hits: Int, misses: Int) {
+        let statistics = core.entities.statistics
+        return (statistics.hits, statistics.misses)
+    }
+
+    /// The disk tier; nil where the cache is in memory only.
+    public var disk: DiskStore? { core.disk }
+
+    /// Ends everything: requests are cancelled, observations end, later calls throw `.closed`. What is stored stays.
+    public func close() { core.close() }
+
+    /// Closes the cache, and removes everything that it has stored. What is still on its way cannot bring it back.
+    ///
+    /// - Throws: `.storage` where files could not be removed.
+    public func erase() throws(LarderError) {
+        core.close()
+        do { try core.disk?.erase() } catch { throw LarderError(error) }
+    }
+}

@@ -1,0 +1,173 @@
+import LarderTime
+import Synchronization
+
+extension Node {
+    /// Joins the request that is on its way, or begins one. The caller takes part in it, and leaves it.
+    ///
+    /// - Parameters:
+    ///   - since: a request that began earlier is no answer, and another is begun beside it.
+    ///   - isForced: whether somebody asked for the network by name.
+    func join(startedSince since: MonotonicTime? = nil, isForced: Bool = false) throws(LarderError) -> Flight {
+        // Put together beforehand: it may read from the disk, which is not done under the lock.
+        let content = content()
+        let now = core.now()
+        let (flight, isNew) = try state.withLock { state throws(LarderError) in
+            guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
+            if let flight = state.flight, since.map({ flight.moment.uptime >= $0 }) ?? true, flight.hold() {
+                return (flight, false)
+            }
+            let flight = Flight(order: core.order.begin(), moment: now) { [weak self] in self?.abandon($0) }
+            state.flight = flight
+            return (flight, true)
+        }
+        guard isNew else {
+            core.configuration.onEvent(.merged(resource: key.name))
+            return flight
+        }
+        let context = FetchContext(validator: content.validator, isForced: isForced)
+        flight.run(Task { await self.carryOut(flight, context) })
+        return flight
+    }
+
+    /// Begins a request that nobody waits for, unless one is on its way.
+    func fetchInBackground() {
+        // It takes part for ever: it is ended by its answer, its time limit, or the end of the cache.
+        do { _ = try join() } catch { return }
+    }
+
+    private func carryOut(_ flight: Flight, _ context: FetchContext) async {
+        guard core.configuration.mayUseNetwork() else {
+            let error = LarderError(.offline, "The network may not be used at present; «\(key)» was not asked for.")
+            return finish(flight, .failure(error))
+        }
+        do {
+            let fetched = try await fetch(context)
+            guard case .notModified = fetched.content, let validator = context.validator, !isThere(validator, flight)
+            else {
+                return finish(flight, .success((fetched, context)))
+            }
+            // What was confirmed has left the cache meanwhile: it is asked for whole.
+            let whole = FetchContext(validator: nil, isForced: context.isForced)
+            finish(flight, .success((try await fetch(whole), whole)))
+        } catch {
+            finish(flight, .failure(LarderError(error)))
+        }
+    }
+
+    private func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
+        let fetch = state.withLock { $0.fetch }
+        do {
+            return try await within(
+                resource.timeout,
+                clock: core.configuration.monotonicClock,
+                sleeper: core.configuration.sleeper
+            ) {
+                try await fetch(context)
+            }
+        } catch let error as TimeLimitExceeded {
+            throw LarderError(.timedOut, "«\(key)» did not come within \(error.limit).", cause: error)
+        }
+    }
+
+    /// Whether what the server has confirmed is still there to be confirmed, or a later request has brought something newer.
+    private func isThere(_ validator: String, _ flight: Flight) -> Bool {
+        let content = content()
+        return content.validator == validator || content.order > flight.order
+    }
+
+    private func finish(_ flight: Flight, _ result: Result<(Fetched<Value>, FetchContext), LarderError>) {
+        defer { core.order.end(flight.order) }
+        let took = core.configuration.monotonicClock.uptime - flight.moment.uptime
+        do {
+            let (fetched, context) = try result.get()
+            let update = try update(for: fetched, context)
+            // What the commit changes is shown once, together with the end of the request.
+            state.withLock { $0.answers += 1 }
+            defer { state.withLock { $0.answers -= 1 } }
+            try core.commit(update, order: flight.order, moment: flight.moment, isTolerant: true)
+            switch fetched.content {
+            case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
+            case .notModified: core.configuration.onEvent(.revalidated(resource: key.name, took))
+            case .gone: break
+            }
+            settle(flight, nil)
+        } catch {
+            let error = LarderError(error)
+            if error.code != .cancelled { core.configuration.onEvent(.failed(resource: key.name, error)) }
+            settle(flight, error)
+        }
+    }
+
+    /// What the answer changes in the store.
+    private func update(for fetched: Fetched<Value>, _ context: FetchContext) throws(LarderError) -> Update {
+        var update = Update()
+        update.isMemoryOnly = resource.retention == .memory
+        let lifetime = [fetched.lifetime, rule.lifetime].compactMap { $0 }.min()
+        if case .notModified = fetched.content, context.validator == nil {
+            throw LarderError(.unexpectedReply, "«\(key)» was said to be unmodified, although nothing is stored.")
+        }
+        switch (fetched.content, resource.shape) {
+        case (.value(let value), .single(let key, let codec, let version)):
+            let draft = EntityDraft(
+                key,
+                value,
+                codec: codec,
+                version: version(value),
+                completeness: fetched.completeness
+            )
+            update.steps = [.put(draft, validator: fetched.validator, lifetime: lifetime, source: .network)]
+        case (.value(let value), .normalized(let normalizer)):
+            var collector = EntityCollector()
+            var query = DiskQuery(
+                key,
+                ids: [],
+                isComplete: fetched.completeness.isComplete,
+                entityTag: fetched.validator,
+                fetchedAt: ValueTimes.never,
+                expiresAt: ValueTimes.never
+            )
+            do {
+                query.details = try normalizer.split(value, &collector)
+            } catch {
+                throw LarderError(.encoding, "«\(key)» could not be taken apart: \(error)", cause: error)
+            }
+            query.ids = collector.drafts.map(\.key)
+            update.steps = collector.drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
+            update.steps.append(.putQuery(query, lifetime: lifetime))
+        case (.notModified, .single(let key, _, _)):
+            update.steps = [.touch(key, validator: context.validator, lifetime: lifetime)]
+        case (.notModified, .normalized):
+            update.steps = [.touchQuery(key, validator: context.validator, lifetime: lifetime)]
+        case (.gone, .single(let key, _, _)): update.steps = [.remove(key, version: nil)]
+        case (.gone, .normalized): update.steps = [.removeQuery(key)]
+        }
+        return update
+    }
+
+    /// The last one who waited has left.
+    private func abandon(_ flight: Flight) {
+        core.order.end(flight.order)
+        let isObserved = state.withLock { state in
+            guard state.flight === flight else { return false }
+            state.flight = nil
+            state.revision += 1
+            return !state.observers.isEmpty
+        }
+        if isObserved { showAll() }
+    }
+
+    /// A request has ended: those who observe are shown what came of it.
+    private func settle(_ flight: Flight, _ error: LarderError?) {
+        state.withLock { state in
+            state.revision += 1
+            if state.flight === flight { state.flight = nil }
+            // A request that was overtaken says nothing about the present.
+            if state.flight == nil || error == nil {
+                state.error = error
+                state.failures = error == nil ? 0 : state.failures + 1
+            }
+        }
+        flight.finish(error.map { .failure($0) } ?? .success(()))
+        showAll(after: flight, error)
+    }
+}

@@ -1,0 +1,250 @@
+import LarderTime
+import Synchronization
+
+extension Node {
+    /// Begins to observe: the first snapshot is in the mailbox when this returns.
+    func observe(_ options: ReadOptions, _ mailbox: Mailbox<Snapshot<Value>>) -> UInt64 {
+        let policy = effective(options.policy)
+        let content = content()
+        let now = core.now()
+        let freshness = freshness(content, fields: options.fields, at: now)
+        let mayShow = permits(policy.local, content, freshness, at: now)
+        let wantsNetwork = policy.remote == .always || (policy.remote == .ifStale && freshness != .fresh)
+        core.configuration.onEvent(
+            mayShow
+                ? .hit(resource: key.name, content.isFromDisk ? .disk : .memory) : .miss(resource: key.name)
+        )
+        var observer = Observer<Value>(
+            mailbox: mailbox,
+            policy: policy,
+            rule: rule,
+            fields: options.fields,
+            isSettled: mayShow || policy.remote == .never
+        )
+        if wantsNetwork {
+            // Where the cache was closed the mailbox ends below.
+            do { observer.flight = try join() } catch { mailbox.end() }
+        }
+        let id = state.withLock { state -> UInt64 in
+            state.lastObserver += 1
+            if state.isClosed { mailbox.end() }
+            state.observers[state.lastObserver] = observer
+            return state.lastObserver
+        }
+        if let patience = policy.patience, wantsNetwork, !mayShow { wait(patience, for: id) }
+        showAll(to: id, isFromDisk: content.isFromDisk)
+        return id
+    }
+
+    /// Ends an observation.
+    func removeObserver(_ id: UInt64) {
+        var (observer, isLast) = state.withLock { state in
+            let observer = state.observers.removeValue(forKey: id)
+            return (observer, state.observers.isEmpty)
+        }
+        observer?.stop()
+        if isLast { core.scheduler.schedule(self, at: nil) }
+    }
+
+    private func wait(_ patience: Duration, for id: UInt64) {
+        let due = core.configuration.monotonicClock.uptime + patience
+        let sleeper = core.configuration.sleeper
+        let task = Task { [weak self] in
+            do { try await sleeper.sleep(until: due) } catch { return }
+            self?.losePatience(id)
+        }
+        let isGone = state.withLock { state in
+            guard state.observers[id] != nil else { return true }
+            state.observers[id]?.patience = task
+            return false
+        }
+        if isGone { task.cancel() }
+    }
+
+    private func losePatience(_ id: UInt64) {
+        let content = content()
+        let now = core.now()
+        state.withLock { state in
+            guard let observer = state.observers[id], !observer.isSettled else { return }
+            let freshness = freshness(content, fields: observer.fields, at: now)
+            if permits(observer.policy.fallback, content, freshness, at: now) { state.observers[id]?.isSettled = true }
+        }
+        showAll()
+    }
+
+    /// Shows everyone who observes what there is now.
+    ///
+    /// - Parameters:
+    ///   - flight: a request that has just ended, with what it failed with.
+    ///   - newcomer: one who has just begun to observe, and whether what they see came from the disk for that.
+    func showAll(
+        after flight: Flight? = nil,
+        _ error: LarderError? = nil,
+        to newcomer: UInt64? = nil,
+        isFromDisk: Bool = false
+    ) {
+        guard state.withLock({ !$0.observers.isEmpty }) else { return }
+        let now = core.now()
+        var due: Duration?
+        // Left outside of the lock: who leaves last ends a request, and that looks at the node.
+        var settled: [Observer<Value>] = []
+        defer { for var observer in settled { observer.stop() } }
+        while true {
+            let content = content()
+            let isShown = state.withLock { state -> Bool in
+                // What has changed meanwhile is shown by whoever has changed it, and nothing older after it.
+                guard state.content != nil else { return false }
+                for id in Array(state.observers.keys) {
+                    guard var observer = state.observers[id] else { continue }
+                    // It may have ended before they were known to observe.
+                    if let theirs = observer.flight, theirs === flight || theirs.isFinished {
+                        let error = theirs === flight ? error : state.error
+                        let freshness = freshness(content, fields: observer.fields, at: now)
+                        observer.isSettled =
+                            observer.isSettled || error == nil
+                            || permits(observer.policy.fallback, content, freshness, at: now)
+                        settled.append(observer)
+                        observer.flight = nil
+                        observer.patience = nil
+                    }
+                    let source: Snapshot<Value>.Source? =
+                        flight != nil && error == nil ? .network : id == newcomer && isFromDisk ? .disk : nil
+                    let snapshot = snapshot(
+                        content,
+                        fields: observer.fields,
+                        shows: observer.isSettled,
+                        source: source,
+                        error: state.error,
+                        isFetching: state.flight != nil,
+                        revision: state.revision,
+                        at: now
+                    )
+                    observer.show(snapshot)
+                    state.observers[id] = observer
+                    if let wait = nextLook(content, observer, state.failures, at: now) {
+                        due = min(due ?? wait, wait)
+                    }
+                }
+                return true
+            }
+            if isShown { break }
+        }
+        core.scheduler.schedule(self, at: due.map { now.uptime + $0 })
+    }
+
+    /// When the next thing happens to what somebody observes without anybody doing anything.
+    private func nextLook(
+        _ content: Content,
+        _ observer: Observer<Value>,
+        _ failures: Int,
+        at now: Moment
+    ) -> Duration? {
+        guard let times = content.times else { return nil }
+        let expiry = rule.remaining(facts(content, times), fields: observer.fields, at: now)
+        guard let bound = refreshIn(times, observer, failures, at: now) else { return expiry }
+        return min(bound, expiry ?? bound)
+    }
+
+    /// How long a bounded resource may wait for its next refresh; nothing or less when it is due. Spread, so that what was read
+    /// together is not refreshed together.
+    private func refreshIn(
+        _ times: ValueTimes,
+        _ observer: Observer<Value>,
+        _ failures: Int,
+        at now: Moment
+    ) -> Duration? {
+        guard case .boundedStaleness(let bound) = rule.level, observer.policy.remote != .never else { return nil }
+        let spread = Self.spread(key, core.configuration.random)
+        if failures > 0 { return min(bound * (1 << min(failures, 6)), .seconds(600)) * spread }
+        guard let age = times.age(at: now) else { return .milliseconds(1) }
+        return max(.milliseconds(1), bound * spread - age)
+    }
+
+    /// Between 0.8 and 1.
+    private static func spread(_ key: QueryKey, _ random: () -> Double) -> Double { 0.8 + 0.2 * random() }
+
+    // MARK: What happens
+
+    func contentChanged() {
+        let isObserved = state.withLock { state in
+            state.changes += 1
+            state.revision += 1
+            state.content = nil
+            return !state.observers.isEmpty && state.answers == 0
+        }
+        guard isObserved else { return }
+        let content = content()
+        // An event may have declared it stale: whoever looks at it wants it anew.
+        if content.isInvalidated || content.isPartial { revalidateObserved() }
+        showAll()
+    }
+
+    func standingChanged() { contentChanged() }
+
+    func networkReturned() {
+        revalidateObserved()
+        showAll()
+    }
+
+    func timeCame() {
+        let content = content()
+        let now = core.now()
+        if let times = content.times {
+            let isDue = state.withLock { state in
+                state.observers.values.contains { observer in
+                    guard case .boundedStaleness(let bound) = rule.level, observer.policy.remote != .never else {
+                        return false
+                    }
+                    // Whatever it was spread by, it was woken for this or for an expiry: a little early does no harm.
+                    guard state.failures == 0 else { return true }
+                    return times.age(at: now).map { $0 >= bound * 0.8 } ?? true
+                }
+            }
+            if isDue { revalidateObserved(isBounded: true) }
+        }
+        showAll()
+    }
+
+    /// Begins a request for those who observe and whose policy wants it, if what there is is not fresh.
+    private func revalidateObserved(isBounded: Bool = false) {
+        let content = content()
+        let now = core.now()
+        let wanting = state.withLock { state in
+            state.observers.filter { _, observer in
+                guard observer.flight == nil, observer.policy.remote != .never else { return false }
+                return isBounded || freshness(content, fields: observer.fields, at: now) != .fresh
+            }.map(\.key)
+        }
+        for id in wanting {
+            let flight: Flight
+            // Where the cache was closed nobody observes any more.
+            do { flight = try join() } catch { return }
+            let isTaken = state.withLock { state in
+                guard state.observers[id] != nil, state.observers[id]?.flight == nil, state.flight === flight else {
+                    return false
+                }
+                state.observers[id]?.flight = flight
+                return true
+            }
+            if !isTaken { flight.leave() }
+        }
+    }
+
+    func close() {
+        let (observers, flight) = state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.observers = [:]
+                state.flight = nil
+                state.content = nil
+            }
+            return (Array(state.observers.values), state.flight)
+        }
+        for var observer in observers {
+            observer.mailbox.end()
+            observer.stop()
+        }
+        flight?.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))
+        flight?.cancel()
+    }
+}

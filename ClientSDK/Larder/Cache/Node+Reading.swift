@@ -1,0 +1,167 @@
+import LarderTime
+import Synchronization
+
+extension Node {
+    /// What memory has, where the policy is satisfied with that and nothing else is to be done. Neither waits nor reads the disk.
+    func atHand(_ options: ReadOptions, at now: Moment) -> Content? {
+        let policy = effective(options.policy)
+        guard policy.remote != .always, policy.local != .never else { return nil }
+        guard let content = state.withLock({ $0.content }), content.value != nil else { return nil }
+        let freshness = freshness(content, fields: options.fields, at: now)
+        if policy.remote == .ifStale { return freshness == .fresh ? content : nil }
+        return permits(policy.local, content, freshness, at: now) ? content : nil
+    }
+
+    /// From now on it is fetched as this reader says: they may know a newer session.
+    func take(_ resource: Resource<Value>) { state.withLock { $0.fetch = resource.fetch } }
+
+    /// The policy of a read. What demands validation gives nothing stale, unless a reader says what to do by name.
+    func effective(_ policy: ReadPolicy?) -> ReadPolicy {
+        if let policy { return policy }
+        guard rule.level == .validated else { return resource.policy }
+        return ReadPolicy(.fresh, .ifStale, fallback: .never)
+    }
+
+    /// Reads once.
+    func read(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+        let policy = effective(options.policy)
+        let content = content()
+        let now = core.now()
+        let freshness = freshness(content, fields: options.fields, at: now)
+        let wantsNetwork = policy.remote == .always || (policy.remote == .ifStale && freshness != .fresh)
+        if permits(policy.local, content, freshness, at: now) {
+            core.configuration.onEvent(.hit(resource: key.name, content.isFromDisk ? .disk : .memory))
+            if wantsNetwork { fetchInBackground() }
+            return current(content, options, isFetching: wantsNetwork)
+        }
+        core.configuration.onEvent(.miss(resource: key.name))
+        guard policy.remote != .never else {
+            throw LarderError(.notCached, "«\(key)» is not stored, and the policy forbids to ask the network.")
+        }
+        let flight = try join()
+        let error: LarderError
+        do {
+            try await wait(for: flight, policy, content, freshness, now)
+            let answered = self.content()
+            guard answered.value != nil else {
+                throw LarderError(.gone, "The server says that there is no «\(key)» (any more).")
+            }
+            return current(answered, options, source: .network)
+        } catch let failure as LarderError {
+            error = failure
+        } catch let failure {
+            error = LarderError(failure)
+        }
+        if error.code == .cancelled, Task.isCancelled { throw error }
+        let present = self.content()
+        let later = core.now()
+        let judged = self.freshness(present, fields: options.fields, at: later)
+        guard error.code != .gone, permits(policy.fallback, present, judged, at: later) else { throw error }
+        return current(present, options, error: error)
+    }
+
+    /// Waits for a request, and leaves it. Where patience ends first, the request goes on by itself.
+    private func wait(
+        for flight: Flight,
+        _ policy: ReadPolicy,
+        _ content: Content,
+        _ freshness: Freshness,
+        _ now: Moment
+    ) async throws(LarderError) {
+        guard let patience = policy.patience, permits(policy.fallback, content, freshness, at: now) else {
+            defer { flight.leave() }
+            return try await flight.wait()
+        }
+        do {
+            try await within(
+                patience,
+                clock: core.configuration.monotonicClock,
+                sleeper: core.configuration.sleeper
+            ) {
+                try await flight.wait()
+            }
+            flight.leave()
+        } catch let error as TimeLimitExceeded {
+            // It is not left: its answer is for those who come later.
+            throw LarderError(.timedOut, "«\(key)» took longer than \(error.limit) and is still awaited.", cause: error)
+        } catch {
+            flight.leave()
+            throw LarderError(error)
+        }
+    }
+
+    /// Asks the network, whatever is stored: a request of its own unless one began after `since`.
+    func refresh(since: MonotonicTime, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+        let flight = try join(startedSince: since, isForced: true)
+        defer { flight.leave() }
+        try await flight.wait()
+        let content = content()
+        guard content.value != nil else {
+            throw LarderError(.gone, "The server says that there is no «\(key)» (any more).")
+        }
+        return current(content, options, source: .network)
+    }
+
+    /// The value, if the server has confirmed it within a time; else asks it, and throws where that fails.
+    func requireValidated(within limit: Duration, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+        let content = content()
+        let now = core.now()
+        let age = content.value == nil ? nil : content.times?.age(at: now)
+        let isGood = !content.isInvalidated && !content.isPartial
+        if let age, age <= limit, isGood { return current(content, options) }
+        do {
+            // A request that is older than the limit would be answered with something too old.
+            let since = MonotonicTime(
+                nanoseconds: now.uptime.nanoseconds &- min(limit.nanosecondsSaturating, now.uptime.nanoseconds)
+            )
+            return try await refresh(since: isGood ? since : now.uptime, options)
+        } catch {
+            guard error.code != .cancelled, error.code != .closed, error.code != .gone else { throw error }
+            core.configuration.onEvent(.gateRefused(resource: key.name))
+            let known = age.map { "It was last confirmed \(Self.seconds($0)) ago." } ?? "It was never confirmed."
+            throw LarderError(
+                .notValidated,
+                "«\(key)» must be confirmed within \(Self.seconds(limit)), and the server cannot be asked. \(known) "
+                    + "Reconnect and try again. (\(error.description))",
+                cause: error,
+                status: error.status,
+                problem: error.problem
+            )
+        }
+    }
+
+    private static func seconds(_ duration: Duration) -> String {
+        let seconds = duration.components.seconds
+        switch seconds {
+        case ..<120: return "\(seconds) s"
+        case ..<7_200: return "\(seconds / 60) min"
+        case ..<172_800: return "\(seconds / 3_600) h"
+        default: return "\(seconds / 86_400) days"
+        }
+    }
+
+    private func current(
+        _ content: Content,
+        _ options: ReadOptions,
+        source: Snapshot<Value>.Source? = nil,
+        error: LarderError? = nil,
+        isFetching: Bool = false
+    ) -> Snapshot<Value> {
+        let (revision, isBusy) = state.withLock { ($0.revision, $0.flight != nil) }
+        return snapshot(
+            content,
+            fields: options.fields,
+            source: source,
+            error: error,
+            isFetching: isFetching || (isBusy && source == nil),
+            revision: revision,
+            at: core.now()
+        )
+    }
+
+    /// A snapshot of what memory has, for the fast way.
+    func snapshot(atHand content: Content, _ options: ReadOptions, at now: Moment) -> Snapshot<Value> {
+        let (revision, isBusy) = state.withLock { ($0.revision, $0.flight != nil) }
+        return snapshot(content, fields: options.fields, isFetching: isBusy, revision: revision, at: now)
+    }
+}

@@ -1,0 +1,109 @@
+import Synchronization
+
+/// What a node tells the rest of the cache, whatever its value is.
+protocol AnyNode: AnyObject, Sendable {
+    var key: QueryKey { get }
+    /// Something that it is made of has changed.
+    func contentChanged()
+    /// It was declared stale, or what vouches for it has changed.
+    func standingChanged()
+    /// The time that it was waiting for has come.
+    func timeCame()
+    /// The network can be asked again.
+    func networkReturned()
+    /// Everything ends.
+    func close()
+}
+
+/// The nodes: one for each key and type of value. Those that were used lately stay, and those that somebody holds cannot be lost.
+///
+/// Safe from any thread.
+final class NodeRegistry: Sendable {
+    struct Name: Hashable, Sendable {
+        let key: QueryKey
+        let type: ObjectIdentifier
+    }
+
+    private struct Weak {
+        weak var node: (any AnyNode)?
+    }
+
+    private let recent: MemoryTier<Name, any AnyNode>
+    private let live = Mutex<[Name: Weak]>([:])
+
+    init(countMaximum: Int) { recent = MemoryTier(limits: .init(count: countMaximum)) }
+
+    /// The node of a resource.
+    func node<Value>(of resource: Resource<Value>, in core: CacheCore) -> Node<Value> {
+        let name = Name(key: resource.key, type: ObjectIdentifier(Value.self))
+        if let known = recent[name] { return cast(known) }
+        let node: any AnyNode = live.withLock { live in
+            if let node = live[name]?.node { return node }
+            let node = Node(resource, core)
+            live[name] = Weak(node: node)
+            return node
+        }
+        recent.store(node, for: name)
+        if core.isClosed { node.close() }
+        return cast(node)
+    }
+
+    /// Under a name with a type there is only ever a node of that type.
+    private func cast<Value>(_ node: any AnyNode) -> Node<Value> { unsafe unsafeDowncast(node, to: Node<Value>.self) }
+
+    /// Those that exist.
+    var all: [any AnyNode] { live.withLock { live in live.values.compactMap(\.node) } }
+
+    /// A node has gone.
+    func forget(_ name: Name) {
+        live.withLock { live in if live[name]?.node == nil { live[name] = nil } }
+    }
+
+    func trim(toCount count: Int) { recent.trim(toCount: count) }
+
+    func removeAll() { recent.removeAll() }
+}
+
+/// Which nodes are made of what. Safe from any thread.
+final class DependencyIndex: Sendable {
+    private struct Weak {
+        weak var node: (any AnyNode)?
+    }
+
+    private let index = Mutex<[StoredKey: [ObjectIdentifier: Weak]]>([:])
+
+    /// Notes what a node is made of, instead of what it was made of.
+    func replace(_ old: Set<StoredKey>, by new: Set<StoredKey>, for node: any AnyNode) {
+        guard old != new else { return }
+        let id = ObjectIdentifier(node)
+        index.withLock { index in
+            for key in old where !new.contains(key) { Self.remove(id, key, &index) }
+            for key in new where !old.contains(key) { index[key, default: [:]][id] = Weak(node: node) }
+        }
+    }
+
+    /// A node has gone.
+    func remove(_ id: ObjectIdentifier, _ keys: Set<StoredKey>) {
+        index.withLock { index in for key in keys { Self.remove(id, key, &index) } }
+    }
+
+    private static func remove(
+        _ id: ObjectIdentifier,
+        _ key: StoredKey,
+        _ index: inout [StoredKey: [ObjectIdentifier: Weak]]
+    ) {
+        index[key]?[id] = nil
+        if index[key]?.isEmpty ?? false { index[key] = nil }
+    }
+
+    /// The nodes that are made of any of these.
+    func nodes(madeOf keys: Set<StoredKey>) -> [any AnyNode] {
+        index.withLock { index in
+            var found: [ObjectIdentifier: any AnyNode] = [:]
+            for key in keys {
+                for (id, weak) in index[key] ?? [:] { if let node = weak.node { found[id] = node } }
+            }
+            return Array(found.values)
+        }
+    }
+}

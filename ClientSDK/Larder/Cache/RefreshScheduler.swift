@@ -1,0 +1,85 @@
+import LarderTime
+import Synchronization
+
+/// Wakes nodes that somebody observes when their time has come: to be shown as stale, or to be refreshed. One wait serves all.
+///
+/// Safe from any thread.
+final class RefreshScheduler: Sendable {
+    private struct Entry {
+        weak var node: (any AnyNode)?
+        var due: MonotonicTime
+    }
+
+    private struct State {
+        var entries: [ObjectIdentifier: Entry] = [:]
+        var task: Task<Void, Never>?
+        var next: MonotonicTime?
+        var isClosed = false
+    }
+
+    private let clock: any MonotonicClock
+    private let sleeper: any Sleeper
+    private let state = Mutex(State())
+
+    init(clock: any MonotonicClock, sleeper: any Sleeper) {
+        self.clock = clock
+        self.sleeper = sleeper
+    }
+
+    /// Wakes a node at a time, instead of what was said before; nil: not at all.
+    func schedule(_ node: any AnyNode, at due: MonotonicTime?) {
+        let id = ObjectIdentifier(node)
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            guard let due else {
+                state.entries[id] = nil
+                return
+            }
+            state.entries[id] = Entry(node: node, due: due)
+            if let next = state.next, next <= due { return }
+            wait(until: due, &state)
+        }
+    }
+
+    /// Wakes every node that is waiting: what they wait for may have changed.
+    func lookAtAll() {
+        state.withLock { state in
+            guard !state.isClosed, !state.entries.isEmpty else { return }
+            for id in state.entries.keys { state.entries[id]?.due = clock.uptime }
+            wait(until: clock.uptime, &state)
+        }
+    }
+
+    private func wait(until due: MonotonicTime, _ state: inout State) {
+        state.task?.cancel()
+        state.next = due
+        let sleeper = sleeper
+        state.task = Task { [weak self] in
+            do { try await sleeper.sleep(until: due) } catch { return }
+            self?.wake()
+        }
+    }
+
+    private func wake() {
+        let now = clock.uptime
+        let nodes = state.withLock { state -> [any AnyNode] in
+            guard !state.isClosed else { return [] }
+            let due = state.entries.filter { $0.value.due <= now }
+            for id in due.keys { state.entries[id] = nil }
+            state.next = nil
+            state.task = nil
+            if let next = state.entries.values.map(\.due).min() { wait(until: next, &state) }
+            return due.values.compactMap(\.node)
+        }
+        for node in nodes { node.timeCame() }
+    }
+
+    func close() {
+        let task = state.withLock { state in
+            state.isClosed = true
+            state.entries = [:]
+            return state.task.take()
+        }
+        task?.cancel()
+    }
+}

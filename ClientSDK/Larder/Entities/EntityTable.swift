@@ -1,0 +1,75 @@
+import LarderTime
+import Synchronization
+
+/// The entities in memory, with what is pending over them. Safe from any thread.
+///
+/// What the server said and what was changed here are apart: `server` gives the one, `visible` both together.
+final class EntityTable: Sendable {
+    private let memory: MemoryTier<EntityKey, StoredEntity>
+    private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
+    private let overlayCount = Atomic<Int>(0)
+
+    private let costMaximum: Int
+
+    init(limits: MemoryTier<EntityKey, StoredEntity>.Limits, clock: any MonotonicClock) {
+        memory = MemoryTier(limits: limits, clock: clock)
+        costMaximum = limits.cost
+    }
+
+    /// The entity as the server said, if it is in memory.
+    subscript(key: EntityKey) -> StoredEntity? { memory[key] }
+
+    /// What is larger than all of memory may be is kept alone: whoever has fetched it gets it from here.
+    func store(_ entity: StoredEntity, for key: EntityKey) {
+        memory.store(entity, for: key, cost: min(entity.cost, costMaximum))
+    }
+
+    func remove(_ key: EntityKey) { memory.remove(key) }
+
+    func removeAll() { memory.removeAll() }
+
+    func trim(toCost cost: Int) { memory.trim(cost: cost) }
+
+    var statistics: MemoryTier<EntityKey, StoredEntity>.Statistics { memory.statistics }
+
+    // MARK: What is pending
+
+    /// The value with what is pending over it, in the order in which it was done.
+    func visible(_ value: (any Sendable)?, _ key: EntityKey) -> (value: (any Sendable)?, pending: Int) {
+        guard overlayCount.load(ordering: .relaxed) > 0 else { return (value, 0) }
+        let list = overlays.withLock { $0[key] ?? [] }
+        return (list.reduce(value) { $1.apply($0) }, list.lazy.filter { $0.endsAtVersion == nil }.count)
+    }
+
+    /// What is pending over an entity.
+    func pending(_ key: EntityKey) -> [Overlay] {
+        guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
+        return overlays.withLock { $0[key] ?? [] }
+    }
+
+    /// Changes what is pending over an entity.
+    func edit(_ key: EntityKey, _ change: (inout [Overlay]) -> Void) {
+        overlays.withLock { overlays in
+            var list = overlays[key] ?? []
+            change(&list)
+            overlays[key] = list.isEmpty ? nil : list
+            overlayCount.store(overlays.count, ordering: .relaxed)
+        }
+    }
+
+    /// Ends those acknowledged changes that a version of the server's has reached.
+    func settle(_ key: EntityKey, version: Int64?) {
+        guard let version, overlayCount.load(ordering: .relaxed) > 0 else { return }
+        edit(key) { $0.removeAll { overlay in overlay.endsAtVersion.map { $0 <= version } ?? false } }
+    }
+
+    /// Every entity with something pending over it.
+    var keysWithOverlays: Set<EntityKey> { overlays.withLock { Set($0.keys) } }
+
+    func removeAllOverlays() {
+        overlays.withLock { overlays in
+            overlays = [:]
+            overlayCount.store(0, ordering: .relaxed)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+/// How a value that shows entities is taken apart into them and a rest, and put together again.
+public struct Normalizer<Value: Sendable>: Sendable {
+    /// Hands out the entities that the value shows, in order, and gives the bytes of what is left.
+    public let split: @Sendable (Value, inout EntityCollector) throws -> [UInt8]
+    /// Puts a value together from the rest and the entities as they are now; throws where the rest is not what `split` gave.
+    public let join: @Sendable ([UInt8], inout EntityLookup) throws -> Value
+
+    /// A way there and back.
+    public init(
+        split: @escaping @Sendable (Value, inout EntityCollector) throws -> [UInt8],
+        join: @escaping @Sendable ([UInt8], inout EntityLookup) throws -> Value
+    ) {
+        self.split = split
+        self.join = join
+    }
+}
+
+/// Takes the entities of a value.
+public struct EntityCollector {
+    var drafts: [EntityDraft] = []
+
+    /// Takes an entity.
+    ///
+    /// - Parameter completeness: how much of it the value shows. What is stored and more complete stays, in the same version.
+    public mutating func add<E: Entity>(_ entity: E, completeness: Completeness = .complete) {
+        drafts.append(EntityDraft(entity, completeness: completeness))
+    }
+}
+
+/// An entity on its way to the store.
+struct EntityDraft: Sendable {
+    let key: EntityKey
+    let value: any Sendable
+    let version: Int64?
+    let completeness: DiskEntity.Completeness
+    let encode: @Sendable () throws -> [UInt8]
+    let isEqual: @Sendable (any Sendable) -> Bool
+
+    init<E: Entity>(_ entity: E, completeness: Completeness) {
+        key = entity.entityKey
+        value = entity
+        version = entity.version
+        self.completeness = completeness.step
+        encode = { try E.codec.encode(entity) }
+        isEqual = { ($0 as? E) == entity }
+    }
+
+    init<Value: Sendable & Equatable>(
+        _ key: EntityKey,
+        _ value: Value,
+        codec: Codec<Value>,
+        version: Int64?,
+        completeness: Completeness
+    ) {
+        self.key = key
+        self.value = value
+        self.version = version
+        self.completeness = completeness.step
+        encode = { try codec.encode(value) }
+        isEqual = { ($0 as? Value) == value }
+    }
+}
+
+/// Gives the entities that an index names, as they are shown now: with what is pending over them.
+public struct EntityLookup {
+    /// The entities that the index names, in order.
+    public let keys: [EntityKey]
+    /// How many of those asked for are not stored any more.
+    public private(set) var missing = 0
+    var isInvalidated = false
+    var pending = 0
+    let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
+    let overlays: EntityTable
+
+    init(
+        keys: [EntityKey],
+        overlays: EntityTable,
+        find: @escaping (EntityKey, StoredEntityDecoder) -> StoredEntity?
+    ) {
+        self.keys = keys
+        self.overlays = overlays
+        self.find = find
+    }
+
+    /// An entity, if it is stored.
+    public mutating func entity<E: Entity>(_ type: E.Type, _ key: EntityKey) -> E? {
+        let stored = find(key, { try E.codec.decode($0) })
+        let (value, pending) = overlays.visible(stored?.value, key)
+        self.pending += pending
+        guard let entity = value as? E else {
+            missing += value == nil && stored != nil ? 0 : 1
+            return nil
+        }
+        if stored?.isInvalidated ?? false { isInvalidated = true }
+        return entity
+    }
+
+    /// All entities of a type that the index names, in order; those that are not stored any more are left out and counted.
+    public mutating func entities<E: Entity>(_ type: E.Type) -> [E] {
+        var result: [E] = []
+        result.reserveCapacity(keys.count)
+        for key in keys where key.type == E.entityType {
+            if let entity = entity(type, key) { result.append(entity) }
+        }
+        return result
+    }
+}
+
+typealias StoredEntityDecoder = ([UInt8]) throws -> any Sendable

@@ -1,0 +1,37 @@
+/// An entity as the memory tier keeps it: decoded, and with what is known of it.
+struct StoredEntity: Sendable {
+    /// As the server said, without what is pending here.
+    var value: any Sendable
+    var times: ValueTimes
+    var version: Int64?
+    var validator: String?
+    var completeness: DiskEntity.Completeness
+    var source: DiskEntity.Source
+    var isInvalidated: Bool
+    /// The order of the request that brought or confirmed it; 0 where that was in another process.
+    var order: UInt64
+    /// What it counts against the memory tier's budget, in bytes.
+    var cost: Int
+}
+
+extension StoredEntity {
+    init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, isDistrusted: Bool) {
+        self.init(
+            value: value,
+            times: ValueTimes(
+                fetchedAt: entity.fetchedAt,
+                validatedAt: entity.validatedAt,
+                expiresAt: entity.expiresAt,
+                isUncertain: entity.isClockUncertain || isDistrusted,
+                epoch: epoch
+            ),
+            version: entity.version,
+            validator: entity.entityTag,
+            completeness: entity.completeness,
+            source: entity.source,
+            isInvalidated: entity.isInvalidated,
+            order: 0,
+            cost: entity.payload.count + 256
+        )
+    }
+}

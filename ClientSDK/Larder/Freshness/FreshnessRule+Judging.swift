@@ -1,0 +1,94 @@
+import LarderTime
+
+/// What is known of a value, as far as its freshness depends on it.
+struct FreshnessFacts: Sendable {
+    var times: ValueTimes
+    var version: Int64?
+    var isInvalidated = false
+    var isPartial = false
+    /// The newest version that anybody has told of.
+    var knownVersion: Int64?
+    /// Since when, and until when, each change feed covers the value.
+    var feeds: [String: FeedCoverage] = [:]
+}
+
+/// What a change feed vouches for.
+struct FeedCoverage: Sendable, Hashable {
+    /// Whatever was fetched since then is followed by the feed.
+    var since: WallTime
+    /// When the feed was last known to have no more changes.
+    var caughtUpAt: WallTime
+    var caughtUpUptime: MonotonicTime
+    var epoch: UInt64
+}
+
+extension FreshnessRule {
+    /// What a value is called at a time. Pure: the same facts at the same time give the same answer.
+    ///
+    /// - Parameter fields: the fields that the reader uses.
+    func judge(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Freshness {
+        if facts.isInvalidated { return .stale(.invalidated) }
+        if facts.times.validatedAt == ValueTimes.never { return .stale(.neverValidated) }
+        guard let age = facts.times.age(at: now) else { return .stale(.clockUncertain) }
+        let limit = fields.compactMap { fieldLifetimes[$0] }.min()
+        if let limit, age >= limit { return .stale(.expired) }
+        if let reason = metric.reason(facts, age: age, at: now) { return .stale(reason) }
+        return facts.isPartial ? .stale(.partial) : .fresh
+    }
+
+    /// For how long from now on a value stays fresh by time alone; nil where time does not end it.
+    func remaining(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Duration? {
+        guard let age = facts.times.age(at: now) else { return nil }
+        let limit = fields.compactMap { fieldLifetimes[$0] }.min().map { $0 - age }
+        return [limit, metric.remaining(facts, age: age, at: now)].compactMap { $0 }.filter { $0 > .zero }.min()
+    }
+
+    /// The time to live, as far as the rule has one: what is stored as the expiry.
+    var lifetime: Duration? { metric.lifetime }
+}
+
+extension FreshnessMetric {
+    /// Why a value is stale by this metric; nil while it is fresh.
+    fileprivate func reason(_ facts: FreshnessFacts, age: Duration, at now: Moment) -> StaleReason? {
+        switch self {
+        case .timeToLive(let duration):
+            return age >= duration || now.wall >= facts.times.expiresAt ? .expired : nil
+        case .version:
+            guard let known = facts.knownVersion else { return nil }
+            return facts.version.map { $0 >= known } ?? false ? nil : .olderVersion
+        case .feed(let name, let limit):
+            guard let feed = facts.feeds[name], feed.epoch == now.epoch, facts.times.fetchedAt >= feed.since else {
+                return .feedBehind
+            }
+            return now.uptime - feed.caughtUpUptime >= limit ? .feedBehind : nil
+        case .all(let metrics):
+            return metrics.lazy.compactMap { $0.reason(facts, age: age, at: now) }.first
+        case .any(let metrics):
+            var first: StaleReason?
+            for metric in metrics {
+                guard let reason = metric.reason(facts, age: age, at: now) else { return nil }
+                first = first ?? reason
+            }
+            return first
+        }
+    }
+
+    fileprivate func remaining(_ facts: FreshnessFacts, age: Duration, at now: Moment) -> Duration? {
+        switch self {
+        case .timeToLive(let duration): return min(duration - age, facts.times.expiresAt - now.wall)
+        case .version: return nil
+        case .feed(let name, let limit): return facts.feeds[name].map { limit - (now.uptime - $0.caughtUpUptime) }
+        // To look again sooner than needed does no harm.
+        case .all(let metrics), .any(let metrics):
+            return metrics.compactMap { $0.remaining(facts, age: age, at: now) }.filter { $0 > .zero }.min()
+        }
+    }
+
+    fileprivate var lifetime: Duration? {
+        switch self {
+        case .timeToLive(let duration): duration
+        case .version, .feed: nil
+        case .all(let metrics), .any(let metrics): metrics.compactMap(\.lifetime).max()
+        }
+    }
+}

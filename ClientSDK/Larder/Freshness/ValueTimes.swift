@@ -1,0 +1,58 @@
+public import LarderTime
+
+/// When a value came, when it was confirmed, and until when it may be called fresh.
+public struct ValueTimes: Sendable, Hashable {
+    /// When the content came from its source: the start of the request that brought it.
+    public var fetchedAt: WallTime
+    /// When its source last said that it is current: the start of the request that was answered so.
+    public var validatedAt: WallTime
+    /// Until when the source, or the rule by which it was stored, calls it fresh.
+    public var expiresAt: WallTime
+    /// Whether the clock was set back since, so that the times say nothing any more.
+    public var isUncertain: Bool
+    /// The number of times that the clock was set back before these were taken, within this process.
+    var epoch: UInt64
+    /// The uptime at `validatedAt`, where that was in this process.
+    var validatedUptime: MonotonicTime?
+
+    init(
+        fetchedAt: WallTime,
+        validatedAt: WallTime,
+        expiresAt: WallTime,
+        isUncertain: Bool = false,
+        epoch: UInt64,
+        validatedUptime: MonotonicTime? = nil
+    ) {
+        self.fetchedAt = fetchedAt
+        self.validatedAt = validatedAt
+        self.expiresAt = expiresAt
+        self.isUncertain = isUncertain
+        self.epoch = epoch
+        self.validatedUptime = validatedUptime
+    }
+
+    /// The validation time of what the server has never confirmed.
+    static let never = WallTime(nanosecondsSinceEpoch: .min)
+
+    /// How long ago the value was confirmed; nil where nobody can tell.
+    ///
+    /// The longer of what both clocks say: the wall clock may have been set back a little, and the other stands still while
+    /// the machine sleeps.
+    func age(at now: Moment) -> Duration? {
+        guard validatedAt != Self.never, !isUncertain, epoch == now.epoch, now.wall >= validatedAt - Moment.tolerance
+        else { return nil }
+        let wall = max(.zero, now.wall - validatedAt)
+        guard let validatedUptime else { return wall }
+        return max(wall, now.uptime - validatedUptime)
+    }
+}
+
+/// A reading of both clocks.
+struct Moment: Sendable, Hashable {
+    /// Clocks are adjusted by less than this all the time.
+    static let tolerance: Duration = .seconds(2)
+
+    var wall: WallTime
+    var uptime: MonotonicTime
+    var epoch: UInt64
+}

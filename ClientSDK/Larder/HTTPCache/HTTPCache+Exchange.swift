@@ -1,0 +1,252 @@
+import LarderHTTP
+import LarderTime
+
+/// Exchanges with the server, and what their replies mean for what is stored.
+extension HTTPCache {
+    /// Sends what a plan says, with its conditions, and settles the reply.
+    func exchange(_ plan: Plan) async throws(TransportError) -> HTTPCacheResponse {
+        let ticket = issueTicket(plan.url.text)
+        defer { takeBack(ticket) }
+        var request = plan.request
+        for field in plan.conditions { request.fields.add(field.name, field.value) }
+        count { $0.exchanges += 1 }
+        let requestedAt = configuration.clock.now
+        do throws(TransportError) {
+            let reply = try await transport.send(request)
+            return try await settle(plan, reply, requestedAt, ticket)
+        } catch {
+            return try standIn(plan, for: error)
+        }
+    }
+
+    /// What is stored, in place of a failure of the transport; throws that failure where nothing may stand in.
+    func standIn(_ plan: Plan, for error: TransportError) throws(TransportError) -> HTTPCacheResponse {
+        let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
+        guard codes.contains(error.code),
+            let response = standIn(plan, .transportFailed(error.code), "\(error.code.rawValue): \(error.description)")
+        else { throw error }
+        return response
+    }
+
+    /// What is stored, in place of a reply that is none; nil where it may not stand in.
+    func standIn(_ plan: Plan, _ reason: HTTPCacheStaleReason, _ failure: String) -> HTTPCacheResponse? {
+        guard let entry = plan.entry,
+            let explanation = HTTPCacheDecision.standIn(
+                entry,
+                for: plan.request.fields,
+                now: configuration.clock.now,
+                policy: configuration.policy
+            ), let body = storedBody(entry, plan.url.text), body.count <= plan.request.bodyLimit
+        else { return nil }
+        return answer(entry, body, plan.request, .stale(reason), "\(failure) \(explanation)")
+    }
+
+    /// Takes a reply: stores it, or renews what is stored by it, or leaves everything as it is.
+    func settle(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ requestedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) async throws(TransportError) -> HTTPCacheResponse {
+        let receivedAt = configuration.clock.now
+        var reply = reply
+        let rules = rules(plan.request.method, plan.url)
+        for rule in rules { rule.rewrite(reply.status, &reply.fields) }
+        if reply.status == .notModified {
+            return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
+        }
+        if plan.request.method == .head {
+            settleHead(plan, reply, requestedAt, receivedAt, ticket)
+            return response(reply, plan.explanation)
+        }
+        let refusal = rules.lazy.compactMap { Self.refusal(of: reply, by: $0) }.first
+        if let refusal, !rules.allSatisfy({ $0.accepts(reply.status, reply.fields) }) {
+            // A page that the network put in: it says nothing about what is stored.
+            if let response = standIn(plan, .unexpectedContent, refusal) { return response }
+            return response(reply, "\(plan.explanation) \(refusal)")
+        }
+        if reply.status.isServerFailure {
+            let failure = "The server answered \(reply.status.code)."
+            if let response = standIn(plan, .serverFailed(reply.status), failure) { return response }
+        }
+        let decision = HTTPCacheStorageDecision.decide(
+            request: plan.request,
+            response: reply,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: configuration.policy
+        )
+        let entry = refusal == nil ? decision.entry : nil
+        let explanation = "\(plan.explanation) \(refusal ?? decision.explanation)"
+        keep(entry, reply, plan, ticket)
+        var response = response(reply, explanation)
+        response.times = entry.map {
+            HTTPCacheResponse.Times($0, now: receivedAt, policy: configuration.policy)
+        }
+        return response
+    }
+
+    /// Why a rule keeps a response out of the cache.
+    static func refusal(of reply: TransportResponse, by rule: HTTPCacheRule) -> String? {
+        if !rule.accepts(reply.status, reply.fields) {
+            let type = reply.fields[.contentType] ?? "nothing"
+            return "Not stored: a rule takes \(rule.contentTypes.joined(separator: ", ")), and this is \(type)."
+        }
+        return rule.forbidsStorage ? "Not stored: a rule forbids it." : nil
+    }
+
+    private func response(_ reply: TransportResponse, _ explanation: String) -> HTTPCacheResponse {
+        HTTPCacheResponse(
+            status: reply.status,
+            fields: reply.fields,
+            body: reply.body,
+            source: .network,
+            explanation: explanation
+        )
+    }
+
+    func rules(_ method: Method, _ url: CacheURL) -> [HTTPCacheRule] {
+        configuration.rules.filter { $0.matches(method, url) }
+    }
+
+    // MARK: 304
+
+    private func settleNotModified(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) async throws(TransportError) -> HTTPCacheResponse {
+        let isOwn = plan.conditions.count == 0
+        let confirmed = HTTPCacheValidation.entry(
+            confirmedBy: reply.fields,
+            plan.entry,
+            plan.entries,
+            plan.request.fields
+        )
+        guard let confirmed, plan.request.method == .get else {
+            // The caller asked on its own and gets the answer; otherwise the 304 vouches for nothing that is here.
+            if isOwn { return response(reply, plan.explanation) }
+            return try await askAgain(plan, "The 304 matches nothing that is stored (RFC 9111 §4.3.4).")
+        }
+        // Of a caller's own question it is not known what it was about, unless a tag says so.
+        if isOwn, reply.fields[.etag] == nil { return response(reply, plan.explanation) }
+        let renewed = HTTPCacheValidation.freshened(
+            confirmed,
+            by: reply.fields,
+            for: plan.request.fields,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: configuration.policy
+        )
+        let body = storedBody(confirmed, plan.url.text)
+        let mayStore = !CacheControl(response: renewed.fields).noStore && !CacheControl(request: plan.request.fields).noStore
+        if body != nil {
+            let maximum = max(1, configuration.policy.variantsMaximum)
+            change(plan.url.text) { entries in
+                guard ticket.isValid else { return }
+                entries.removeAll { $0.bodyID == renewed.bodyID && $0.selectors == renewed.selectors }
+                // The one that was confirmed was chosen by other fields: both suit from now on.
+                if renewed.selectors == confirmed.selectors { entries.removeAll { $0 == confirmed } }
+                if mayStore { entries.append(renewed) }
+                if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
+            }
+        }
+        if isOwn { return response(reply, plan.explanation) }
+        guard let body else { return try await askAgain(plan, "The content of what the 304 confirms is gone.") }
+        guard body.count <= plan.request.bodyLimit else {
+            throw TransportError(
+                .tooLarge,
+                "\(body.count) bytes of content, and the request takes \(plan.request.bodyLimit)."
+            )
+        }
+        var response = answer(
+            renewed,
+            body,
+            plan.request,
+            .revalidated,
+            "\(plan.explanation) A 304 confirmed it (RFC 9111 §4.3.4)."
+        )
+        for cookie in reply.fields.values(of: .setCookie) { response.fields.add(.setCookie, cookie) }
+        return response
+    }
+
+    /// Sends the request once more, without conditions.
+    private func askAgain(_ plan: Plan, _ reason: String) async throws(TransportError) -> HTTPCacheResponse {
+        let again = Plan(
+            request: plan.request,
+            url: plan.url,
+            entries: [],
+            entry: nil,
+            conditions: Fields(),
+            explanation: "\(plan.explanation) \(reason)"
+        )
+        return try await exchange(again)
+    }
+
+    // MARK: Keeping
+
+    /// Stores a response in place of what suited the same requests, or removes what it has made outdated.
+    func keep(_ entry: HTTPCacheEntry?, _ reply: TransportResponse, _ plan: Plan, _ ticket: HTTPCacheTicket) {
+        let old = plan.entry
+        guard let entry else {
+            let isNews = (200..<300).contains(reply.status.code) || [404, 410].contains(reply.status.code)
+            guard let old, isNews, reply.status != .partialContent else { return }
+            change(plan.url.text) { entries in
+                if ticket.isValid { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
+            }
+            return
+        }
+        // A failure does not take the place of what it could not replace.
+        if reply.status.isServerFailure, old != nil { return }
+        let maximum = max(1, configuration.policy.variantsMaximum)
+        let now = configuration.clock.now
+        let isStored = change(plan.url.text, body: reply.body) { entries in
+            guard ticket.isValid else { return }
+            let rival = entries.first { $0.selectors == entry.selectors }
+            // A slow old reply never takes the place of a newer one.
+            if let rival, rival.requestedAt > entry.requestedAt, rival.requestedAt <= now, rival.date >= entry.date {
+                return
+            }
+            entries.removeAll { $0.selectors == entry.selectors }
+            if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
+            entries.append(entry)
+            if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
+        }
+        if isStored, ticket.isValid { count { $0.stores += 1 } }
+    }
+
+    /// What the reply to a `HEAD` says about what is stored (RFC 9111 §4.3.5).
+    private func settleHead(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) {
+        guard reply.status == .ok, let entry = plan.entry, !CacheControl(request: plan.request.fields).noStore else {
+            return
+        }
+        let isCurrent = entry.status == .ok && HTTPCacheValidation.head(reply.fields, confirms: entry)
+        let renewed = HTTPCacheValidation.freshened(
+            entry,
+            by: reply.fields,
+            for: plan.request.fields,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: configuration.policy
+        )
+        let mayStore = !CacheControl(response: renewed.fields).noStore
+        change(plan.url.text) { entries in
+            guard ticket.isValid, let index = entries.firstIndex(of: entry) else { return }
+            if !isCurrent {
+                entries[index].isInvalidated = true
+            } else if mayStore {
+                entries[index] = renewed
+            } else {
+                entries.remove(at: index)
+            }
+        }
+    }
+}

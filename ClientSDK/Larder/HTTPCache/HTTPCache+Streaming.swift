@@ -1,0 +1,198 @@
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// Replies whose content comes in pieces.
+extension HTTPCache {
+    /// Sends a request, or answers it from what is stored; content from the network is given on as it comes, and stored when
+    /// it has come to its end. What breaks off is not stored. Equal requests do not share a stream.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        guard request.method == .get, request.body.isEmpty, let url = CacheURL(request.url) else {
+            return try await openPast(request)
+        }
+        switch look(request, url) {
+        case .answer(let response, let plan):
+            count { $0.requests += 1 }
+            if let plan { revalidate(plan) }
+            guard response.body.count <= request.bodyLimit else {
+                throw TransportError(
+                    .tooLarge,
+                    "\(response.body.count) bytes of content, and the request takes \(request.bodyLimit)."
+                )
+            }
+            return Self.stream(response.transportResponse)
+        case .refusal(let error):
+            count { $0.requests += 1 }
+            throw error
+        case .exchange(let plan):
+            count { $0.requests += 1 }
+            return try await openExchange(plan)
+        }
+    }
+
+    /// Opens what the cache does not answer. `HEAD` has no content to wait for.
+    private func openPast(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        if request.method == .head { return Self.stream(try await send(request)) }
+        count { statistics in
+            statistics.requests += 1
+            statistics.exchanges += 1
+        }
+        let url = CacheURL(request.url)
+        do throws(TransportError) {
+            let stream = try await transport.open(request)
+            if let url { noteChange(request.method, url, stream.status, stream.fields) }
+            return stream
+        } catch {
+            noteFailedChange(request.method, url, error)
+            throw error
+        }
+    }
+
+    private func openExchange(_ plan: Plan) async throws(TransportError) -> TransportStream {
+        let ticket = issueTicket(plan.url.text)
+        var isTicketGiven = false
+        defer { if !isTicketGiven { takeBack(ticket) } }
+        var request = plan.request
+        for field in plan.conditions { request.fields.add(field.name, field.value) }
+        count { $0.exchanges += 1 }
+        let requestedAt = configuration.clock.now
+        let stream: TransportStream
+        do throws(TransportError) {
+            stream = try await transport.open(request)
+        } catch {
+            return Self.stream(try standIn(plan, for: error).transportResponse)
+        }
+        var fields = stream.fields
+        let rules = rules(plan.request.method, plan.url)
+        for rule in rules { rule.rewrite(stream.status, &fields) }
+        let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
+        if stream.status == .notModified || stream.status.isServerFailure || !isTaken {
+            // Such replies are short, and what becomes of them is the same as where nothing streams.
+            do throws(TransportError) {
+                let whole = TransportResponse(
+                    status: stream.status,
+                    fields: stream.fields,
+                    body: try await Self.collect(stream.body)
+                )
+                return Self.stream(try await settle(plan, whole, requestedAt, ticket).transportResponse)
+            } catch {
+                return Self.stream(try standIn(plan, for: error).transportResponse)
+            }
+        }
+        let isForbidden = rules.contains { $0.forbidsStorage }
+        if isForbidden
+            || HTTPCacheStorageDecision.refusal(plan.request, stream.status, fields, configuration.policy) != nil
+        {
+            keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+            return TransportStream(status: stream.status, fields: fields, body: stream.body)
+        }
+        isTicketGiven = true
+        let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
+        return TransportStream(status: stream.status, fields: fields, body: tee.body)
+    }
+
+    private static func collect(_ body: TransportBody) async throws(TransportError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var pieces = body.makeAsyncIterator()
+        while let piece = try await pieces.next() { bytes += piece }
+        return bytes
+    }
+
+    private static func stream(_ response: TransportResponse) -> TransportStream {
+        let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
+        return TransportStream(
+            status: response.status,
+            fields: response.fields,
+            body: TransportBody { rest.withLock { $0.take() } }
+        )
+    }
+}
+
+/// Gives content on as it comes, and keeps a copy that is stored if it comes to its end.
+private final class HTTPCacheTee: Sendable {
+    private let cache: HTTPCache
+    private let plan: HTTPCache.Plan
+    private let stream: TransportStream
+    private let fields: Fields
+    private let requestedAt: WallTime
+    private let receivedAt: WallTime
+    private let ticket: HTTPCacheTicket
+    /// What has come so far.
+    private let copy = Mutex(Copy.growing([]))
+
+    private enum Copy {
+        case growing([UInt8])
+        /// It is more than may be stored.
+        case tooLarge
+        /// It has come to its end, or broken off.
+        case over
+    }
+
+    init(
+        _ cache: HTTPCache,
+        _ plan: HTTPCache.Plan,
+        _ stream: TransportStream,
+        _ fields: Fields,
+        requestedAt: WallTime,
+        ticket: HTTPCacheTicket
+    ) {
+        self.cache = cache
+        self.plan = plan
+        self.stream = stream
+        self.fields = fields
+        self.requestedAt = requestedAt
+        receivedAt = cache.configuration.clock.now
+        self.ticket = ticket
+    }
+
+    deinit { cache.takeBack(ticket) }
+
+    var body: TransportBody { TransportBody { () async throws(TransportError) in try await self.next() } }
+
+    private func next() async throws(TransportError) -> [UInt8]? {
+        var pieces = stream.body.makeAsyncIterator()
+        let piece: [UInt8]?
+        do throws(TransportError) {
+            piece = try await pieces.next()
+        } catch {
+            copy.withLock { $0 = .over }
+            throw error
+        }
+        let maximum = max(0, cache.configuration.policy.bodyBytesMaximum)
+        guard let piece else {
+            store()
+            return nil
+        }
+        copy.withLock { copy in
+            guard case .growing(var bytes) = copy else { return }
+            // Let go of, so that appending does not copy.
+            copy = .tooLarge
+            guard bytes.count + piece.count <= maximum else { return }
+            bytes += piece
+            copy = .growing(bytes)
+        }
+        return piece
+    }
+
+    private func store() {
+        let last = copy.withLock { copy in
+            defer { copy = .over }
+            return copy
+        }
+        let content: [UInt8]
+        switch last {
+        case .over: return
+        case .tooLarge: return cache.keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+        case .growing(let bytes): content = bytes
+        }
+        let reply = TransportResponse(status: stream.status, fields: fields, body: content)
+        let decision = HTTPCacheStorageDecision.decide(
+            request: plan.request,
+            response: reply,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: cache.configuration.policy
+        )
+        cache.keep(decision.entry, reply, plan, ticket)
+    }
+}

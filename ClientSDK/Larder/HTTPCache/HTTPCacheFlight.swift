@@ -1,0 +1,88 @@
+import Synchronization
+
+/// One exchange that several requests wait for.
+///
+/// It goes on while anybody waits, or to its end if it was begun in the background, and is cancelled when the last one leaves.
+final class HTTPCacheFlight: Sendable {
+    typealias Outcome = Result<HTTPCacheResponse, TransportError>
+
+    private struct State {
+        var lastID: UInt64 = 0
+        var participants: Set<UInt64> = []
+        var waiters: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
+        var outcome: Outcome?
+        var task: Task<Void, Never>?
+        var isAbandoned = false
+    }
+
+    private let state = Mutex(State())
+    private let isBackground: Bool
+
+    init(isBackground: Bool) { self.isBackground = isBackground }
+
+    /// Begins the exchange. Called once.
+    func begin(_ run: @escaping @Sendable () async -> Outcome) {
+        let task = Task { finish(await run()) }
+        let isAbandoned = state.withLock { state in
+            state.task = task
+            return state.isAbandoned
+        }
+        if isAbandoned { task.cancel() }
+    }
+
+    /// Takes part; nil where the exchange was given up already.
+    func join() -> UInt64? {
+        state.withLock { state in
+            guard !state.isAbandoned else { return nil }
+            state.lastID += 1
+            state.participants.insert(state.lastID)
+            return state.lastID
+        }
+    }
+
+    /// Waits for the outcome, or until the task that waits is cancelled.
+    func outcome(for id: UInt64) async -> Outcome {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let known: Outcome? = state.withLock { state in
+                    if let outcome = state.outcome { return outcome }
+                    // Cancelled before it came to wait.
+                    guard state.participants.contains(id) else { return .failure(Self.cancelled) }
+                    state.waiters[id] = continuation
+                    return nil
+                }
+                if let known { continuation.resume(returning: known) }
+            }
+        } onCancel: {
+            leave(id)
+        }
+    }
+
+    /// Waits until the exchange is over, without taking part.
+    func end() async { await state.withLock { $0.task }?.value }
+
+    private func leave(_ id: UInt64) {
+        let (waiter, task) = state.withLock { state in
+            state.participants.remove(id)
+            let waiter = state.waiters.removeValue(forKey: id)
+            guard state.participants.isEmpty, state.outcome == nil, !isBackground else {
+                return (waiter, nil as Task<Void, Never>?)
+            }
+            state.isAbandoned = true
+            return (waiter, state.task)
+        }
+        task?.cancel()
+        waiter?.resume(returning: .failure(Self.cancelled))
+    }
+
+    private func finish(_ outcome: Outcome) {
+        let waiters = state.withLock { state in
+            state.outcome = outcome
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume(returning: outcome) }
+    }
+
+    private static var cancelled: TransportError { TransportError(.cancelled, "The caller does not wait any more.") }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import LarderTime
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// What somebody on the loop waits for now.
+struct SocketInterest {
+    /// The socket; nil waits for the deadline alone.
+    var descriptor: Int32?
+    var reads = false
+    var writes = false
+    /// How long until `SocketHandler.deadlineReached` is due, by the handler's own clock; nil for never.
+    var timeLeft: Duration?
+}
+
+/// Something that lives on the loop. Safe from any thread; called on the loop's, and never under a lock of the loop.
+protocol SocketHandler: AnyObject, Sendable {
+    /// What to wait for; nil once it is over, and then it is forgotten.
+    var interest: SocketInterest? { get }
+    /// The socket can be read or written, or something is wrong with it: reading will tell.
+    func ready()
+    /// Time has passed: look whether it is enough.
+    func deadlineReached()
+}
+
+/// One thread that waits for all sockets of the process with poll(2). It ends when nobody is left, and begins again.
+///
+/// What changes what a handler waits for calls `wake()`. Safe from any thread.
+final class SocketLoop: Sendable {
+    static let shared = SocketLoop()
+
+    private struct State {
+        var handlers: [ObjectIdentifier: any SocketHandler] = [:]
+        var isRunning = false
+        /// Whether a byte in the pipe has not been read yet.
+        var isWoken = false
+        var pipe: (read: Int32, write: Int32)?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether the loop's thread is there: for tests.
+    var isRunning: Bool { state.withLock { $0.isRunning } }
+
+    /// How many handlers live on the loop.
+    var count: Int { state.withLock { $0.handlers.count } }
+
+    /// Begins to wait for a handler.
+    ///
+    /// - Returns: false where the system has no descriptor left for the loop itself.
+    func add(_ handler: any SocketHandler) -> Bool {
+        let (isThere, starts) = state.withLock { state in
+            if state.pipe == nil { state.pipe = SocketCall.pipe() }
+            guard state.pipe != nil else { return (false, false) }
+            state.handlers[ObjectIdentifier(handler)] = handler
+            defer { state.isRunning = true }
+            return (true, !state.isRunning)
+        }
+        guard isThere else { return false }
+        if starts {
+            let thread = Thread { self.run() }
+            thread.name = "larder-sockets"
+            thread.start()
+        } else {
+            wake()
+        }
+        return true
+    }
+
+    /// Has the loop ask all handlers again what they wait for.
+    func wake() {
+        state.withLock { state in
+            guard state.isRunning, !state.isWoken, let pipe = state.pipe else { return }
+            state.isWoken = true
+            _ = SocketCall.send(pipe.write, [1], from: 0, isPipe: true)
+        }
+    }
+
+    private func run() {
+        var polled: [pollfd] = []
+        var owners: [any SocketHandler] = []
+        while true {
+            guard let (handlers, wakeUp) = begin() else { return }
+            polled.removeAll(keepingCapacity: true)
+            owners.removeAll(keepingCapacity: true)
+            polled.append(pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0))
+            var timeout: Duration?
+            var timed: [any SocketHandler] = []
+            for handler in handlers {
+                guard let interest = handler.interest else {
+                    state.withLock { _ = $0.handlers.removeValue(forKey: ObjectIdentifier(handler)) }
+                    continue
+                }
+                if let left = interest.timeLeft {
+                    timeout = min(timeout ?? left, left)
+                    timed.append(handler)
+                }
+                guard let descriptor = interest.descriptor else { continue }
+                var events: Int32 = 0
+                if interest.reads { events |= Int32(POLLIN) }
+                if interest.writes { events |= Int32(POLLOUT) }
+                polled.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
+                owners.append(handler)
+            }
+            if owners.isEmpty, timed.isEmpty, state.withLock({ $0.handlers.isEmpty }) { continue }
+            SocketCall.wait(&polled, for: timeout)
+            if polled[0].revents != 0 { drain(wakeUp) }
+            for (index, owner) in owners.enumerated() where polled[index + 1].revents != 0 { owner.ready() }
+            for handler in timed { handler.deadlineReached() }
+        }
+    }
+
+    /// Who is there; nil when nobody is, and then the thread's end is agreed on.
+    private func begin() -> ([any SocketHandler], Int32)? {
+        state.withLock { state in
+            guard !state.handlers.isEmpty, let pipe = state.pipe else {
+                state.isRunning = false
+                return nil
+            }
+            return (Array(state.handlers.values), pipe.read)
+        }
+    }
+
+    private func drain(_ descriptor: Int32) {
+        state.withLock { state in
+            SocketCall.drain(descriptor)
+            state.isWoken = false
+        }
+    }
+}

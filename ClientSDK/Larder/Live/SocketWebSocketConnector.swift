@@ -1,0 +1,113 @@
+import Foundation
+import LarderHTTP
+public import LarderTime
+import LarderWebSocket
+import Synchronization
+
+/// Opens `ws://` WebSockets on sockets of its own, which one thread of the process waits for.
+///
+/// Addresses of a host are tried one after another. For `wss://` see `FoundationWebSocketConnector`. Safe from any task.
+public struct SocketWebSocketConnector: WebSocketConnector {
+    private let clock: any MonotonicClock & Sleeper
+    private let random: SharedRandom
+
+    /// - Parameters:
+    ///   - clock: measures silence and timeouts.
+    ///   - random: where masks and keys come from; unforeseeable, outside of tests.
+    public init(
+        clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
+        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+    ) {
+        self.clock = clock
+        self.random = SharedRandom(random)
+    }
+
+    /// Connects and agrees.
+    public func connect(
+        _ request: WebSocketRequest,
+        _ configuration: WebSocketConfiguration
+    ) async throws(WebSocketError) -> any WebSocketConnection {
+        let target = try WebSocketTarget(request.url)
+        guard !target.isSecure else {
+            throw WebSocketError(.invalidRequest, "These sockets know no TLS: connect to ws://, or by Foundation.")
+        }
+        try WebSocketTarget.check(request.subprotocols)
+        if Task.isCancelled { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
+        let deadline = clock.uptime + configuration.openTimeout
+        var failure = WebSocketError(.unreachable, "«\(target.host)» has no address.")
+        for address in try await addresses(target, deadline, configuration) {
+            let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
+            let channel = SocketWebSocketChannel(
+                configuration,
+                upgrade,
+                request: upgrade.request(target: target.path, authority: target.authority, fields: request.fields),
+                deadline: deadline,
+                clock: clock,
+                random: random
+            )
+            do throws(WebSocketError) {
+                try await channel.open(address)
+                return SocketWebSocket(channel)
+            } catch {
+                guard error.code == .unreachable else { throw error }
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    private func addresses(
+        _ target: WebSocketTarget,
+        _ deadline: MonotonicTime,
+        _ configuration: WebSocketConfiguration
+    ) async throws(WebSocketError) -> [SocketCall.Address] {
+        // An address needs no looking up, and no thread.
+        if case .success(let numeric) = SocketCall.resolve(target.host, port: target.port, isNumeric: true) {
+            return numeric
+        }
+        let pending = Pending<Result<[SocketCall.Address], WebSocketError>>()
+        // The system's resolver blocks and cannot be interrupted: it gets a thread, and whoever waits may leave it behind.
+        let thread = Thread { pending.finish(SocketCall.resolve(target.host, port: target.port)) }
+        thread.name = "larder-resolver"
+        thread.start()
+        let found = await until(deadline, by: clock) {
+            await pending.value(ifCancelled: .failure(WebSocketError(.cancelled, "The task was cancelled.")))
+        }
+        guard let found else {
+            throw WebSocketError(.timedOut, "It took longer than \(configuration.openTimeout) to find the host.")
+        }
+        return try found.get()
+    }
+}
+
+/// Holds a channel for those who use it: when the last of them goes, the connection is cut.
+private final class SocketWebSocket: WebSocketConnection {
+    private let channel: SocketWebSocketChannel
+
+    let subprotocol: String?
+    let fields: Fields
+
+    init(_ channel: SocketWebSocketChannel) {
+        self.channel = channel
+        (subprotocol, fields) = channel.state.withLock { ($0.subprotocol, $0.fields) }
+    }
+
+    deinit { cut() }
+
+    var closing: WebSocketClose? { channel.state.withLock { $0.closing } }
+
+    func receive() async throws(WebSocketError) -> WebSocketMessage? { try await channel.receive() }
+
+    func send(_ message: WebSocketMessage) async throws(WebSocketError) {
+        switch message {
+        case .text(let text): try await channel.send(.text, Array(text.utf8))
+        case .binary(let bytes): try await channel.send(.binary, bytes)
+        }
+    }
+
+    func ping() async throws(WebSocketError) { try await channel.ping() }
+
+    func close(_ close: WebSocketClose) async -> WebSocketClose? { await channel.close(close) }
+
+    func cut() { channel.cut(WebSocketError(.cancelled, "The WebSocket was cut.")) }
+}

@@ -1,0 +1,235 @@
+#if os(Linux)
+    import Glibc
+    import LarderTime
+    import Synchronization
+
+    /// How short memory is on Linux.
+    ///
+    /// Two things are watched, and the worse one counts. The process's control group of version 2, where it has a limit: a
+    /// container is killed while the machine has plenty. And pressure-stall information: by triggers, with which the kernel wakes
+    /// the thread as soon as tasks wait for memory, where the system allows them; by reading the ten-second average otherwise.
+    /// `explanation` tells what was chosen and why. One thread; it sleeps until a trigger fires where there is no limit to read.
+    public final class LinuxMemorySource: MemoryPressureSource {
+        /// Where and how to look.
+        public struct Configuration: Sendable {
+            /// Where /proc is.
+            public var proc = "/proc"
+            /// Where control groups of version 2 are.
+            public var cgroups = "/sys/fs/cgroup"
+            /// From which figures on memory is short.
+            public var rules = MemoryPressureRules()
+            /// How often figures are read that nothing wakes the thread for.
+            public var interval: Duration = .seconds(2)
+            /// Whether triggers are tried at all.
+            public var usesTriggers = true
+
+            /// This process, on this machine.
+            public init() {}
+        }
+
+        /// What is read, and what the kernel wakes for.
+        private struct Plan: Sendable {
+            var group: String?
+            var stall: String?
+            var triggers: [(descriptor: PollThread.Descriptor, level: MemoryLevel)] = []
+            var reasons: [String] = []
+        }
+
+        private final class Watcher: Sendable {
+            let observers = StatusObservers<MemorySignal>()
+            private let plan: Plan
+            private let rules: MemoryPressureRules
+            private let interval: Int32
+            private struct State {
+                var group: MemoryCgroup?
+                var isRaised = false
+                var hasLostTriggers = false
+            }
+
+            private let state = Mutex(State())
+
+            init(_ plan: Plan, _ configuration: Configuration) {
+                self.plan = plan
+                rules = configuration.rules
+                interval = Int32(clamping: max(100, configuration.interval.nanosecondsSaturating / 1_000_000))
+            }
+
+            /// Whether only reading shows what there is, also while nothing is short.
+            private var mustRead: Bool {
+                plan.group != nil || plan.triggers.isEmpty || state.withLock { $0.hasLostTriggers }
+            }
+
+            var firstTimeout: Int32 { mustRead ? 0 : -1 }
+
+            /// Looks at everything; gives how long to wait until the next look.
+            func look(_ ready: [Int16]) -> Int32 {
+                var worst = MemorySignal(.normal, cause: "no pressure")
+                func raise(_ level: MemoryLevel, _ cause: String) {
+                    if level > worst.level { worst = MemorySignal(level, cause: cause) }
+                }
+                for (trigger, events) in zip(plan.triggers, ready) where events != 0 {
+                    if events & Int16(POLLERR) != 0 {
+                        // The group or its file has gone.
+                        state.withLock { $0.hasLostTriggers = true }
+                    } else {
+                        raise(trigger.level, "a trigger on memory stalls fired")
+                    }
+                }
+                if let stall = plan.stall.flatMap(readText).flatMap({ PressureStall($0) }) {
+                    raise(
+                        rules.level(stall),
+                        "tasks waited for memory \(stall.some) % of ten seconds, all \(stall.full) %"
+                    )
+                }
+                if let path = plan.group, let group = MemoryCgroup(at: path) {
+                    let old = state.withLock { state in
+                        defer { state.group = group }
+                        return state.group
+                    }
+                    let share = group.share.map { "\(Int($0 * 100)) % of its limit" } ?? "no limit"
+                    raise(rules.level(group, since: old), "the control group uses \(share)")
+                }
+                let signal = worst
+                let isWorthTelling = state.withLock { state in
+                    let wasRaised = state.isRaised
+                    state.isRaised = signal.level > .normal
+                    return wasRaised || state.isRaised
+                }
+                if isWorthTelling { observers.tell(signal) }
+                // A trigger fires once in its window. Until the end of the pressure has been seen, it is looked for.
+                return mustRead || signal.level > .normal ? interval : -1
+            }
+        }
+
+        /// Which of the system's signals was chosen, and why.
+        public let explanation: String
+        /// Whether there is anything that can tell; otherwise this source is silent for ever.
+        public let isWatching: Bool
+
+        private let watcher: Watcher
+        private let thread: PollThread?
+
+        /// Watches from now on.
+        public init(_ configuration: Configuration = Configuration()) {
+            let plan = Self.plan(configuration)
+            let watcher = Watcher(plan, configuration)
+            self.watcher = watcher
+            guard plan.group != nil || plan.stall != nil else {
+                thread = nil
+                isWatching = false
+                explanation = (plan.reasons + ["Nothing tells of memory here: use a ManualMemorySource."])
+                    .joined(separator: " ")
+                return
+            }
+            let descriptors = plan.triggers.map(\.descriptor)
+            thread = PollThread("larder-memory", descriptors, timeout: watcher.firstTimeout) { watcher.look($0) }
+            isWatching = thread != nil
+            let end = thread == nil ? ["There are no descriptors left for a thread that watches."] : []
+            explanation = (plan.reasons + end).joined(separator: " ")
+        }
+
+        /// Calls `body` with what is seen, on the source's own thread.
+        public func observe(_ body: @escaping @Sendable (MemorySignal) -> Void) -> EventRegistration {
+            watcher.observers.add(body)
+        }
+
+        private static func plan(_ configuration: Configuration) -> Plan {
+            var plan = Plan()
+            let groupText = readText("\(configuration.proc)/self/cgroup") ?? ""
+            if let name = MemoryCgroup.path(groupText) {
+                // Within a container the root of the mount is the group itself.
+                let candidates = [configuration.cgroups + name, configuration.cgroups]
+                let paths = candidates.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+                if let path = paths.first(where: { MemoryCgroup(at: $0)?.limit != nil }) {
+                    plan.group = path
+                    plan.reasons.append("The control group \(path) has a limit: its use is read.")
+                } else {
+                    plan.reasons.append("The control group has no limit of its own.")
+                }
+            } else {
+                plan.reasons.append("There is no control group of version 2.")
+            }
+
+            let stallPaths = [plan.group.map { "\($0)/memory.pressure" }, "\(configuration.proc)/pressure/memory"]
+            guard
+                let path = stallPaths.compactMap(\.self).first(where: {
+                    readText($0).flatMap { PressureStall($0) } != nil
+                })
+            else {
+                plan.reasons.append("The kernel has no pressure-stall information.")
+                return plan
+            }
+            plan.stall = path
+            guard configuration.usesTriggers else {
+                plan.reasons.append("\(path) is read: triggers are turned off.")
+                return plan
+            }
+            // Windows of two seconds are the only ones that a process without rights may ask for.
+            let wanted: [(String, MemoryLevel)] = [
+                ("some 200000 2000000", .warning), ("full 200000 2000000", .critical),
+            ]
+            for (text, level) in wanted {
+                switch openTrigger(path, text) {
+                case .success(let descriptor):
+                    plan.triggers.append(
+                        (PollThread.Descriptor(number: descriptor, events: Int16(POLLPRI), endsWithError: true), level)
+                    )
+                case .failure(let error):
+                    plan.reasons.append("A trigger on \(path) was refused (\(error)); its average is read instead.")
+                    for trigger in plan.triggers { close(trigger.descriptor.number) }
+                    plan.triggers = []
+                    return plan
+                }
+            }
+            plan.reasons.append("The kernel wakes for stalls: triggers on \(path).")
+            return plan
+        }
+
+        private static func openTrigger(_ path: String, _ text: String) -> Result<Int32, TriggerRefusal> {
+            let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+            guard descriptor >= 0 else { return .failure(TriggerRefusal(code: errno)) }
+            // The kernel wants the text with its terminator. An ordinary file would take it too: it is no trigger.
+            var status = stat()
+            let bytes = Array(text.utf8) + [0]
+            guard unsafe fstat(descriptor, &status) == 0, status.st_size == 0 else {
+                close(descriptor)
+                return .failure(TriggerRefusal(code: EINVAL))
+            }
+            guard unsafe write(descriptor, bytes, bytes.count) == bytes.count else {
+                let refusal = TriggerRefusal(code: errno)
+                close(descriptor)
+                return .failure(refusal)
+            }
+            return .success(descriptor)
+        }
+    }
+
+    private struct TriggerRefusal: Error, CustomStringConvertible {
+        let code: Int32
+
+        var description: String { unsafe String(cString: strerror(code)) }
+    }
+
+    extension MemoryCgroup {
+        /// The group whose files are in a directory.
+        init?(at path: String) {
+            self.init(
+                current: readText("\(path)/memory.current"),
+                high: readText("\(path)/memory.high"),
+                max: readText("\(path)/memory.max"),
+                stat: readText("\(path)/memory.stat"),
+                events: readText("\(path)/memory.events")
+            )
+        }
+    }
+
+    /// The text of one of the kernel's small files; nil where there is none.
+    private func readText(_ path: String) -> String? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        let count = unsafe read(descriptor, &buffer, buffer.count)
+        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+    }
+#endif

@@ -1,0 +1,100 @@
+#if os(Linux)
+    import Glibc
+    import Synchronization
+
+    /// What Linux says of its network: interfaces and addresses, as they change, by rtnetlink(7).
+    ///
+    /// Needs no rights. One thread waits in the kernel; nothing is polled.
+    public final class NetlinkSource: NetworkStatusSource {
+        private final class Shared: Sendable {
+            let status = Mutex(NetworkStatus(isConnected: false))
+            let session = Mutex(NetlinkSession())
+            let observers = StatusObservers<NetworkStatus>()
+
+            /// Does what the session wants done; the error's number where it cannot go on.
+            func perform(_ actions: [NetlinkSession.Action], _ socket: Int32) -> Int32? {
+                for action in actions {
+                    switch action {
+                    case .send(let bytes):
+                        guard unsafe Glibc.send(socket, bytes, bytes.count, 0) == bytes.count else { return errno }
+                    case .publish(let interfaces):
+                        let status = NetworkStatus(interfaces: interfaces)
+                        self.status.withLock { $0 = status }
+                        observers.tell(status)
+                    case .giveUp(let code): return code
+                    }
+                }
+                return nil
+            }
+
+            /// Receives one datagram; false where there is none, or the socket is of no use any more.
+            func receive(_ socket: Int32, flags: Int32) -> Bool {
+                var buffer = [UInt8](repeating: 0, count: 64 << 10)
+                let count = unsafe recv(socket, &buffer, buffer.count, flags)
+                if count < 0, errno == EINTR { return true }
+                if count < 0, errno == ENOBUFS {
+                    // Messages were lost: everything is asked for again.
+                    return perform(session.withLock { $0.start() }, socket) == nil
+                }
+                guard count > 0 else { return false }
+                let datagram = Array(buffer[..<count])
+                return perform(session.withLock { $0.received(datagram) }, socket) == nil
+            }
+        }
+
+        private let shared = Shared()
+        private let thread: PollThread
+
+        /// Opens the socket and reads what there is; what changes is told of from then on.
+        ///
+        /// - Throws: where the kernel or a sandbox does not allow it. A `ManualNetworkSource` does then.
+        public init() throws(NetworkSourceError) {
+            // SOCK_RAW | SOCK_CLOEXEC and NETLINK_ROUTE, which Swift's Glibc module does not have.
+            let socket = socket(NetlinkMessage.family, 3 | 0o2_000_000, 0)
+            guard socket >= 0 else { throw NetworkSourceError("A netlink socket", errno) }
+            var isOpen = true
+            defer { if isOpen { close(socket) } }
+            // struct sockaddr_nl: family, padding, port (the kernel chooses), groups.
+            var address = [UInt32](repeating: 0, count: 3)
+            address[0] = UInt32(UInt16(NetlinkMessage.family)).littleEndian
+            address[2] = NetlinkMessage.groups
+            let bound = unsafe address.withUnsafeBytes { raw in
+                unsafe raw.withMemoryRebound(to: sockaddr.self) { unsafe bind(socket, $0.baseAddress, 12) }
+            }
+            guard bound == 0 else { throw NetworkSourceError("Binding a netlink socket", errno) }
+            var limit = timeval(tv_sec: 2, tv_usec: 0)
+            let size = socklen_t(MemoryLayout<timeval>.size)
+            guard unsafe setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, size) == 0 else {
+                throw NetworkSourceError("A netlink socket's time limit", errno)
+            }
+            let told = Mutex(false)
+            let first = shared.observers.add { _ in told.withLock { $0 = true } }
+            if let code = shared.perform(shared.session.withLock { $0.start() }, socket) {
+                throw NetworkSourceError("Asking netlink for the interfaces", code)
+            }
+            while !told.withLock({ $0 }) {
+                guard shared.receive(socket, flags: 0) else {
+                    throw NetworkSourceError("Reading the interfaces from netlink", errno)
+                }
+            }
+            _ = first
+            let shared = shared
+            isOpen = false
+            let descriptor = PollThread.Descriptor(number: socket, events: Int16(POLLIN))
+            let thread = PollThread("larder-network", [descriptor], timeout: -1) { _ in
+                while shared.receive(socket, flags: Int32(MSG_DONTWAIT)) {}
+                return -1
+            }
+            guard let thread else { throw NetworkSourceError("A thread for netlink", EMFILE) }
+            self.thread = thread
+        }
+
+        /// The present state.
+        public var status: NetworkStatus { shared.status.withLock { $0 } }
+
+        /// Calls `body` with every new state, on the source's own thread.
+        public func observe(_ body: @escaping @Sendable (NetworkStatus) -> Void) -> EventRegistration {
+            shared.observers.add(body)
+        }
+    }
+#endif

@@ -1,0 +1,69 @@
+/// The snapshots of a resource as they come. Each iteration observes by itself.
+public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
+    /// Gives snapshots, the newest when there are several.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let node: Node<Value>
+        private let options: ReadOptions
+        private var subscription: Subscription?
+
+        init(node: Node<Value>, options: ReadOptions) {
+            self.node = node
+            self.options = options
+        }
+
+        /// The next snapshot; nil when the task was cancelled or the cache closed.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
+            if let subscription { return await subscription.mailbox.next() }
+            let new = Subscription(node, options)
+            subscription = new
+            return await new.mailbox.next()
+        }
+    }
+
+    /// Observes for as long as it lives.
+    final class Subscription: Sendable {
+        let mailbox = Mailbox<Snapshot<Value>>()
+        private let node: Node<Value>
+        private let id: UInt64
+
+        init(_ node: Node<Value>, _ options: ReadOptions) {
+            self.node = node
+            id = node.observe(options, mailbox)
+        }
+
+        deinit { node.removeObserver(id) }
+    }
+
+    let node: Node<Value>
+    let options: ReadOptions
+
+    /// Begins to observe, at the first call of `next`.
+    public func makeAsyncIterator() -> Iterator { Iterator(node: node, options: options) }
+
+    /// The values alone, each when it has changed.
+    public var values: ChangedValues<Value> { ChangedValues(snapshots: self) }
+}
+
+/// The values of a resource, each when it has changed. Each iteration observes by itself.
+public struct ChangedValues<Value: Sendable & Equatable>: AsyncSequence, Sendable {
+    /// Gives values.
+    public struct Iterator: AsyncIteratorProtocol {
+        var snapshots: Snapshots<Value>.Iterator
+        var last: Value?
+
+        /// The next value; nil when the task was cancelled or the cache closed.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
+            while let snapshot = await snapshots.next(isolation: actor) {
+                guard let value = snapshot.value, value != last else { continue }
+                last = value
+                return value
+            }
+            return nil
+        }
+    }
+
+    let snapshots: Snapshots<Value>
+
+    /// Begins to observe, at the first call of `next`.
+    public func makeAsyncIterator() -> Iterator { Iterator(snapshots: snapshots.makeAsyncIterator()) }
+}

@@ -1,0 +1,148 @@
+public import LarderTime
+public import Synchronization
+
+/// The one stream of events of the whole SDK, and what they add up to.
+///
+/// Where nobody listens, nothing is recorded and totals are off, an event costs one relaxed atomic load and is not even made.
+/// Safe from any thread; events are numbered, added up and delivered in one order. Of a user's code, only the clocks are called
+/// while that order is kept.
+public final class Telemetry: Sendable {
+    private struct State {
+        var sequence: UInt64 = 0
+        var totals = TelemetryTotals()
+    }
+
+    /// Not 0 while somebody wants events: 1 for totals, 2 for the recorder, 4 for each listener.
+    @usableFromInline let interest: Atomic<Int>
+    private let state = Mutex(State())
+    private let hub = EventHub<TelemetryEvent>()
+    private let wall: any WallClock
+    private let monotonic: any MonotonicClock
+    private let recorder: FlightRecorder?
+    private let isOff: Bool
+
+    private static let totalsInterest = 1
+    private static let recorderInterest = 2
+    private static let listenerInterest = 4
+
+    /// What those use who were given none: it never does anything, and its `events` never has any.
+    public static let off = Telemetry(
+        totals: false,
+        recorder: nil,
+        wall: SystemWallClock(),
+        monotonic: SystemMonotonicClock(),
+        isOff: true
+    )
+
+    /// - Parameters:
+    ///   - totals: whether to add up from the beginning.
+    ///   - recorder: keeps the last events on disk, so that they can be read after a crash.
+    ///   - wall: what people are told the time by.
+    ///   - monotonic: what durations are measured by.
+    public convenience init(
+        totals: Bool = true,
+        recorder: FlightRecorder? = nil,
+        wall: any WallClock = SystemWallClock(),
+        monotonic: any MonotonicClock = SystemMonotonicClock()
+    ) {
+        self.init(totals: totals, recorder: recorder, wall: wall, monotonic: monotonic, isOff: false)
+    }
+
+    private init(
+        totals: Bool,
+        recorder: FlightRecorder?,
+        wall: any WallClock,
+        monotonic: any MonotonicClock,
+        isOff: Bool
+    ) {
+        interest = Atomic((totals ? Self.totalsInterest : 0) | (recorder == nil ? 0 : Self.recorderInterest))
+        self.recorder = recorder
+        self.wall = wall
+        self.monotonic = monotonic
+        self.isOff = isOff
+    }
+
+    // MARK: Recording
+
+    /// Whether anybody wants events: for whoever has to measure something first.
+    @inlinable public var isActive: Bool { interest.load(ordering: .relaxed) != 0 }
+
+    /// Records an event.
+    ///
+    /// - Parameter kind: what happened; made only if anybody wants it.
+    @inlinable public func record(_ kind: @autoclosure () -> TelemetryEvent.Kind) {
+        guard interest.load(ordering: .relaxed) != 0 else { return }
+        deliver(kind())
+    }
+
+    @usableFromInline func deliver(_ kind: TelemetryEvent.Kind) {
+        let interest = interest.load(ordering: .relaxed)
+        let (event, wakeups) = state.withLock { state in
+            state.sequence += 1
+            let event = TelemetryEvent(
+                sequence: state.sequence,
+                uptime: monotonic.uptime,
+                wall: wall.now,
+                kind: kind
+            )
+            if interest & Self.totalsInterest != 0 { state.totals.add(kind) }
+            return (event, interest >= Self.listenerInterest ? hub.post(event) : [])
+        }
+        for wakeup in wakeups { wakeup.resume() }
+        // Each event has a place of its own in the recorder's file: that needs no lock.
+        recorder?.record(event)
+    }
+
+    /// Calls `body` and records how long it took.
+    ///
+    /// - Parameter kind: makes the event from the duration.
+    public func measure<Result, Failure: Error>(
+        _ kind: (Duration) -> TelemetryEvent.Kind,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard isActive else { return try body() }
+        let start = monotonic.uptime
+        let result = try body()
+        record(kind(monotonic.uptime - start))
+        return result
+    }
+
+    // MARK: Listening
+
+    /// The events from now on.
+    ///
+    /// - Parameter limit: how many may wait for the reader; where there are more, the oldest are dropped, and counted.
+    public func events(bufferedAtMost limit: Int = 1_024) -> EventSequence<TelemetryEvent> {
+        guard !isOff else { return hub.subscribe(limit: 1) }
+        interest.wrappingAdd(Self.listenerInterest, ordering: .relaxed)
+        return hub.subscribe(limit: limit) { [weak self] in
+            self?.interest.wrappingSubtract(Self.listenerInterest, ordering: .relaxed)
+        }
+    }
+
+    /// What the events have added up to since totals were turned on.
+    public var totals: TelemetryTotals {
+        var totals = state.withLock { $0.totals }
+        totals.eventsDropped = hub.droppedCount
+        totals.recorderFailures = recorder?.failureCount ?? 0
+        return totals
+    }
+
+    /// Turns adding up on or off. What has been added up stays.
+    public func setTotals(_ isOn: Bool) {
+        guard !isOff else { return }
+        if isOn {
+            interest.bitwiseOr(Self.totalsInterest, ordering: .relaxed)
+        } else {
+            interest.bitwiseAnd(~Self.totalsInterest, ordering: .relaxed)
+        }
+    }
+
+    /// Begins to add up from nothing, and gives what there was.
+    @discardableResult public func resetTotals() -> TelemetryTotals {
+        state.withLock { state in
+            defer { state.totals = TelemetryTotals() }
+            return state.totals
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a failure of Foundation's means for whoever must decide whether to send again.
+enum URLSessionFailure {
+    /// - Parameter requestHasLeft: whether a server is known to have seen the request; then it was never unreachable.
+    static func error(_ error: any Error, requestHasLeft: Bool) -> TransportError {
+        if error is CancellationError { return TransportError(.cancelled, "The request was cancelled.") }
+        guard let error = error as? URLError else { return TransportError(.interrupted, "\(error)") }
+        var code = code(error.code)
+        if code == .unreachable, requestHasLeft { code = .interrupted }
+        return TransportError(code, error.localizedDescription)
+    }
+
+    /// Only what happens before a connection stands is unreachable; where it is not known, the request counts as sent.
+    private static func code(_ code: URLError.Code) -> TransportError.Code {
+        switch code {
+        case .cancelled, .userCancelledAuthentication: .cancelled
+        case .timedOut: .timedOut
+        case .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet, .dataNotAllowed,
+            .internationalRoamingOff, .callIsActive:
+            .unreachable
+        case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
+            .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
+            .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
+            .untrusted
+        case .badURL, .unsupportedURL: .invalidURL
+        default: .interrupted
+        }
+    }
+}

@@ -1,0 +1,116 @@
+public import Larder
+import Synchronization
+
+/// A source for resources in tests: every request waits until the test answers it, in whatever order the test likes.
+///
+/// Safe from any task. A request that is cancelled throws at once, as good fetch functions do.
+public final class ScriptedSource<Value: Sendable>: Sendable {
+    private struct Request {
+        var context: FetchContext
+        var continuation: CheckedContinuation<Fetched<Value>, any Error>?
+        var isCancelled = false
+    }
+
+    private struct State {
+        var requests: [Request] = []
+        var prepared: [Result<Fetched<Value>, any Error>] = []
+        var arrivals: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var cancellations: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var cancelled = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// A source that has not been asked for anything.
+    public init() {}
+
+    /// What was asked for, in order.
+    public var requests: [FetchContext] { state.withLock { $0.requests.map(\.context) } }
+
+    /// How many requests were cancelled before they were answered.
+    public var cancelled: Int { state.withLock { $0.cancelled } }
+
+    /// Answers the next request that has no answer yet as soon as it comes.
+    public func prepare(_ answers: Fetched<Value>...) {
+        state.withLock { state in state.prepared += answers.map { .success($0) } }
+    }
+
+    /// Lets the next request that has no answer yet fail as soon as it comes.
+    public func prepare(failure: any Error) { state.withLock { $0.prepared.append(.failure(failure)) } }
+
+    /// The fetch function: give it to a resource.
+    public func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
+        let index = state.withLock { state in
+            state.requests.append(Request(context: context))
+            return state.requests.count - 1
+        }
+        defer { announce() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let ready = state.withLock { state -> Result<Fetched<Value>, any Error>? in
+                    if state.requests[index].isCancelled { return .failure(CancellationError()) }
+                    if !state.prepared.isEmpty { return state.prepared.removeFirst() }
+                    state.requests[index].continuation = continuation
+                    return nil
+                }
+                if let ready { continuation.resume(with: ready) }
+                announce()
+            }
+        } onCancel: {
+            let continuation = state.withLock { state in
+                state.requests[index].isCancelled = true
+                state.cancelled += 1
+                return state.requests[index].continuation.take()
+            }
+            continuation?.resume(throwing: CancellationError())
+            announce()
+        }
+    }
+
+    /// Waits until so many requests were made in all.
+    public func waitForRequests(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.arrivals.append((count, continuation)) }
+            announce()
+        }
+    }
+
+    /// Waits until so many requests were cancelled.
+    public func waitForCancellations(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.cancellations.append((count, continuation)) }
+            announce()
+        }
+    }
+
+    /// Answers the request with that number, from 0. False where it does not wait (any more).
+    @discardableResult
+    public func answer(_ index: Int, _ answer: Fetched<Value>) -> Bool { resume(index, .success(answer)) }
+
+    /// Lets the request with that number, from 0, fail. False where it does not wait (any more).
+    @discardableResult
+    public func fail(_ index: Int, _ error: any Error) -> Bool { resume(index, .failure(error)) }
+
+    private func resume(_ index: Int, _ result: Result<Fetched<Value>, any Error>) -> Bool {
+        let continuation = state.withLock { state in
+            state.requests.indices.contains(index) ? state.requests[index].continuation.take() : nil
+        }
+        continuation?.resume(with: result)
+        return continuation != nil
+    }
+
+    /// Wakes those who wait for what has happened. A request counts once it waits for its answer, or has it.
+    private func announce() {
+        let awake = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            let count = state.requests.count
+            let cancelled = state.cancelled
+            let awake =
+                state.arrivals.filter { $0.count <= count }.map(\.continuation)
+                + state.cancellations.filter { $0.count <= cancelled }.map(\.continuation)
+            state.arrivals.removeAll { $0.count <= count }
+            state.cancellations.removeAll { $0.count <= cancelled }
+            return awake
+        }
+        for continuation in awake { continuation.resume() }
+    }
+}

@@ -1,0 +1,113 @@
+import LarderTime
+import Testing
+
+@testable import LarderHTTP
+
+@Suite("Cache-Control, RFC 9111 §5.2")
+struct CacheControlTests {
+    @Test func `names have no case, arguments are tokens or quoted strings, empty members are passed over`() {
+        let terms = CacheControl(parsing: ["Max-AGE=60, , NO-store,", "stale-if-error=\"30\""])
+        #expect(terms.maxAge == 60 && terms.noStore && terms.staleIfError == 30)
+        #expect(terms.directives.map(\.name) == ["max-age", "no-store", "stale-if-error"])
+    }
+
+    @Test(arguments: [
+        ("max-age=60", 60), ("max-age=\"60\"", 60), ("max-age=0060", 60), ("max-age=1, max-age=60", 1),
+        ("max-age=60, max-age=1", 60), ("extension=\"max-age=3600\", max-age=1", 1),
+        ("extension=\"a\\\"b, max-age=5\", max-age=1", 1), ("max-age=99999999999999999999999", 2_147_483_648),
+        ("max-age=2147483649", 2_147_483_648),
+        // What is no number of seconds allows nothing.
+        ("max-age", 0), ("max-age=", 0), ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age='60'", 0), ("max-age=60a", 0),
+        ("max-age =60", 0), ("max-age= 60", 0), ("max-age=６０", 0), ("max-age=\"60", 0), ("max-age=+60", 0),
+    ])
+    func `max-age is the first one, and nothing where it cannot be understood`(text: String, seconds: Int64) {
+        #expect(CacheControl(parsing: [text]).maxAge == seconds)
+    }
+
+    @Test func `what is not said is not there, and a name within a name is another`() {
+        let terms = CacheControl(parsing: ["s-maxage=60, x-no-store, no-stores"])
+        #expect(terms.maxAge == nil && !terms.noStore && terms.noCache == .none && terms.maxStale == nil)
+    }
+
+    @Test(arguments: [
+        ("no-cache", CacheControl.Scope.all), ("no-cache=\"Set-Cookie\"", .fields([.setCookie])),
+        ("no-cache=\"Set-Cookie, ETag\"", .fields([.setCookie, .etag])), ("no-cache=Set-Cookie", .all),
+        ("no-cache=\"\"", .all), ("no-cache=\"a b\"", .all), ("no-cache=\"ETag\", no-cache", .all),
+        ("no-cache=\"ETag\", no-cache=\"Age\"", .fields([.etag, .age])), ("public", .none),
+    ])
+    func `no-cache reaches everything unless it names fields`(text: String, scope: CacheControl.Scope) {
+        #expect(CacheControl(parsing: [text]).noCache == scope)
+    }
+
+    @Test func `of a request, what cannot be understood demands the most`() {
+        let wishes = CacheControl(parsing: ["max-stale=a, min-fresh=a, max-age=a"])
+        #expect(wishes.maxStale == nil && wishes.minFresh == DeltaSeconds.maximum && wishes.maxAge == 0)
+        #expect(CacheControl(parsing: ["max-stale"]).maxStale == .any)
+        #expect(CacheControl(parsing: ["max-stale=5"]).maxStale == .seconds(5))
+    }
+
+    @Test func `Pragma stands in for a Cache-Control that is not there`() {
+        #expect(CacheControl(request: [.pragma: "no-cache"]).noCache == .all)
+        #expect(CacheControl(request: [.pragma: "no-cache", .cacheControl: "max-age=1"]).noCache == .none)
+        #expect(CacheControl(response: [.pragma: "no-cache"]).noCache == .none)
+    }
+
+    @Test func `a megabyte of anything is read in linear time`() {
+        let long = String(repeating: "a,\"", count: 350_000)
+        #expect(CacheControl(parsing: [long + ", max-age=1"]).directives.count > 100_000)
+        #expect(CacheControl(parsing: [String(repeating: "x", count: 1 << 20)]).maxAge == nil)
+    }
+}
+
+@Suite("Age, Retry-After, Vary")
+struct CachingFieldsTests {
+    static let now = WallTime(seconds: 784_111_777)
+
+    @Test(arguments: [
+        ("7", 7), ("0", 0), ("7200,0", 7_200), ("0, 7200", 0), ("-1", 0), ("abc", 0), ("1.5", 0), ("", 0),
+        ("99999999999999999999", 2_147_483_648), (" 7 ", 7),
+    ])
+    func `Age is the first number, or none`(text: String, seconds: Int64) {
+        #expect(Age.seconds(in: [.age: text]) == seconds)
+    }
+
+    @Test func `of several Age lines the first counts`() {
+        #expect(Age.seconds(in: [.age: "5", .age: "500"]) == 5)
+        #expect(Age.seconds(in: Fields()) == 0)
+    }
+
+    @Test(arguments: [
+        ("120", 120), (" 0 ", 0), ("Sun, 06 Nov 1994 08:50:37 GMT", 60), ("Sunday, 06-Nov-94 08:50:37 GMT", 60),
+        ("Sun Nov  6 08:50:37 1994", 60), ("Sun, 06 Nov 1994 08:49:36 GMT", 0), ("99999999999999999", 2_147_483_648),
+    ])
+    func `Retry-After is seconds or a date, never in the past`(text: String, seconds: Int64) {
+        #expect(RetryAfter(parsing: text, now: Self.now)?.wait(from: Self.now) == .seconds(seconds))
+    }
+
+    @Test(arguments: ["", "soon", "-1", "1.5", "120 s"])
+    func `what Retry-After cannot mean is nothing`(text: String) {
+        #expect(RetryAfter(parsing: text, now: Self.now) == nil)
+    }
+
+    @Test func `Vary is a set of names; what is none, and a star anywhere, is everything`() {
+        #expect(Vary([.vary: "Origin, accept", .vary: "ACCEPT,"]) == .fields([.accept, .origin]))
+        #expect(Vary(Fields()) == .fields([]))
+        for text in ["*", "Origin, *", "a b", "\"Origin\"", "Origin; q=1"] { #expect(Vary([.vary: text]) == .any) }
+    }
+
+    @Test func `spellings of one meaning are one value, and absent is not empty`() throws {
+        let encoding = try #require(FieldName("Accept-Encoding"))
+        let language = try #require(FieldName("Accept-Language"))
+        func value(_ name: FieldName, _ lines: String...) -> String? {
+            var fields = Fields()
+            for line in lines { fields.add(name, line) }
+            return Vary.normalized(name, in: fields)
+        }
+        #expect(value(encoding, "gzip, br ; q=0.5") == value(encoding, "BR;q=0.5", "gzip"))
+        #expect(value(language, "de, EN") == value(language, "de,en"))
+        #expect(value(language, "de, en") != value(language, "en, de"))
+        #expect(value(.authorization, "Bearer a") != value(.authorization, "bearer a"))
+        #expect(value(.accept) == nil && value(.accept, "") == "")
+        #expect(value(.cookie, "a=1", "b=2") == value(.cookie, "a=1, b=2"))
+    }
+}

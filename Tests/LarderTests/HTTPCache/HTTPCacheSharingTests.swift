@@ -1,0 +1,156 @@
+import Larder
+import LarderHTTP
+import LarderTime
+import Testing
+
+@Suite("HTTP cache: requests that share an exchange", .timeLimit(.minutes(1)))
+struct HTTPCacheSharingTests {
+    private let fresh: Fields = [.cacheControl: "max-age=60"]
+
+    @Test func `a hundred equal requests are one exchange`() async throws {
+        let stage = CacheStage(Origin(reply(fresh)))
+        stage.origin.hold()
+        try await withThrowingTaskGroup(of: HTTPCacheResponse.self) { group in
+            for _ in 0..<100 { group.addTask { try await stage.get() } }
+            await stage.origin.waitForRequests(1)
+            // Those that come later find the flight or the stored response; none goes out again.
+            stage.origin.release()
+            var texts: Set<String> = []
+            for try await response in group { texts.insert(response.text) }
+            #expect(texts == ["content"])
+        }
+        #expect(stage.origin.count == 1)
+        let figures = stage.cache.statistics
+        #expect(figures.collapsed + figures.hits == 99 && figures.exchanges == 1 && figures.requests == 100)
+    }
+
+    @Test func `an exchange goes on when some leave, and stops when the last one does`() async throws {
+        let stage = CacheStage(Origin(reply(fresh)))
+        stage.origin.hold()
+        let first = Task { try await stage.get() }
+        await stage.origin.waitForRequests(1)
+        let second = Task { try await stage.get() }
+        await untilRequests(stage, 2)
+        first.cancel()
+        await #expect(throws: TransportError.self) { try await first.value }
+        #expect(stage.origin.cancelled == 0)
+        second.cancel()
+        await #expect(throws: TransportError.self) { try await second.value }
+        stage.origin.release()
+        // A request after that is a new exchange.
+        #expect(try await stage.get().source == .network)
+        #expect(stage.origin.count == 2 && stage.origin.cancelled == 1)
+    }
+
+    @Test func `one who stays gets the reply although the one who began has left`() async throws {
+        let stage = CacheStage(Origin(reply(fresh)))
+        stage.origin.hold()
+        let first = Task { try await stage.get() }
+        await stage.origin.waitForRequests(1)
+        let second = Task { try await stage.get() }
+        await untilRequests(stage, 2)
+        first.cancel()
+        await #expect(throws: TransportError.self) { try await first.value }
+        stage.origin.release()
+        let response = try await second.value
+        #expect(response.text == "content")
+        #expect(stage.origin.count == 1 && stage.origin.cancelled == 0)
+    }
+
+    @Test func `a joiner that demands more starts its own, and its reply is the one that stays`() async throws {
+        let stage = CacheStage(
+            Origin { _, number throws(TransportError) in reply([.cacheControl: "max-age=60"], "answer \(number)") }
+        )
+        stage.origin.hold()
+        let plain = Task { try await stage.get() }
+        await stage.origin.waitForRequests(1)
+        let demanding = Task { try await stage.get([.cacheControl: "no-cache"]) }
+        await stage.origin.waitForRequests(2)
+        stage.clock.advance(by: .seconds(1))
+        stage.origin.release(at: 1)
+        #expect(try await demanding.value.text == "answer 1")
+        // The slow old reply comes last and does not take its place.
+        stage.origin.release()
+        #expect(try await plain.value.text == "answer 0")
+        let later = try await stage.get()
+        #expect(later.source == .hit)
+    }
+
+    @Test func `a slow old reply does not take the place of a newer one`() async throws {
+        let stage = CacheStage(
+            Origin { _, number throws(TransportError) in reply([.cacheControl: "max-age=60"], "answer \(number)") }
+        )
+        stage.origin.hold()
+        let old = Task { try await stage.get() }
+        await stage.origin.waitForRequests(1)
+        stage.clock.advance(by: .seconds(1))
+        let new = Task { try await stage.get([.cacheControl: "no-cache"]) }
+        await stage.origin.waitForRequests(2)
+        stage.origin.release(at: 1)
+        _ = try await new.value
+        stage.origin.release()
+        _ = try await old.value
+        let stored = try await stage.get()
+        #expect(stored.source == .hit && stored.text == "answer 1")
+    }
+
+    @Test func `requests that differ in any other field do not share`() async throws {
+        let stage = CacheStage(Origin(reply(fresh)))
+        stage.origin.hold()
+        let tasks = ["a", "b"].map { who in Task { try await stage.get([.authorization: who]) } }
+        await stage.origin.waitForRequests(2)
+        stage.origin.release()
+        for task in tasks { #expect(try await task.value.source == .network) }
+    }
+
+    @Test func `what may not be stored is not shared`() async throws {
+        let stage = CacheStage(
+            Origin { _, number throws(TransportError) in reply([.cacheControl: "no-store"], "token \(number)") }
+        )
+        stage.origin.hold()
+        let first = Task { try await stage.get().text }
+        await stage.origin.waitForRequests(1)
+        let second = Task { try await stage.get().text }
+        await untilRequests(stage, 2)
+        stage.origin.release()
+        let tokens = [try await first.value, try await second.value]
+        #expect(Set(tokens).count == 2)
+    }
+
+    @Test func `a failure reaches all and is not kept`() async throws {
+        let stage = CacheStage(
+            Origin { _, number throws(TransportError) in
+                if number == 0 { throw TransportError(.unreachable, "down") }
+                return reply()
+            }
+        )
+        stage.origin.hold()
+        let tasks = (0..<2).map { _ in Task { try await stage.get() } }
+        await stage.origin.waitForRequests(1)
+        await untilRequests(stage, 2)
+        stage.origin.release()
+        for task in tasks { await #expect(throws: TransportError.self) { try await task.value } }
+        #expect(try await stage.get().source == .network)
+    }
+
+    @Test func `one validation in the background serves all who read stale meanwhile`() async throws {
+        let terms: Fields = [.cacheControl: "max-age=1, stale-while-revalidate=60", .etag: "\"1\""]
+        let stage = CacheStage(Origin(reply(terms), reply(terms, "", status: 304)))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(2))
+        stage.origin.hold()
+        for _ in 0..<10 { #expect(try await stage.get().source == .stale(.revalidating)) }
+        await stage.origin.waitForRequests(2)
+        stage.origin.release()
+        await stage.cache.finishBackgroundWork()
+        #expect(stage.origin.count == 2)
+        #expect(try await stage.get().source == .hit)
+    }
+
+    /// Waits until the cache was asked so often: from then on a request is in its flight or gone past it.
+    private func untilRequests(_ stage: CacheStage, _ count: Int) async {
+        while stage.cache.statistics.requests < count { await Task.yield() }
+        // What it does between being counted and waiting takes no await that another task could answer.
+        for _ in 0..<100 { await Task.yield() }
+    }
+}

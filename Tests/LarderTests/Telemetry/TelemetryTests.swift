@@ -1,0 +1,122 @@
+import Larder
+import LarderTime
+import Synchronization
+import Testing
+
+@Suite("Telemetry")
+struct TelemetryTests {
+    private let clock = ManualClock()
+
+    private func telemetry(totals: Bool = true) -> Telemetry {
+        Telemetry(totals: totals, wall: clock, monotonic: clock)
+    }
+
+    @Test func `an event that nobody wants is not even made`() {
+        let telemetry = telemetry(totals: false)
+        let made = Mutex(0)
+        func kind() -> TelemetryEvent.Kind {
+            made.withLock { $0 += 1 }
+            return .merged(feature: "feed")
+        }
+        telemetry.record(kind())
+        #expect(made.withLock { $0 } == 0 && !telemetry.isActive)
+        do {
+            let events = telemetry.events()
+            telemetry.record(kind())
+            #expect(made.withLock { $0 } == 1)
+            _ = events
+        }
+        telemetry.record(kind())
+        #expect(made.withLock { $0 } == 1, "The listener is gone.")
+        telemetry.setTotals(true)
+        telemetry.record(kind())
+        #expect(telemetry.totals.features["feed"]?.merged == 1)
+        telemetry.setTotals(false)
+        telemetry.record(kind())
+        #expect(made.withLock { $0 } == 2 && telemetry.totals.events == 1)
+    }
+
+    @Test func `a listener gets what happened after it was made, in order and with its times`() async {
+        let telemetry = telemetry()
+        telemetry.record(.note(name: "before"))
+        let events = telemetry.events()
+        telemetry.record(.note(name: "first"))
+        clock.advance(by: .seconds(3))
+        telemetry.record(.note(name: "second"))
+        var iterator = events.makeAsyncIterator()
+        let first = await iterator.next()
+        let second = await iterator.next()
+        #expect(first?.kind == .note(name: "first") && second?.kind == .note(name: "second"))
+        #expect(first?.sequence == 2 && second?.sequence == 3)
+        #expect(second.flatMap { event in first.map { event.uptime - $0.uptime } } == .seconds(3))
+        #expect(second?.wall == clock.now)
+    }
+
+    @Test func `a slow listener loses the oldest events, and is told how many`() async {
+        let telemetry = telemetry()
+        let events = telemetry.events(bufferedAtMost: 3)
+        for number in 1...10 { telemetry.record(.note(name: "\(number)")) }
+        #expect(events.droppedCount == 7 && telemetry.totals.eventsDropped == 7)
+        var iterator = events.makeAsyncIterator()
+        let sequence = await iterator.next()?.sequence
+        #expect(sequence == 8)
+    }
+
+    @Test func `listening ends with the task, with the telemetry, and never hangs`() async {
+        let telemetry = telemetry()
+        let events = telemetry.events()
+        let cancelled = Task {
+            var count = 0
+            for await _ in events { count += 1 }
+            return count
+        }
+        cancelled.cancel()
+        #expect(await cancelled.value == 0)
+
+        let short = Mutex<Telemetry?>(Telemetry(wall: clock, monotonic: clock))
+        let last = short.withLock { $0?.events() }
+        short.withLock { $0?.record(.note(name: "one")) }
+        short.withLock { $0 = nil }
+        var names: [TelemetryEvent.Kind] = []
+        if let last { for await event in last { names.append(event.kind) } }
+        #expect(names == [.note(name: "one")], "What was there is delivered before the end.")
+    }
+
+    @Test func `a waiting reader is woken by each event, from whichever thread it comes`() async {
+        let telemetry = telemetry()
+        let events = telemetry.events(bufferedAtMost: 100_000)
+        await withTaskGroup(of: Void.self) { group in
+            for task in 0..<4 {
+                group.addTask { for _ in 0..<500 { telemetry.record(.merged(feature: "\(task)")) } }
+            }
+            group.addTask {
+                var last: UInt64 = 0
+                for await event in events {
+                    #expect(event.sequence == last + 1)
+                    last = event.sequence
+                    if last == 2_000 { break }
+                }
+            }
+        }
+        #expect(telemetry.totals.all.merged == 2_000)
+    }
+
+    @Test func `the telemetry that is off never has an event`() async {
+        let events = Telemetry.off.events()
+        Telemetry.off.setTotals(true)
+        Telemetry.off.record(.note(name: "lost"))
+        #expect(!Telemetry.off.isActive && Telemetry.off.totals == TelemetryTotals())
+        let task = Task { for await _ in events { Issue.record("It is off.") } }
+        task.cancel()
+        await task.value
+    }
+
+    @Test func `what was measured is recorded with how long it took`() {
+        let telemetry = telemetry()
+        let result = telemetry.measure({ .image(.decode, duration: $0) }) {
+            clock.advance(by: .milliseconds(20))
+            return 7
+        }
+        #expect(result == 7 && telemetry.totals.images[.decode]?.maximum == .milliseconds(20))
+    }
+}

@@ -1,0 +1,46 @@
+import LarderTime
+import Testing
+
+struct SleeperTests {
+    @Test func `a sleeper on a manual clock wakes when the clock gets there and not before`() async throws {
+        let clock = ManualClock()
+        let until = clock.uptime + .seconds(10)
+        let sleeping = Task { () throws -> MonotonicTime in
+            try await clock.sleep(until: until)
+            return clock.uptime
+        }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(9))
+        #expect(clock.sleeperCount == 1)
+        #expect(clock.nextWakeUp == until)
+        clock.advance(by: .seconds(1))
+        #expect(try await sleeping.value == until)
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func `a point that has passed is not waited for`() async throws {
+        let clock = ManualClock()
+        try await clock.sleep(until: clock.uptime)
+        try await SystemSleeper().sleep(until: SystemMonotonicClock().uptime)
+    }
+
+    @Test func `a cancelled sleeper leaves at once and is forgotten`() async throws {
+        let clock = ManualClock()
+        let sleeping = Task { try await clock.sleep(until: clock.uptime + .seconds(10)) }
+        try await clock.waitForSleepers()
+        sleeping.cancel()
+        await #expect(throws: CancellationError.self) { try await sleeping.value }
+        #expect(clock.sleeperCount == 0)
+        let late = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            try await clock.sleep(until: clock.uptime)
+        }
+        await #expect(throws: CancellationError.self) { try await late.value }
+    }
+
+    @Test func `the system's sleeper is cancelled too`() async throws {
+        let sleeping = Task { try await SystemSleeper().sleep(until: SystemMonotonicClock().uptime + .seconds(3600)) }
+        sleeping.cancel()
+        await #expect(throws: CancellationError.self) { try await sleeping.value }
+    }
+}
