@@ -186,6 +186,9 @@ public final class ImagePipeline: Sendable {
         state.withLock { ($0.loads.count, $0.jobs.count - $0.loads.values.reduce(0) { $0 + $1.dependents.count }) }
     }
 
+    /// Forgets which requests have just failed: when the network is back, nothing should wait for memories.
+    public func forgetFailures() { change { state in state.failures = [:] } }
+
     /// Gives up all work that has less than that priority: those who wait get `.cancelled`.
     public func cancelPending(below priority: ImagePriority = .highest) { giveUp(below: priority) }
 
