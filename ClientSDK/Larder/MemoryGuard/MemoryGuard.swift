@@ -99,12 +99,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Takes the steps whose time has come.
-    public func tick() {
-        decide { state, now in
-            state.machine.look(at: now)
-            return false
-        }
-    }
+    public func tick() { look(stirs: true) }
 
     /// Turns the guard off, so that nothing is done whatever is said, or on again.
     public func setEnabled(_ isEnabled: Bool) {
@@ -132,14 +127,23 @@ public final class MemoryGuard: Sendable {
                 await group.next()
                 group.cancelAll()
             }
-            tick()
+            look(stirs: false)
         }
     }
 
     // MARK: Inside
 
-    /// - Parameter change: gives whether pressure lasts, so that what was reached is held.
-    private func decide(_ change: (inout State, MonotonicTime) -> Bool) {
+    private func look(stirs: Bool) {
+        decide(stirs: stirs) { state, now in
+            state.machine.look(at: now)
+            return false
+        }
+    }
+
+    /// - Parameters:
+    ///   - stirs: whether `run` is woken when it has to wait for another time; not by itself, which looks at it anyway.
+    ///   - change: gives whether pressure lasts, so that what was reached is held.
+    private func decide(stirs isStirring: Bool = true, _ change: (inout State, MonotonicTime) -> Bool) {
         let (old, new, wakeups, stirred) = state.withLock { state in
             let old = state.known
             let next = state.machine.nextChange
@@ -151,7 +155,8 @@ public final class MemoryGuard: Sendable {
                 state.pending.append(Application(state: new, isHolding: !isNew, only: nil))
             }
             let wakeups = new == old ? [] : changes.post(new)
-            return (old, new, wakeups, next == state.machine.nextChange ? [] : stirs.post(()))
+            let isStirring = isStirring && next != state.machine.nextChange
+            return (old, new, wakeups, isStirring ? stirs.post(()) : [])
         }
         for wakeup in wakeups { wakeup.resume() }
         for wakeup in stirred { wakeup.resume() }

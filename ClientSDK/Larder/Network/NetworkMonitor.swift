@@ -30,6 +30,12 @@ public final class NetworkMonitor: Sendable {
         var policy: DegradationPolicy
         var override: NetworkLevel?
         var told: NetworkState?
+
+        /// When time alone may change something. While offline it is for a request to find out: time changes nothing.
+        var nextChange: MonotonicTime? {
+            let quality = estimator.level == .offline ? nil : estimator.nextChange
+            return [resume.due, quality].compactMap(\.self).min()
+        }
     }
 
     private let state: Mutex<State>
@@ -148,7 +154,7 @@ public final class NetworkMonitor: Sendable {
     public func run(sleeper: any Sleeper = SystemSleeper()) async {
         let stirs = stirs.subscribe(limit: 1)
         while !Task.isCancelled {
-            let next = nextChange
+            let next = state.withLock { $0.nextChange }
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     var iterator = stirs.makeAsyncIterator()
@@ -161,23 +167,18 @@ public final class NetworkMonitor: Sendable {
                 await group.next()
                 group.cancelAll()
             }
-            decide { _, _ in }
-        }
-    }
-
-    /// When time alone may change something.
-    var nextChange: MonotonicTime? {
-        state.withLock { state in
-            // While offline, it is for a request to find out: time alone changes nothing.
-            let quality = state.estimator.level == .offline ? nil : state.estimator.nextChange
-            return [state.resume.due, quality].compactMap(\.self).min()
+            decide(stirs: false) { _, _ in }
         }
     }
 
     // MARK: Deciding
 
+    /// - Parameter isStirring: whether `run` is woken when it has to wait for another time; not by itself.
     @discardableResult
-    private func decide(_ change: (inout State, MonotonicTime) -> Void) -> NetworkState {
+    private func decide(
+        stirs isStirring: Bool = true,
+        _ change: (inout State, MonotonicTime) -> Void
+    ) -> NetworkState {
         struct Outcome {
             var state: NetworkState
             var old: NetworkState?
@@ -187,7 +188,7 @@ public final class NetworkMonitor: Sendable {
         }
         let outcome = state.withLock { state -> Outcome in
             let now = clock.uptime
-            let before = state.resume.due
+            let before = state.nextChange
             change(&state, now)
             state.estimator.look(at: now)
             let (level, cause) = level(of: state)
@@ -201,7 +202,7 @@ public final class NetworkMonitor: Sendable {
                 outcome.old = new
             }
             if state.resume.take(at: now) { outcome.resumed = resumptions.post(now) }
-            if outcome.old?.level != level || before != state.resume.due { outcome.stirred = stirs.post(()) }
+            if isStirring, before != state.nextChange { outcome.stirred = stirs.post(()) }
             return outcome
         }
         for wakeup in outcome.wakeups { wakeup.resume() }
