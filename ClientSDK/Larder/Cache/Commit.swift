@@ -105,6 +105,7 @@ struct Commit {
         _ source: DiskEntity.Source,
         _ disk: DiskPart
     ) throws {
+        let disk = draft.isMemoryOnly ? DiskPart(connection: nil) : disk
         let key = draft.key
         let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {

@@ -112,6 +112,6 @@ struct StoredEntityModifier: Sendable {
             change(&entity)
             return entity
         }
-        version = { ($0 as? E)?.version }
+        version = { ($0 as? E)?.entityVersion }
     }
 }

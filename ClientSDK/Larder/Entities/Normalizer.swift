@@ -35,11 +35,13 @@ struct EntityDraft: Sendable {
     let completeness: DiskEntity.Completeness
     let encode: @Sendable () throws -> [UInt8]
     let isEqual: @Sendable (any Sendable) -> Bool
+    let isMemoryOnly: Bool
 
     init<E: Entity>(_ entity: E, completeness: Completeness) {
         key = entity.entityKey
         value = entity
-        version = entity.version
+        version = entity.entityVersion
+        isMemoryOnly = E.isMemoryOnly
         self.completeness = completeness.step
         encode = { try E.codec.encode(entity) }
         isEqual = { ($0 as? E) == entity }
@@ -55,6 +57,7 @@ struct EntityDraft: Sendable {
         self.key = key
         self.value = value
         self.version = version
+        isMemoryOnly = (Value.self as? any Entity.Type)?.isMemoryOnly ?? false
         self.completeness = completeness.step
         encode = { try codec.encode(value) }
         isEqual = { ($0 as? Value) == value }

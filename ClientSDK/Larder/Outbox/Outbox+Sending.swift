@@ -1,3 +1,4 @@
+import LarderHTTP
 import LarderTime
 import Synchronization
 
@@ -281,7 +282,8 @@ extension Outbox {
         isInDoubt: Bool
     ) {
         let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts))
-        let wait = (asked ?? .zero) + longest * core.configuration.random()
+        let server = error.retryAfter.flatMap { RetryAfter($0, now: core.now().wall)?.wait(from: core.now().wall) }
+        let wait = max(asked ?? .zero, server ?? .zero) + longest * core.configuration.random()
         let due = core.now().uptime + wait
         state.withLock { state in
             state.entries[entry.id.rawValue]?.state = isInDoubt ? .inDoubt : .pending

@@ -1,3 +1,5 @@
+import LarderHTTP
+
 /// Why a read or a write gave nothing.
 public struct LarderError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it was. A struct, because kinds will be added.
@@ -52,6 +54,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     public let problem: String?
     /// The operation that it is about, where there is one.
     public let operation: OperationID?
+    /// The server's `Retry-After`, as it came.
+    let retryAfter: Fields?
 
     /// A failure of a kind.
     public init(
@@ -62,12 +66,33 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         problem: String? = nil,
         operation: OperationID? = nil
     ) {
+        self.init(
+            code,
+            description,
+            cause: cause,
+            status: status,
+            problem: problem,
+            operation: operation,
+            retryAfter: nil
+        )
+    }
+
+    init(
+        _ code: Code,
+        _ description: String,
+        cause: (any Error)? = nil,
+        status: Int? = nil,
+        problem: String? = nil,
+        operation: OperationID? = nil,
+        retryAfter: Fields?
+    ) {
         self.code = code
         self.description = description
         self.cause = cause
         self.status = status
         self.problem = problem
         self.operation = operation
+        self.retryAfter = retryAfter
     }
 
     /// Any error as one of these.

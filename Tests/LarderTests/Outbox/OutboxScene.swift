@@ -9,7 +9,7 @@ struct Liked: Entity {
     var likes: Int
     var isMine: Bool
     var revision: Int64
-    var version: Int64? { revision }
+    var entityVersion: Int64? { revision }
 }
 
 struct Tap: Codable, Sendable, Equatable {
