@@ -263,4 +263,18 @@ struct TransportTests {
         #expect(bytes == 700_000 && pieces > 1)
         await backend.stop()
     }
+
+    @Test func `a stream outlives the transport that opened it`() async throws {
+        let server = try WireServer()
+        let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
+        let opening = Task { try await URLSessionTransport().open(request) }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12")
+        var pieces = try await opening.value.body.makeAsyncIterator()
+        #expect(try await pieces.next() == Array("12".utf8))
+        peer.send("34")
+        #expect(try await pieces.next() == Array("34".utf8))
+        #expect(try await pieces.next() == nil)
+    }
 }

@@ -26,9 +26,9 @@ public final class URLSessionTransport: Transport {
         public var connectionsPerHost = 6
         /// Whether a redirection is followed (at most 16 times) or given back as the reply that it is.
         public var followsRedirects = true
-        /// How much content may wait for its reader before the transfer pauses (Apple's systems), or fails with `.tooLarge`
-        /// (Linux, where Foundation cannot pause one without beginning it anew). Bytes.
-        public var bufferMaximum = 4 << 20
+        /// How much content of an opened stream may wait for its reader before the transfer pauses (Apple's systems), or fails
+        /// with `.tooLarge` (Linux, where Foundation has no dependable way to pause one). Bytes.
+        public var bufferMaximum = 16 << 20
 
         /// The defaults.
         public init() {}
@@ -86,7 +86,8 @@ public final class URLSessionTransport: Transport {
 
     /// Sends a request and gives back the whole reply.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let stream = try await open(request)
+        // Whoever wants all of it has said by the limit how much that may be.
+        let stream = try await open(request, bufferMaximum: .max)
         var body: [UInt8] = []
         for try await piece in stream.body {
             if body.isEmpty { body = piece } else { body += piece }
@@ -96,18 +97,25 @@ public final class URLSessionTransport: Transport {
 
     /// Sends a request and gives back the reply as soon as its head is there.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await open(request, bufferMaximum: configuration.bufferMaximum)
+    }
+
+    private func open(
+        _ request: TransportRequest,
+        bufferMaximum: Int
+    ) async throws(TransportError) -> TransportStream {
         let foreign = try foreign(request)
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
         let session = isFresh(request) ? freshSession : session
         let exchange = URLSessionExchange(
             session.dataTask(with: foreign),
             bodyLimit: request.bodyLimit,
-            bufferMaximum: configuration.bufferMaximum
+            bufferMaximum: bufferMaximum
         )
         delegate.start(exchange)
         let timeout = max(.zero, request.timeout ?? configuration.timeout)
         // Whoever lets go of the body lets go of this, and with it of the exchange.
-        let lifeline = Lifeline(exchange)
+        let lifeline = Lifeline(exchange, self)
         let clock = clock
         let head = await until(clock.uptime + timeout, by: clock) { await exchange.head() }
         guard let head else { throw Self.late(exchange, timeout) }
@@ -158,11 +166,15 @@ public final class URLSessionTransport: Transport {
     }
 }
 
-/// Gives the exchange up when nobody can read it any more.
+/// Gives the exchange up when nobody can read it any more. Holds the transport, whose end would cancel the exchange.
 private final class Lifeline: Sendable {
     let exchange: URLSessionExchange
+    private let transport: URLSessionTransport
 
-    init(_ exchange: URLSessionExchange) { self.exchange = exchange }
+    init(_ exchange: URLSessionExchange, _ transport: URLSessionTransport) {
+        self.exchange = exchange
+        self.transport = transport
+    }
 
     deinit { exchange.abandon(TransportError(.cancelled, "Nobody reads the reply any more.")) }
 }
