@@ -113,6 +113,7 @@ let arguments = Array(CommandLine.arguments.dropFirst())
 switch (arguments.first, arguments.count) {
 case ("decode", 5):
     try decode(arguments[1], Int(arguments[2]) ?? 0, Int(arguments[3]) ?? 0, Int(arguments[4]) ?? 1)
+case ("fuzz", 4): fuzz(try read(arguments[1]), Int(arguments[2]) ?? 1_000, UInt64(arguments[3]) ?? 1)
 case ("hits", 2): try await hits(arguments[1])
 case ("shared", 2): try await shared(arguments[1])
 case ("scroll", 2): try await scroll(arguments[1])
@@ -123,6 +124,7 @@ default:
         images hits DIRECTORY                    a hit in memory through the pipeline
         images shared DIRECTORY                  a thousand requests for one URL
         images scroll DIRECTORY                  three hundred pictures scrolled by
+        images fuzz FILE ROUNDS SEED             decoding damaged copies of a PNG
         DIRECTORY is Fixtures/images. `bench.py` measures decoding beside Pillow, which reads with libpng.
         """
     )
