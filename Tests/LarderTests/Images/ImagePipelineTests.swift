@@ -282,6 +282,51 @@ struct ImagePipelineTests {
         for task in tasks { _ = try await task.image }
     }
 
+    @Test func `what is prefetched is in memory by its budget and not by its list`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture)
+        let waiter = ImageWaiter(keepsPictures: false)
+        waiter.show(.image(DecodedImage(width: 1, height: 1, pixels: [1, 2, 3, 4]), from: .network))
+        #expect(try await waiter.stage(after: 0).get() == nil)
+        #expect(await waiter.isThere())
+        let prefetch = setting.pipeline.prefetch([ImageRequest(url: url), ImageRequest(url: "nowhere")])
+        #expect(await prefetch.finish() == 1)
+        #expect(setting.pipeline.cachedImage(for: ImageRequest(url: url)) != nil)
+    }
+
+    @Test func `whoever waits is told, even when nobody else holds the pipeline`() async throws {
+        let server = PictureServer()
+        let gate = Gate()
+        server[url] = .init(bytes: picture, gate: gate)
+        let task = ImagePipeline(ImagePipeline.Configuration(transport: server)).task(for: ImageRequest(url: url))
+        gate.open()
+        #expect(try await task.image.width == 24)
+    }
+
+    @Test func `on a warning memory falls and stays down, because the work stops too`() async throws {
+        let setting = try ImageSetting { $0.loadsMaximum = 2 }
+        defer { setting.remove() }
+        let gate = Gate()
+        for index in 0..<20 { setting.server["u\(index)"] = .init(bytes: picture, gate: index < 4 ? nil : gate) }
+        for index in 0..<4 { _ = try await setting.pipeline.image(for: ImageRequest(url: "u\(index)")) }
+        let seen = setting.pipeline.task(for: ImageRequest(url: "u4", priority: .high))
+        let others = (5..<12).map { setting.pipeline.task(for: ImageRequest(url: "u\($0)")) }
+        let prefetch = setting.pipeline.prefetch((12..<20).map { ImageRequest(url: "u\($0)") })
+        await setting.log.waitForDownloads(6)
+        #expect(setting.pipeline.memoryCost == 4 * 24 * 16 * 4)
+        setting.pipeline.pausePrefetch()
+        setting.pipeline.setConcurrency(loads: 1, decodes: 1)
+        setting.pipeline.cancelPending(below: .high)
+        setting.pipeline.clearMemory()
+        gate.open()
+        #expect(try await seen.image.width == 24)
+        for task in others { #expect(await code { try await task.image } == .cancelled) }
+        #expect(await prefetch.finish() == 0)
+        // What is in view is there, and nothing else came back.
+        #expect(setting.pipeline.memoryCost == 24 * 16 * 4 && setting.log.decodes == 5)
+    }
+
     // MARK: Erasing
 
     @Test func `what is being fetched while everything is erased is kept nowhere`() async throws {

@@ -41,8 +41,8 @@ extension ImagePipeline {
 
     // MARK: Coming
 
-    func start(_ request: ImageRequest, placeholder: Bool) -> ImageTask {
-        let waiter = ImageWaiter()
+    func start(_ request: ImageRequest, placeholder: Bool, keepsPicture: Bool = true) -> ImageTask {
+        let waiter = ImageWaiter(keepsPictures: keepsPicture)
         if placeholder, !request.placeholder.isEmpty, cachedImage(for: request) == nil,
             let image = self.placeholder(request)
         {
@@ -71,10 +71,11 @@ extension ImagePipeline {
             key = join(request, waiter, number, &state, &effects)
         }
         let (job, id) = (key, number)
-        return ImageTask(request, waiter) { [weak self] in
-            if let job { self?.leave(job, id) }
-        } prioritise: { [weak self] priority in
-            if let job { self?.prioritise(job, id, priority) }
+        // The token keeps the pipeline alive: whoever waits is told in the end.
+        return ImageTask(request, waiter) { [self] in
+            if let job { leave(job, id) }
+        } prioritise: { [self] priority in
+            if let job { prioritise(job, id, priority) }
         }
     }
 

@@ -143,7 +143,7 @@ public final class ImagePipeline: Sendable {
             requests.map { request in
                 var request = request
                 request.priority = .prefetch
-                return start(request, placeholder: false)
+                return start(request, placeholder: false, keepsPicture: false)
             }
         )
     }

@@ -1,6 +1,7 @@
 /// The token of one who waits for a picture. Safe from any task.
 ///
 /// Work stops when the last token for it has been cancelled or released; until then it has the highest priority of its tokens.
+/// A token holds its picture, and its pipeline, for as long as it lives.
 public final class ImageTask: Sendable {
     /// What was asked for.
     public let request: ImageRequest
@@ -54,7 +55,7 @@ public final class ImagePrefetch: Sendable {
     public func finish() async -> Int {
         var count = 0
         for task in tasks {
-            if case .success = await task.waiter.image() { count += 1 }
+            if await task.waiter.isThere() { count += 1 }
         }
         return count
     }

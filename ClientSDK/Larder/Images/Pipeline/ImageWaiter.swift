@@ -15,11 +15,16 @@ final class ImageWaiter: Sendable {
     }
 
     private let state = Mutex(State())
+    private let keepsPictures: Bool
+
+    /// - Parameter keepsPictures: false for whoever only wants to know that the picture is there: a list of prefetched pictures
+    ///   must not hold their pixels.
+    init(keepsPictures: Bool = true) { self.keepsPictures = keepsPictures }
 
     func show(_ stage: ImageStage) {
         wake { state in
             guard !state.isEnded else { return }
-            state.stage = stage
+            if keepsPictures { state.stage = stage }
             state.number += 1
             if case .image = stage { state.isEnded = true }
         }
@@ -53,6 +58,14 @@ final class ImageWaiter: Sendable {
             if let known { return known }
             if Task.isCancelled { return .failure(.cancelled) }
             await change(after: seen)
+        }
+    }
+
+    /// Whether the picture came, once that is known.
+    func isThere() async -> Bool {
+        switch await stage(after: .max) {
+        case .success: true
+        case .failure: false
         }
     }
 
