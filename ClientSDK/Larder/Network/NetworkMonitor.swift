@@ -229,6 +229,8 @@ public final class NetworkMonitor: Sendable {
 
     /// By what requests can leave: where that changes, the network is another.
     private static func ways(_ status: NetworkStatus) -> [NetworkInterface] {
-        status.interfaces.filter(\.isUsable)
+        // Apple's systems name the interfaces of a path and not their addresses.
+        let knowsAddresses = status.interfaces.contains { !$0.addresses.isEmpty }
+        return knowsAddresses ? status.interfaces.filter(\.isUsable) : status.interfaces
     }
 }
