@@ -76,6 +76,22 @@ struct NetworkMonitorTests {
         #expect(monitor.level == .good)
     }
 
+    @Test func `a source that knows no addresses tells networks apart by their interfaces`() {
+        func path(_ name: String) -> NetworkStatus {
+            NetworkStatus(
+                isConnected: true,
+                interfaces: [NetworkInterface(index: 1, name: name, isUp: true, isRunning: true)]
+            )
+        }
+        source.set(path("en0"))
+        let monitor = monitor()
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        source.set(path("en0"))
+        #expect(monitor.isOffline)
+        source.set(path("pdp_ip0"))
+        #expect(monitor.level == .good)
+    }
+
     @Test func `who listens gets the present state and then each change, the newest if late`() async {
         let monitor = monitor()
         let states = monitor.states
