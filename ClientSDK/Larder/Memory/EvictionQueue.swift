@@ -1,18 +1,17 @@
 /// The order in which entries leave, by number of their slot. A value for its owner to protect.
 ///
-/// Slots are linked by index through one array: no operation allocates once the array has grown, and each is O(1), amortised
-/// where a hand moves or frequencies age.
-@usableFromInline struct EvictionQueue: Sendable {
-    private struct Links: Sendable {
+/// Slots are linked by index: no operation allocates once there is room for them, and each is O(1), amortised where a hand moves
+/// or frequencies age. How often a slot was used lies apart, a byte each, because a hit needs no more than that.
+@usableFromInline struct EvictionQueue: ~Copyable {
+    @usableFromInline struct Links {
         var newer: Int32 = -1
         var older: Int32 = -1
-        var list: Int8 = -1
-        var frequency: UInt8 = 0
         /// Of the key, by which the queue remembers what it has let go.
-        var hash = 0
+        var hash: UInt32 = 0
+        var list: Int32 = 0
     }
 
-    private struct List {
+    @usableFromInline struct List {
         var newest: Int32 = -1
         var oldest: Int32 = -1
         var count = 0
@@ -22,42 +21,52 @@
     private static let frequencyMaximum = 15
     private static let (main, small) = (0, 1)
 
-    private let policy: EvictionPolicy
-    private var links: [Links] = []
-    private var lists: [List]
+    @usableFromInline let policy: EvictionPolicy
+    /// How often a slot was used, as far as the policy counts.
+    @usableFromInline var uses: Slab<UInt8>
+    private var links: Slab<Links>
+    private var lists: Slab<List>
     private var hand: Int32 = -1
     private var touches = 0
-    private var ghosts = GhostQueue()
-    private(set) var count = 0
+    private var ghosts = GhostTable()
+    private var count = 0
 
     @usableFromInline init(_ policy: EvictionPolicy) {
         self.policy = policy
-        lists = Array(repeating: List(), count: policy == .lfu ? Self.frequencyMaximum + 1 : 2)
+        uses = Slab(repeating: 0, count: 1)
+        links = Slab(repeating: Links(), count: 1)
+        lists = Slab(repeating: List(), count: policy == .lfu ? Self.frequencyMaximum + 1 : 2)
+    }
+
+    /// Makes room for slots up to a number.
+    @usableFromInline mutating func grow(to capacity: Int) {
+        uses.grow(to: capacity, moving: uses.capacity)
+        links.grow(to: capacity, moving: links.capacity)
     }
 
     // MARK: What happens to entries
 
     /// - Parameter hash: of the key, by which the queue remembers what it has let go.
-    @usableFromInline mutating func insert(_ slot: Int, hash: Int) {
-        while links.count <= slot { links.append(Links()) }
-        links[slot].frequency = 0
-        links[slot].hash = hash
+    @usableFromInline mutating func insert(_ slot: Int, hash: UInt32) {
+        uses[slot] = 0
         count += 1
-        let isKnown = policy == .s3fifo && ghosts.remove(hash)
-        link(slot, to: policy == .s3fifo && !isKnown ? Self.small : Self.main)
-        if policy == .lfu { countTowardsAging() }
+        switch policy {
+        case .s3fifo: link(slot, to: ghosts.remove(hash) ? Self.main : Self.small, hash: hash)
+        case .lfu:
+            link(slot, to: 0, hash: hash)
+            countTowardsAging()
+        case .lru, .fifo, .sieve: link(slot, to: Self.main, hash: hash)
+        }
     }
 
-    @usableFromInline mutating func touch(_ slot: Int) {
+    @inlinable mutating func touch(_ slot: Int) {
         switch policy {
         case .fifo: break
-        case .lru: move(slot, to: Self.main)
-        case .sieve: links[slot].frequency = 1
-        case .s3fifo: links[slot].frequency = min(3, links[slot].frequency + 1)
-        case .lfu:
-            let next = min(Self.frequencyMaximum, Int(links[slot].list) + 1)
-            move(slot, to: next)
-            countTowardsAging()
+        case .sieve: uses[slot] = 1
+        case .s3fifo:
+            let used = uses[slot]
+            if used < 3 { uses[slot] = used + 1 }
+        case .lru, .lfu: move(slot)
         }
     }
 
@@ -71,7 +80,11 @@
         guard count > 0 else { return nil }
         switch policy {
         case .lru, .fifo: return Int(lists[Self.main].oldest)
-        case .lfu: return lists.first { $0.count > 0 }.map { Int($0.oldest) }
+        case .lfu:
+            for frequency in 0...Self.frequencyMaximum where lists[frequency].count > 0 {
+                return Int(lists[frequency].oldest)
+            }
+            return nil
         case .sieve: return sieve()
         case .s3fifo: return s3fifo()
         }
@@ -79,10 +92,19 @@
 
     // MARK: Policies
 
+    @usableFromInline mutating func move(_ slot: Int) {
+        guard policy == .lfu else {
+            guard lists[Self.main].newest != Int32(slot) else { return }
+            return move(slot, to: Self.main)
+        }
+        move(slot, to: min(Self.frequencyMaximum, Int(links[slot].list) + 1))
+        countTowardsAging()
+    }
+
     private mutating func sieve() -> Int {
         var current = hand >= 0 ? hand : lists[Self.main].oldest
-        while links[Int(current)].frequency > 0 {
-            links[Int(current)].frequency = 0
+        while uses[Int(current)] > 0 {
+            uses[Int(current)] = 0
             current = links[Int(current)].newer >= 0 ? links[Int(current)].newer : lists[Self.main].oldest
         }
         hand = links[Int(current)].newer
@@ -91,18 +113,18 @@
 
     private mutating func s3fifo() -> Int {
         while true {
-            if lists[Self.small].count > count / 10 || lists[Self.main].count == 0 {
+            if lists[Self.small].count * 10 > count || lists[Self.main].count == 0 {
                 let slot = Int(lists[Self.small].oldest)
-                guard links[slot].frequency > 1 else {
-                    ghosts.add(links[slot].hash, countMaximum: count)
+                guard uses[slot] > 1 else {
+                    ghosts.add(links[slot].hash, capacity: count)
                     return slot
                 }
-                links[slot].frequency = 0
+                uses[slot] = 0
                 move(slot, to: Self.main)
             } else {
                 let slot = Int(lists[Self.main].oldest)
-                guard links[slot].frequency > 0 else { return slot }
-                links[slot].frequency -= 1
+                guard uses[slot] > 0 else { return slot }
+                uses[slot] -= 1
                 move(slot, to: Self.main)
             }
         }
@@ -124,51 +146,26 @@
     // MARK: Lists
 
     private mutating func move(_ slot: Int, to list: Int) {
-        unlink(slot)
-        link(slot, to: list)
+        let hash = unlink(slot)
+        link(slot, to: list, hash: hash)
     }
 
-    private mutating func link(_ slot: Int, to list: Int) {
-        links[slot].list = Int8(list)
-        links[slot].newer = -1
-        links[slot].older = lists[list].newest
-        if lists[list].newest >= 0 {
-            links[Int(lists[list].newest)].newer = Int32(slot)
-        } else {
-            lists[list].oldest = Int32(slot)
-        }
+    private mutating func link(_ slot: Int, to list: Int, hash: UInt32) {
+        let newest = lists[list].newest
+        links[slot] = Links(older: newest, hash: hash, list: Int32(list))
+        if newest >= 0 { links[Int(newest)].newer = Int32(slot) } else { lists[list].oldest = Int32(slot) }
         lists[list].newest = Int32(slot)
         lists[list].count += 1
     }
 
-    private mutating func unlink(_ slot: Int) {
-        let (newer, older, list) = (links[slot].newer, links[slot].older, Int(links[slot].list))
-        if hand == Int32(slot) { hand = newer }
-        if newer >= 0 { links[Int(newer)].older = older } else { lists[list].newest = older }
-        if older >= 0 { links[Int(older)].newer = newer } else { lists[list].oldest = newer }
+    /// Gives the hash of the slot's key.
+    @discardableResult private mutating func unlink(_ slot: Int) -> UInt32 {
+        let own = links[slot]
+        let list = Int(own.list)
+        if hand == Int32(slot) { hand = own.newer }
+        if own.newer >= 0 { links[Int(own.newer)].older = own.older } else { lists[list].newest = own.older }
+        if own.older >= 0 { links[Int(own.older)].newer = own.newer } else { lists[list].oldest = own.newer }
         lists[list].count -= 1
+        return own.hash
     }
-}
-
-/// Hashes of keys that have left, oldest first: whoever comes back soon was let go too early.
-struct GhostQueue {
-    private var hashes: Set<Int> = []
-    private var order: [Int] = []
-    private var first = 0
-
-    mutating func add(_ hash: Int, countMaximum: Int) {
-        guard hashes.insert(hash).inserted else { return }
-        order.append(hash)
-        while hashes.count > max(1, countMaximum), first < order.count {
-            hashes.remove(order[first])
-            first += 1
-        }
-        // What was taken from the front is given back once it is most of the array.
-        if first > 64, first > order.count / 2 {
-            order.removeFirst(first)
-            first = 0
-        }
-    }
-
-    mutating func remove(_ hash: Int) -> Bool { hashes.remove(hash) != nil }
 }

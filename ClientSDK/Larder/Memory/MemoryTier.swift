@@ -3,169 +3,132 @@ public import Synchronization
 
 /// The memory tier: values by key, up to a number and a cost, each as long as it may live. Safe from any thread.
 ///
-/// Every operation is O(1). Entries lie in arrays and are linked by index: neither a hit nor an insert with eviction allocates
-/// but for what the dictionary of keys needs. What leaves is released, and told of, after the lock.
-public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// How much there may be.
-    public struct Limits: Sendable, Hashable {
-        /// How many entries; 0 or less keeps none.
-        public var count: Int
-        /// The sum of their costs; 0 or less keeps none.
-        public var cost: Int
+/// Every operation is O(1) but for those that say otherwise. Entries lie in slabs and are linked by index, a hash is computed
+/// once for each call, and neither a hit nor an insert with eviction allocates. What leaves is released, and told of, after the
+/// lock.
+///
+/// A tier that is made for 4,096 entries or more is divided by hash into sixteen parts, each with a lock and an order of its own,
+/// so that threads seldom meet. The limits are those of the whole and are kept exactly, but for as many entries as threads are
+/// storing at the very moment; who leaves is who the policy says within the part of the one who came, or, where parts hold few
+/// entries or what came is large, within each part in turn. A smaller tier, and one that is limited by cost alone, is one part.
+@safe public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    @usableFromInline typealias Shard = MemoryShard<Key, Value>
 
-        /// No bound but those that are given.
-        @inlinable public init(count: Int = .max, cost: Int = .max) {
-            self.count = max(0, count)
-            self.cost = max(0, cost)
-        }
-    }
+    /// A part's room in memory, so that no cache line is two parts'.
+    @inlinable static var stride: Int { (MemoryLayout<Mutex<Shard>>.stride + 127) & ~127 }
 
-    /// Why an entry left.
-    public enum Reason: String, Sendable, Hashable, CaseIterable {
-        /// There were too many.
-        case count
-        /// They cost too much.
-        case cost
-        /// Its time was over.
-        case expired
-        /// Another value took its place.
-        case replaced
-        /// Somebody asked for it.
-        case removed
-        /// Memory was short.
-        case pressure
-    }
+    /// With fewer entries than this in a part, all parts take turns in giving.
+    @inlinable static var fewEntries: Int { 32 }
 
-    /// An entry that left: for whoever keeps it elsewhere (spills it to disk, compresses it) or only counts.
-    public struct Departure: Sendable {
-        /// The entry's key.
-        public let key: Key
-        /// Its value.
-        public let value: Value
-        /// Its cost.
-        public let cost: Int
-        /// Why it left.
-        public let reason: Reason
-
-        @inlinable init(key: Key, value: Value, cost: Int, reason: Reason) {
-            self.key = key
-            self.value = value
-            self.cost = cost
-            self.reason = reason
-        }
-    }
-
-    /// What has happened so far.
-    public struct Statistics: Sendable, Hashable {
-        /// Reads that found their value.
-        public var hits = 0
-        /// Reads that did not.
-        public var misses = 0
-        /// Values that were stored.
-        public var stores = 0
-        /// How many entries left, by reason.
-        public var departures: [Reason: Int] = [:]
-
-        /// Nothing yet.
-        @inlinable public init() {}
-
-        /// The share of reads that found their value; 0 when there were none.
-        public var hitRate: Double { hits + misses == 0 ? 0 : Double(hits) / Double(hits + misses) }
-    }
-
-    // What follows is visible to the compiler of a user's module, so that it can make code for the user's own types: without
-    // that a hit would cost eight times as much.
-
-    @usableFromInline struct Node {
-        @usableFromInline var key: Key
-        @usableFromInline var value: Value
-        @usableFromInline var cost: Int
-        @usableFromInline var expires: Int64
-
-        @inlinable init(key: Key, value: Value, cost: Int, expires: Int64) {
-            self.key = key
-            self.value = value
-            self.cost = cost
-            self.expires = expires
-        }
-    }
-
-    @usableFromInline struct State {
-        @usableFromInline var index: [Key: Int] = [:]
-        /// Nil where a slot is free.
-        @usableFromInline var nodes: [Node?] = []
-        @usableFromInline var free: [Int] = []
-        @usableFromInline var queue: EvictionQueue
-        @usableFromInline var cost = 0
-        @usableFromInline var limits: Limits
-        @usableFromInline var statistics = Statistics()
-
-        @inlinable init(queue: EvictionQueue, limits: Limits) {
-            self.queue = queue
-            self.limits = limits
-        }
-    }
-
-    @usableFromInline let state: Mutex<State>
+    /// The parts. Set once; what it points to is only ever reached through the parts' locks, and lives as long as the tier.
+    @usableFromInline nonisolated(unsafe) let shards: UnsafeMutableRawPointer
+    /// One less than the number of parts, which is a power of two.
+    @usableFromInline let mask: Int
+    @usableFromInline let seed: UInt64
     @usableFromInline let clock: any MonotonicClock
     @usableFromInline let onDeparture: (@Sendable (Departure) -> Void)?
+    // Sums over all parts. They are changed within the lock of the part that changes, and only if they change.
+    @usableFromInline let countTotal = Atomic<Int>(0)
+    @usableFromInline let costTotal = Atomic<Int>(0)
+    @usableFromInline let countLimit: Atomic<Int>
+    @usableFromInline let costLimit: Atomic<Int>
 
     /// - Parameters:
     ///   - limits: how much there may be.
     ///   - policy: who leaves when it is full.
     ///   - clock: what lifetimes are measured by.
     ///   - onDeparture: told of every entry that leaves, after it has left and outside of all locks.
-    @inlinable public init(
+    @inlinable public convenience init(
         limits: Limits,
         policy: EvictionPolicy = .standard,
         clock: any MonotonicClock = SystemMonotonicClock(),
         onDeparture: (@Sendable (Departure) -> Void)? = nil
     ) {
-        state = Mutex(State(queue: EvictionQueue(policy), limits: limits))
+        let isLarge = limits.count >= 4_096 && limits.count < .max
+        self.init(limits: limits, policy: policy, clock: clock, shardBits: isLarge ? 4 : 0, onDeparture: onDeparture)
+    }
+
+    /// - Parameter shardBits: the binary logarithm of the number of parts.
+    @inlinable init(
+        limits: Limits,
+        policy: EvictionPolicy,
+        clock: any MonotonicClock,
+        shardBits: Int,
+        onDeparture: (@Sendable (Departure) -> Void)?
+    ) {
+        mask = (1 << shardBits) - 1
+        seed = KeyHash.seed()
+        unsafe shards = UnsafeMutableRawPointer.allocate(byteCount: Self.stride << shardBits, alignment: 128)
         self.clock = clock
         self.onDeparture = onDeparture
+        countLimit = Atomic(limits.count)
+        costLimit = Atomic(limits.cost)
+        for number in 0...mask { unsafe shard(number).initialize(to: Mutex(Shard(policy))) }
+    }
+
+    @inlinable deinit {
+        for number in 0...mask { unsafe shard(number).deinitialize(count: 1) }
+        unsafe shards.deallocate()
     }
 
     // MARK: Reading
 
     /// The value of a key, if it is there and may still be used.
     @inlinable public subscript(key: Key) -> Value? {
-        let (value, departure) = state.withLock { state -> (Value?, Departure?) in
-            guard let slot = state.index[key], let node = state.nodes[slot] else {
-                state.statistics.misses += 1
-                return (nil, nil)
+        let hash = KeyHash.of(key, seed)
+        var isExpired = false
+        let value = unsafe shard(number(hash)).pointee.withLock { shard -> Value? in
+            guard let slot = shard.slot(key, UInt32(truncatingIfNeeded: hash)) else {
+                shard.tally.misses += 1
+                return nil
             }
-            if node.expires != .max, clock.uptime.nanoseconds >= node.expires {
-                state.statistics.misses += 1
-                return (nil, remove(slot, .expired, &state))
+            let expires = shard.entries[slot].expires
+            if expires != .max, clock.uptime.nanoseconds >= expires {
+                shard.tally.misses += 1
+                isExpired = true
+                return nil
             }
-            state.statistics.hits += 1
-            state.queue.touch(slot)
-            return (node.value, nil)
+            shard.tally.hits += 1
+            shard.queue.touch(slot)
+            return shard.entries[slot].value
         }
-        if let departure { onDeparture?(departure) }
+        if isExpired { removeExpired(key, hash) }
         return value
     }
 
     /// The value of a key as the subscript gives it, but reading it so counts for nothing: neither as a hit nor for staying.
     @inlinable public func peek(_ key: Key) -> Value? {
-        state.withLock { state in
-            guard let slot = state.index[key], let node = state.nodes[slot] else { return nil }
-            return node.expires != .max && clock.uptime.nanoseconds >= node.expires ? nil : node.value
+        let hash = KeyHash.of(key, seed)
+        return unsafe shard(number(hash)).pointee.withLock { shard -> Value? in
+            guard let slot = shard.slot(key, UInt32(truncatingIfNeeded: hash)) else { return nil }
+            let expires = shard.entries[slot].expires
+            return expires != .max && clock.uptime.nanoseconds >= expires ? nil : shard.entries[slot].value
         }
     }
 
     /// The keys of all entries, in no order. Cost: it looks at all of them.
-    @inlinable public var keys: [Key] { state.withLock { Array($0.index.keys) } }
+    @inlinable public var keys: [Key] {
+        var keys: [Key] = []
+        for number in 0...mask {
+            keys += unsafe shard(number).pointee.withLock { shard in
+                shard.slots { _ in true }.map { shard.entries[$0].key }
+            }
+        }
+        return keys
+    }
 
     /// How many entries there are, those whose time is over and that nobody has asked for since among them.
-    public var count: Int { state.withLock { $0.index.count } }
+    public var count: Int { countTotal.load(ordering: .sequentiallyConsistent) }
 
     /// The sum of the costs of what is there.
-    public var cost: Int { state.withLock { $0.cost } }
+    public var cost: Int { costTotal.load(ordering: .sequentiallyConsistent) }
 
     /// What has happened so far.
-    public var statistics: Statistics { state.withLock { $0.statistics } }
+    public var statistics: Statistics {
+        var sum = Statistics()
+        for number in 0...mask { unsafe shard(number).pointee.withLock { $0.add(to: &sum) } }
+        return sum
+    }
 
     // MARK: Writing
 
@@ -175,44 +138,28 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     ///   - cost: what it counts against the limit; less than 0 counts as 0. A value that costs more than all may is not kept.
     ///   - lifetime: how long it may be used; nil for as long as it stays, nothing or less for not at all.
     @inlinable public func store(_ value: Value, for key: Key, cost: Int = 1, lifetime: Duration? = nil) {
-        let cost = max(0, cost)
-        let expires = lifetime.map { (clock.uptime + $0).nanoseconds } ?? .max
-        let isUsable = lifetime.map { $0 > .zero } ?? true
-        let departures = state.withLock { state -> [Departure] in
-            var departures: [Departure] = []
-            if let slot = state.index[key] { departures.append(remove(slot, .replaced, &state)) }
-            guard isUsable, state.limits.count > 0, state.limits.cost > 0, cost <= state.limits.cost else {
-                return departures
-            }
-            state.statistics.stores += 1
-            while state.index.count >= state.limits.count {
-                guard let departure = evict(.count, &state) else { break }
-                departures.append(departure)
-            }
-            while state.cost > state.limits.cost - cost {
-                guard let departure = evict(.cost, &state) else { break }
-                departures.append(departure)
-            }
-            let node = Node(key: key, value: value, cost: cost, expires: expires)
-            let slot: Int
-            if let free = state.free.popLast() {
-                slot = free
-                state.nodes[slot] = node
-            } else {
-                slot = state.nodes.count
-                state.nodes.append(node)
-            }
-            state.index[key] = slot
-            state.cost += cost
-            state.queue.insert(slot, hash: key.hashValue)
-            return departures
-        }
+        let hash = KeyHash.of(key, seed)
+        var expires = Int64.max
+        if let lifetime { expires = lifetime > .zero ? (clock.uptime + lifetime).nanoseconds : .min }
+        let entry = Shard.Entry(
+            key: key,
+            value: value,
+            expires: expires,
+            cost: max(0, cost),
+            hash: UInt32(truncatingIfNeeded: hash)
+        )
+        var departures = unsafe shard(number(hash)).pointee.withLock { shard in put(entry, &shard) }
+        if mask > 0, excess() != nil { balance(around: key, hash, &departures) }
         tell(departures)
     }
 
     /// Removes a value; returns it if it was there.
     @discardableResult @inlinable public func remove(_ key: Key) -> Value? {
-        let departure = state.withLock { state in state.index[key].map { remove($0, .removed, &state) } }
+        let hash = KeyHash.of(key, seed)
+        let departure = unsafe shard(number(hash)).pointee.withLock { shard -> Departure? in
+            guard let slot = shard.slot(key, UInt32(truncatingIfNeeded: hash)) else { return nil }
+            return count(shard.remove(slot, .removed))
+        }
         if let departure { onDeparture?(departure) }
         return departure?.value
     }
@@ -225,54 +172,26 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
         trim(toCount: count, cost: cost, .pressure)
     }
 
-    /// Changes how much there may be; what is too much leaves at once.
+    /// Changes how much there may be; what is too much leaves at once. The number of parts stays.
     @inlinable public func setLimits(_ limits: Limits) {
-        state.withLock { $0.limits = limits }
+        countLimit.store(limits.count, ordering: .sequentiallyConsistent)
+        costLimit.store(limits.cost, ordering: .sequentiallyConsistent)
         trim(toCount: limits.count, cost: limits.cost, .cost)
     }
 
     /// Removes every entry whose time is over. Cost: it looks at all of them.
     @inlinable public func removeExpired() {
         let now = clock.uptime.nanoseconds
-        let departures = state.withLock { state in
-            let slots = state.nodes.indices.filter { state.nodes[$0].map { $0.expires <= now } ?? false }
-            return slots.map { remove($0, .expired, &state) }
+        for number in 0...mask {
+            tell(
+                unsafe shard(number).pointee.withLock { shard -> Departures in
+                    var departures = Departures()
+                    for slot in shard.slots(where: { $0.expires <= now }) {
+                        departures.append(count(shard.remove(slot, .expired)))
+                    }
+                    return departures
+                }
+            )
         }
-        tell(departures)
-    }
-
-    // MARK: Inside
-
-    @inlinable func trim(toCount count: Int, cost: Int, _ reason: Reason) {
-        let departures = state.withLock { state -> [Departure] in
-            var departures: [Departure] = []
-            while state.index.count > max(0, count) || state.cost > max(0, cost) {
-                guard let departure = evict(reason, &state) else { break }
-                departures.append(departure)
-            }
-            return departures
-        }
-        tell(departures)
-    }
-
-    @inlinable func evict(_ reason: Reason, _ state: inout State) -> Departure? {
-        guard let slot = state.queue.victim() else { return nil }
-        return remove(slot, reason, &state)
-    }
-
-    @inlinable func remove(_ slot: Int, _ reason: Reason, _ state: inout State) -> Departure {
-        guard let node = state.nodes[slot] else { preconditionFailure("A slot in use holds an entry.") }
-        state.nodes[slot] = nil
-        state.free.append(slot)
-        state.index[node.key] = nil
-        state.cost -= node.cost
-        state.queue.remove(slot)
-        state.statistics.departures[reason, default: 0] += 1
-        return Departure(key: node.key, value: node.value, cost: node.cost, reason: reason)
-    }
-
-    @inlinable func tell(_ departures: [Departure]) {
-        guard let onDeparture else { return }
-        for departure in departures { onDeparture(departure) }
     }
 }

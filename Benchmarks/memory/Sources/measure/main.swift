@@ -2,7 +2,11 @@ import Foundation
 import Larder
 import Synchronization
 
-// Times of the memory tier beside NSCache and the attainable LRU: an index-linked list under a Mutex and nothing else.
+// Times of the memory tier beside a dictionary without a lock (the floor), the attainable LRU (an index-linked list under a Mutex
+// and nothing else) and NSCache. Run it with `swift run -c release measure` in this package's directory.
+//
+// The subjects take turns, round by round, because a shared machine is not equally fast for long: medians are over the rounds,
+// and ratios are taken within a round.
 
 final class PlainLRU: Sendable {
     private struct Node {
@@ -65,78 +69,120 @@ final class PlainLRU: Sendable {
 }
 
 let count = 10_000
+let rounds = 41
 let keys = (0..<count).map { "/v1/posts/post_\($0)?view=full" }
 let others = (0..<count).map { "/v1/profiles/user_\($0)" }
+/// Equal to the keys, but with bytes of their own: what a caller has who has just put a key together.
+let copies = keys.map { String(decoding: Array($0.utf8), as: UTF8.self) }
 let order = (0..<count).map { ($0 * 7_919) % count }
+nonisolated(unsafe) var sink = 0
 
-func nanoseconds(_ rounds: Int, _ body: () -> Void) -> Double {
-    let times = (0..<7).map { _ -> Double in
-        let start = ContinuousClock.now
-        body()
-        let elapsed = ContinuousClock.now - start
-        return Double(elapsed.components.attoseconds) / 1e9 + Double(elapsed.components.seconds) * 1e9
+func nanoseconds(_ operations: Int, _ body: () -> Void) -> Double {
+    let elapsed = ContinuousClock().measure(body)
+    return (Double(elapsed.components.attoseconds) / 1e9 + Double(elapsed.components.seconds) * 1e9)
+        / Double(operations)
+}
+
+func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }
+
+/// Subjects that take turns; the first is what the others are compared with.
+func compare(_ title: String, _ subjects: [(name: String, run: () -> Double)]) {
+    var times = subjects.map { _ in [Double]() }
+    for subject in subjects { _ = subject.run() }
+    for _ in 0..<rounds {
+        for (number, subject) in subjects.enumerated() { times[number].append(subject.run()) }
     }
-    return times.sorted()[3] / Double(rounds)
+    print("\(title), medians of \(rounds) rounds; ratio to the first, round by round:")
+    for (number, subject) in subjects.enumerated() {
+        let ratio = median(zip(times[number], times[0]).map { $0 / $1 })
+        print(
+            "    " + subject.name.padding(toLength: 44, withPad: " ", startingAt: 0),
+            String(format: "%6.0f ns  (best %.0f)  %.2f", median(times[number]), times[number].min() ?? 0, ratio)
+        )
+    }
 }
 
-func show(_ name: String, _ value: Double) {
-    print(name + String(repeating: " ", count: max(1, 52 - name.count)) + "\(Int(value.rounded())) ns")
+func tier(_ policy: EvictionPolicy = .standard) -> MemoryTier<String, Int> {
+    let tier = MemoryTier<String, Int>(limits: .init(count: count), policy: policy)
+    for key in keys { tier.store(1, for: key) }
+    return tier
 }
 
-var sink = 0
+var dictionary: [String: Int] = [:]
+for key in keys { dictionary[key] = 1 }
 let plain = PlainLRU(count)
 for key in keys { plain.set(key, 1) }
-show("hit, plain LRU under a Mutex", nanoseconds(count) { for i in order { sink &+= plain.get(keys[i]) ?? 0 } })
 let cache = NSCache<NSString, NSNumber>()
 let objects = keys.map { NSString(string: $0) }
 for key in objects { cache.setObject(1, forKey: key) }
-show("hit, NSCache", nanoseconds(count) { for i in order { sink &+= cache.object(forKey: objects[i])?.intValue ?? 0 } })
-for policy in EvictionPolicy.allCases {
-    let tier = MemoryTier<String, Int>(limits: .init(count: count), policy: policy)
-    for key in keys { tier.store(1, for: key) }
-    show("hit, \(policy.rawValue)", nanoseconds(count) { for i in order { sink &+= tier[keys[i]] ?? 0 } })
-}
-var flip = false
-show(
-    "insert with eviction, plain LRU",
-    nanoseconds(count) {
-        flip.toggle()
-        for key in flip ? others : keys { plain.set(key, 1) }
+
+for (title, asked) in [("hit, the very same texts", keys), ("hit, equal texts", copies)] {
+    var subjects: [(String, () -> Double)] = [
+        ("dictionary, no lock", { nanoseconds(count) { for i in order { sink &+= dictionary[asked[i]] ?? 0 } } }),
+        ("plain LRU under a Mutex", { nanoseconds(count) { for i in order { sink &+= plain.get(asked[i]) ?? 0 } } }),
+        (
+            "NSCache",
+            { nanoseconds(count) { for i in order { sink &+= cache.object(forKey: objects[i])?.intValue ?? 0 } } }
+        ),
+    ]
+    for policy in EvictionPolicy.allCases {
+        let tier = tier(policy)
+        subjects.append(
+            (policy.rawValue, { nanoseconds(count) { for i in order { sink &+= tier[asked[i]] ?? 0 } } })
+        )
     }
-)
-for policy in EvictionPolicy.allCases {
-    let tier = MemoryTier<String, Int>(limits: .init(count: count), policy: policy)
-    for key in keys { tier.store(1, for: key) }
-    var flip = false
-    show(
-        "insert with eviction, \(policy.rawValue)",
-        nanoseconds(count) {
+    compare(title, subjects)
+}
+
+var flip = false
+var inserts: [(String, () -> Double)] = [
+    (
+        "plain LRU under a Mutex",
+        {
             flip.toggle()
-            for key in flip ? others : keys { tier.store(1, for: key) }
+            return nanoseconds(count) { for key in flip ? others : keys { plain.set(key, 1) } }
         }
     )
-}
-let shared = MemoryTier<String, Int>(limits: .init(count: count))
-for key in keys { shared.store(1, for: key) }
-@Sendable func read() -> Int {
-    var sum = 0
-    for _ in 0..<20 { for i in order { sum &+= shared[keys[i]] ?? 0 } }
-    return sum
-}
-let one = nanoseconds(20 * count) { sink &+= read() }
-var pairs: [Double] = []
-for _ in 0..<7 {
-    let start = ContinuousClock.now
-    await withTaskGroup(of: Int.self) { group in
-        for _ in 0..<2 { group.addTask { read() } }
-        for await sum in group { sink &+= sum }
-    }
-    let elapsed = ContinuousClock.now - start
-    pairs.append(
-        (Double(elapsed.components.attoseconds) / 1e9 + Double(elapsed.components.seconds) * 1e9) / Double(40 * count)
+]
+for policy in EvictionPolicy.allCases {
+    let tier = tier(policy)
+    var flip = false
+    inserts.append(
+        (
+            policy.rawValue,
+            {
+                flip.toggle()
+                return nanoseconds(count) { for key in flip ? others : keys { tier.store(1, for: key) } }
+            }
+        )
     )
 }
-let two = pairs.sorted()[3]
-show("hit, one thread", one)
-show("hit, two threads at once, time for each of all hits", two)
-print(sink == 0 ? "" : " ")
+compare("insert with eviction", inserts)
+
+/// Hits by several threads at once, each in an order of its own. The time for each of all hits: half of one thread's is ideal.
+func threads(_ number: Int, _ read: @escaping @Sendable (Int) -> Void) -> Double {
+    nanoseconds(20 * count * number) {
+        DispatchQueue.concurrentPerform(iterations: number) { thread in for _ in 0..<20 { read(thread) } }
+    }
+}
+
+let shared = tier()
+let orders = [order, order.reversed()]
+let ownKeys = [keys, copies]
+@Sendable func readTier(_ thread: Int) {
+    var sum = 0
+    for i in orders[thread] { sum &+= shared[ownKeys[thread][i]] ?? 0 }
+    precondition(sum == count)
+}
+@Sendable func readPlain(_ thread: Int) {
+    var sum = 0
+    for key in thread == 0 ? keys : others { sum &+= plain.get(key) ?? 0 }
+    precondition(sum <= count)
+}
+compare(
+    "hit, s3fifo and plain LRU, by one thread and by two at once",
+    [
+        ("s3fifo, one", { threads(1, readTier) }), ("s3fifo, two", { threads(2, readTier) }),
+        ("plain, one", { threads(1, readPlain) }), ("plain, two", { threads(2, readPlain) }),
+    ]
+)
