@@ -39,7 +39,6 @@ extension HTTPCache {
 
     func invalidate(_ url: CacheURL) {
         revokeTickets { $0 == url.text }
-        guard !storedEntries(url.text).isEmpty else { return }
         change(url.text) { entries in
             for index in entries.indices { entries[index].isInvalidated = true }
         }

@@ -208,7 +208,8 @@ public final class HTTPCache: Transport {
             case .revalidated: statistics.revalidations += 1
             case .network, .collapsed, .cacheOnlyMiss: break
             }
-            statistics.bytesSaved += made.body.count
+            // What is asked for meanwhile is saved only if it is confirmed, and counted then.
+            if source != .stale(.revalidating) { statistics.bytesSaved += made.body.count }
         }
         return HTTPCacheResponse(
             status: made.status,

@@ -62,6 +62,13 @@ public struct HTTPCacheEntry: Sendable, Hashable {
     /// The response's `Date`; storing adds one where there is none (RFC 9110 §6.6.1).
     var date: WallTime { fields[.date].flatMap { HTTPDate.parse($0, now: receivedAt) } ?? receivedAt }
 
+    /// Whether another entry for the same requests is of a later exchange: a slow old reply never takes the place of a newer
+    /// one. What seems to come from the future says nothing, as the clock has gone back since.
+    func isOutdated(by other: HTTPCacheEntry, now: WallTime) -> Bool {
+        other.selectors == selectors && other.requestedAt > requestedAt && other.requestedAt <= now
+            && other.date >= date
+    }
+
     /// The validator that says whether the content is the same.
     var entityTag: EntityTag? { fields[.etag].flatMap { EntityTag(parsing: $0) } }
 

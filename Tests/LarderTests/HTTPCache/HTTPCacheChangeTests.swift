@@ -62,8 +62,9 @@ struct HTTPCacheChangeTests {
         _ = try await change.value
         let after = Task { try await stage.get() }
         await stage.origin.waitForRequests(3)
-        stage.origin.release()
+        stage.origin.release(at: 1)
         #expect(try await after.value.text == "answer 2")
+        stage.origin.release()
         #expect(try await read.value.text == "answer 0")
         #expect(try await stage.get().text == "answer 2")
     }

@@ -463,6 +463,12 @@ struct HTTPCacheConformanceTests {
         Row("Vary: none now", stored([.cacheControl: "max-age=60", .vary: "X-Test"], [x: "1"]), then(1, .network)),
         Row("Vary: none then", stored([.cacheControl: "max-age=60", .vary: "X-Test"]), then(1, .network, [x: "1"])),
         Row("Vary: neither", stored([.cacheControl: "max-age=60", .vary: "X-Test"]), then(1, .hit)),
+        Row(
+            "Vary with an Expires that is none",
+            stored([.expires: "0", .vary: "X-Test", .etag: "\"1\""], [x: "1"]),
+            then(1, .revalidated, [x: "1"]),
+            then(1, .network, [x: "2"], reply: [.expires: "0", .vary: "X-Test", .etag: "\"2\""])
+        ),
         Row("Vary: *", stored([.cacheControl: "max-age=60", .vary: "*"]), then(1, .network)),
         Row("Vary: * among others", stored([.cacheControl: "max-age=60", .vary: "X-Test, *"]), then(1, .network)),
         Row(

@@ -208,7 +208,7 @@ struct HTTPCachePropertyTests {
         let stage = CacheStage(Origin())
         var version = 0
         var mayFail = false
-        for round in 0..<2_000 {
+        for round in 0..<1_000 {
             let path = random.uniform(in: 0..<2)
             let url = "http://origin.test/\(path)"
             let terms = [

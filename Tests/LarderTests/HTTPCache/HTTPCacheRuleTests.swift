@@ -91,6 +91,9 @@ struct HTTPCacheRuleTests {
         #expect(try await stage.get().text == "<html>Sign in</html>")
         #expect(try await stage.get(url: "http://origin.test/b").source == .network)
         #expect(try await stage.get(url: "http://origin.test/b").source == .network)
+        // Nor does its head say anything about what is stored.
+        stage.origin.answer { _, _ in reply(page, "") }
+        #expect(try await stage.get(method: .head).fields[.contentType] == "text/html")
         stage.origin.answer { _, _ in reply(terms, "", status: 304) }
         #expect(try await stage.get().source == .revalidated)
         stage.origin.answer { _, _ in reply([.contentType: "image/png", .cacheControl: "max-age=60"]) }

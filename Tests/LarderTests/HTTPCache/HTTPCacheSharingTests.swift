@@ -96,6 +96,28 @@ struct HTTPCacheSharingTests {
         #expect(stored.source == .hit && stored.text == "answer 1")
     }
 
+    @Test func `a slow 304 does not bring back what a newer reply has replaced`() async throws {
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=1", .etag: "\"1\""], "old")))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(2))
+        stage.origin.answer { [fresh] _, number in
+            number == 1 ? reply([.etag: "\"1\"", .cacheControl: "max-age=60"], "", status: 304) : reply(fresh, "new")
+        }
+        stage.origin.hold()
+        let slow = Task { try await stage.get() }
+        await stage.origin.waitForRequests(2)
+        stage.clock.advance(by: .seconds(1))
+        let fast = Task { try await stage.get([.cacheControl: "no-cache"]) }
+        await stage.origin.waitForRequests(3)
+        stage.origin.release(at: 1)
+        #expect(try await fast.value.text == "new")
+        stage.origin.release()
+        // What it confirms is gone, so it is asked again.
+        #expect(try await slow.value.text == "new")
+        let stored = try await stage.get()
+        #expect(stored.source == .hit && stored.text == "new")
+    }
+
     @Test func `requests that differ in any other field do not share`() async throws {
         let stage = CacheStage(Origin(reply(fresh)))
         stage.origin.hold()

@@ -185,6 +185,20 @@ struct HTTPCacheStorageTests {
         }
     }
 
+    @Test func `a fast layer that knows one variant does not hide the others`() async throws {
+        let disk = DiskFixture()
+        let store = DiskHTTPCacheStorage(try disk.store())
+        let name = FieldName.custom("X-Test")
+        let origin = Origin(reply([.cacheControl: "max-age=60", .vary: "X-Test"]))
+        let first = CacheStage(origin, storage: store)
+        for who in ["a", "b"] { _ = try await first.get([name: who]) }
+        let layered = LayeredHTTPCacheStorage(MemoryHTTPCacheStorage(), over: store)
+        let second = CacheStage(origin, storage: layered)
+        origin.answer { _, _ in reply([.cacheControl: "max-age=60", .vary: "X-Test"], "of its own") }
+        #expect(try await second.get([name: "c"]).source == .network)
+        for who in ["a", "b", "c"] { #expect(try await second.get([name: who]).source == .hit, "\(who)") }
+    }
+
     @Test func `what another version wrote is a miss`() {
         #expect(HTTPCacheEntry.decode(Array("{\"version\":2,\"entries\":[]}".utf8)) == nil)
         #expect(HTTPCacheEntry.decode([]) == nil)
