@@ -38,7 +38,7 @@ public final class URLSessionTransport: Transport {
     private let clock: any MonotonicClock & Sleeper
     private let delegate: URLSessionDelegateOfOurs
     private let session: URLSession
-    /// Requests that must not be sent twice have connections of their own; see `fresh(_:)`.
+    /// Requests that must not be sent twice have connections of their own; see `isFresh(_:)`.
     private let freshSession: URLSession
 
     /// A transport.
@@ -155,11 +155,12 @@ public final class URLSessionTransport: Transport {
     /// Whether a request gets a connection that has not been used.
     ///
     /// On Linux libcurl sends any request again, whatever its method, when a connection that it had kept closes without a
-    /// reply: a server that did what was asked and then died would do it twice. A connection that is used once is never
-    /// suspected of being stale. Requests that are safe to repeat keep theirs.
+    /// reply. Foundation cannot give it the content a second time, so the server waits for that in vain and answers 408; and
+    /// one that has none would be carried out twice. A connection that is used once is never suspected of being stale.
+    /// Requests without content that are safe to repeat keep theirs.
     private func isFresh(_ request: TransportRequest) -> Bool {
         #if canImport(FoundationNetworking)
-            !request.method.isIdempotent
+            !request.method.isIdempotent || !request.body.isEmpty
         #else
             false
         #endif
