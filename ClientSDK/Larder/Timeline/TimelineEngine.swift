@@ -130,7 +130,7 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
                 return nil
             }
             return cursor
-        case .page(let cursor): return cursor
+        case .page(let cursor): return cursor.flatMap { layout.elements.contains(.boundary($0)) ? $0 : nil }
         }
     }
 
@@ -142,23 +142,36 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
             return
         }
         if try await ask(cursor, at: place) { return }
-        var dead: Set<String> = [cursor]
-        while try self.cursor(of: place) == cursor || dead.contains(try self.cursor(of: place) ?? "") {
-            guard let above = try layout.boundaries(above: place).first(where: { !dead.contains($0) }) else {
+        try forget(cursor)
+        var used: Set<String> = [cursor]
+        var hasAskedForNewest = false
+        while let next = try self.cursor(of: place) {
+            if used.insert(next).inserted {
+                if try await ask(next, at: place) { return }
+                try forget(next)
+            } else if let above = try layout.boundaries(above: place).first(where: { used.insert($0).inserted }) {
+                if try await !ask(above, at: .page(above)) { try forget(above) }
+            } else if !hasAskedForNewest {
+                hasAskedForNewest = true
                 try await newest()
-                break
+            } else {
+                throw LarderError(
+                    .gone,
+                    "The server does not know any more where «\(node.key)» goes on. Refresh it with «reset»."
+                )
             }
-            // What it says is of use once: after that it is the page behind it that has to say more.
-            dead.insert(above)
-            _ = try await ask(above, at: .page(above))
         }
-        guard let next = try self.cursor(of: place) else { return }
-        guard !dead.contains(next), try await ask(next, at: place) else {
-            throw LarderError(
-                .gone,
-                "The server does not know the place any more at which «\(node.key)» goes on. Refresh it with «reset»."
-            )
+    }
+
+    /// Removes the boundary of a page that cannot be asked for any more.
+    private func forget(_ cursor: String) throws {
+        var update = Update()
+        update.isMemoryOnly = resource.retention == .memory
+        let merge = QueryMerge(confirms: false) { query, _, _ in
+            try query.editLayout { $0.elements.removeAll { $0 == .boundary(cursor) } }
         }
+        update.steps.append(.mergeQuery(node.key, merge))
+        try core.commit(update, isTolerant: true)
     }
 
     /// Asks for the newest page, as a refresh does.
