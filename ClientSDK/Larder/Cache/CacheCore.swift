@@ -24,6 +24,7 @@ final class CacheCore: Sendable {
     let nodes: NodeRegistry
     let dependencies = DependencyIndex()
     let scheduler: RefreshScheduler
+    let timelines = TimelineRegistry()
     private let clocks: ClockGuard
     private let commits: Mutex<Commits>
     /// How many commits there were; taken whenever memory is changed.
@@ -292,6 +293,7 @@ final class CacheCore: Sendable {
         commits.withLock { $0.isClosed = true }
         scheduler.close()
         for node in nodes.all { node.close() }
+        timelines.close()
         nodes.removeAll()
         forget()
     }

@@ -19,7 +19,7 @@ struct Commit {
     let isAnswer: Bool
 
     private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
-    private(set) var queries: [QueryKey: Change<StoredQuery>] = [:]
+    var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
     /// What has new content: a request that began earlier must not change it back.
@@ -55,6 +55,7 @@ struct Commit {
         case .invalidate(let key): try invalidate(key, disk)
         case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
         case .editQuery(let key, let change): try edit(key, change, disk)
+        case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
         case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
         case .removeQuery(let key):
             try disk.write { transaction in
@@ -88,7 +89,7 @@ struct Commit {
         }
     }
 
-    private func times(_ lifetime: Duration?) -> ValueTimes {
+    func times(_ lifetime: Duration?) -> ValueTimes {
         ValueTimes(
             fetchedAt: moment.wall,
             validatedAt: moment.wall,
@@ -294,7 +295,7 @@ struct Commit {
 
     // MARK: Queries
 
-    private func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
+    func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
         switch queries[key] {
         case .set(let stored): return stored
         case .removed, .forgotten: return nil
@@ -320,7 +321,7 @@ struct Commit {
         applied.insert(.query(key))
     }
 
-    private func write(_ query: DiskQuery, _ disk: DiskPart) throws {
+    func write(_ query: DiskQuery, _ disk: DiskPart) throws {
         try disk.write { transaction in
             try transaction.put(query)
             if query.isInvalidated || query.isClockUncertain { try transaction.invalidate(query.key) }

@@ -10,6 +10,7 @@ public struct Update: Sendable {
         case invalidate(EntityKey)
         case putQuery(DiskQuery, lifetime: Duration?)
         case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
+        case mergeQuery(QueryKey, QueryMerge)
         case touchQuery(QueryKey, validator: String?, lifetime: Duration?)
         case removeQuery(QueryKey)
         case invalidateQuery(QueryKey)

@@ -4,6 +4,8 @@ public struct Normalizer<Value: Sendable>: Sendable {
     public let split: @Sendable (Value, inout EntityCollector) throws -> [UInt8]
     /// Puts a value together from the rest and the entities as they are now; throws where the rest is not what `split` gave.
     public let join: @Sendable ([UInt8], inout EntityLookup) throws -> Value
+    /// How an answer is merged into what is stored, given as it would be stored; nil: it replaces it.
+    var merge: (@Sendable (DiskQuery, _ lifetime: Duration?) -> QueryMerge)?
 
     /// A way there and back.
     public init(
@@ -69,7 +71,7 @@ public struct EntityLookup {
     /// The entities that the index names, in order.
     public let keys: [EntityKey]
     /// How many of those asked for are not stored any more.
-    public private(set) var missing = 0
+    public internal(set) var missing = 0
     var isInvalidated = false
     var pending = 0
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
