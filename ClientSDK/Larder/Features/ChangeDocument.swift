@@ -76,6 +76,8 @@ struct ChangeDocument: Decodable, Sendable {
             case .post(let post):
                 update.put(post)
                 update.insert(post.entityKey, atFrontOf: Feed.key)
+                // An edited or liked post of long ago is none to be put in front.
+                if post.version == 1 { update.insertNewest(post, in: Feed.timelineKey) }
             case .account(let account): update.put(account)
             case .transaction(let transaction):
                 update.put(transaction)
