@@ -60,7 +60,7 @@ struct ChatTests {
         client = try await scene.client(isOnline: { online.withLock { $0 } })
         #expect(try await shown() == ["three", "two", "one"])
         let pending = try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly).items.prefix(3)
-        #expect(pending.allSatisfy(\.isPending))
+        #expect(pending.allSatisfy { $0.isPending })
         var once = Fault.Occurrence()
         once.count = 1
         try scene.world.set(
@@ -103,10 +103,10 @@ struct ChatTests {
         }
         scene.world.removeFaults()
         // The last event of all reaches it, and leads it to whatever was lost before.
-        scene.world.perform(PhantomAct("PATCH", "/v1/me", as: friend, body: #"{"bio":"done"}"#))
+        #expect(scene.edit(as: friend, #"{"bio":"done"}"#) == 200)
         let expected = (0..<50).map { "m\(59 - $0)" }
         await seen.wait { $0.last?.value.map { Array($0.items.prefix(50).map(\.text)) == expected } ?? false }
-        #expect(seen.elements.last?.value?.items.prefix(50).map(\.text) == expected)
+        #expect(seen.elements.last?.value?.items.prefix(50).map { $0.text } == expected)
         client.close()
     }
 

@@ -54,6 +54,20 @@ final class ClientScene: Sendable {
         return client
     }
 
+    /// What a person is called.
+    func handle(_ id: String) throws -> String {
+        let reply = world.perform(PhantomAct("GET", "/v1/profiles/\(id)", as: nil))
+        return try JSONDecoder().decode(Profile.self, from: Data(reply.body)).handle
+    }
+
+    /// Has a person change their own profile, on another device.
+    @discardableResult
+    func edit(as handle: String, _ patch: String) -> Int {
+        var act = PhantomAct("PATCH", "/v1/me", as: handle, body: patch)
+        act.headers = ["If-Match": "*", "Content-Type": "application/merge-patch+json"]
+        return world.perform(act).status
+    }
+
     func files(of handle: String, device: String = "phone") -> Bool {
         FileManager.default.fileExists(
             atPath: DiskStore.directory(forAccount: "\(handle) \(device)", in: directory)

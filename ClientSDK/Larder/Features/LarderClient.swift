@@ -42,6 +42,8 @@ public final class LarderClient: Sendable {
     public let bank: Bank
     /// Conversations.
     public let chat: Chat
+    /// Pictures, in a store of their own: nothing of it is missed when it is purged.
+    public let images: ImagePipeline
     /// What changes elsewhere.
     public let sync: ChangeSync
     /// What changes elsewhere, as it happens.
@@ -76,6 +78,9 @@ public final class LarderClient: Sendable {
         feed = Feed(cache, source)
         bank = Bank(cache, source)
         chat = Chat(cache, source, session)
+        var pictures = ImagePipeline.Configuration(transport: configuration.transport)
+        pictures.disk = try Self.pictureStore(settings)
+        images = ImagePipeline(pictures)
         sync = ChangeSync(.larder(source), into: cache)
         live = LiveSync(
             sync,
@@ -85,6 +90,15 @@ public final class LarderClient: Sendable {
         followsLive = configuration.followsLive
         cache.outbox.resume()
         if case .signedIn = session.state { start() }
+    }
+
+    private static func pictureStore(_ settings: CacheConfiguration) throws(LarderError) -> DiskStore? {
+        guard let directory = settings.directory else { return nil }
+        var store = DiskStore.Configuration(directory: directory + "/images", clock: settings.wallClock)
+        store.bytesMaximum = settings.disk.bytesMaximum
+        let onEvent = settings.onEvent
+        store.onEvent = { onEvent(.disk($0)) }
+        do { return try DiskStore(store) } catch { throw LarderError(error) }
     }
 
     deinit { following.withLock { $0 }?.cancel() }
@@ -127,6 +141,9 @@ public final class LarderClient: Sendable {
         pause()
         cache.outbox.pause()
         await session.signOut()
+        // First what lies within the other's directory.
+        do { try images.configuration.disk?.erase() } catch { throw LarderError(error) }
+        images.clearMemory()
         try cache.erase()
     }
 }

@@ -22,7 +22,7 @@ public final class Outbox: Sendable {
     let core: CacheCore
     let state = Mutex(State())
     /// Held while an operation is put in or edited: two that may become one do not pass each other.
-    private let gate = Mutex(())
+    let gate = Mutex(())
     let signal = Mailbox<Void>()
     private let hub = EventHub<OutboxStatus>()
 
@@ -279,7 +279,7 @@ public final class Outbox: Sendable {
         return (old.id, commit)
     }
 
-    private func remove(_ entry: OutboxEntry) throws -> (OperationID?, Commit) {
+    func remove(_ entry: OutboxEntry) throws -> (OperationID?, Commit) {
         var update = Update()
         removal(of: entry, in: &update)
         let commit = try core.carryOut(update)
@@ -336,83 +336,6 @@ public final class Outbox: Sendable {
     func changed() {
         guard hub.hasListeners else { return }
         for wakeup in hub.post(status) { wakeup.resume() }
-    }
-
-    // MARK: Deciding about what was refused
-
-    /// Sends a refused operation again, under the same key.
-    ///
-    /// - Throws: `.invalidArgument` where there is no such operation, or it is not refused.
-    public func retry(_ id: OperationID) throws(LarderError) { try reopen(id, payload: nil, newKey: false) }
-
-    /// Sends something else in place of a refused operation, under a new key: what was refused under the old one stays refused.
-    ///
-    /// - Throws: as `retry`.
-    public func edit<Input, Receipt>(
-        _ id: OperationID,
-        to input: Input,
-        _ operation: WriteBehind<Input, Receipt>
-    ) throws(LarderError) {
-        let payload: [UInt8]
-        do { payload = try OutboxOperation.encode(input) } catch { throw LarderError(error) }
-        try reopen(id, payload: payload, newKey: true)
-    }
-
-    /// Forgets an operation that is not on its way: what it showed is undone. One that is in doubt may have been carried out.
-    ///
-    /// - Throws: `.invalidArgument` where there is no such operation, or it is on its way.
-    public func drop(_ id: OperationID) throws(LarderError) {
-        do {
-            let commit = try gate.withLock { _ in
-                guard let entry = state.withLock({ $0.entries[id.rawValue] }), entry.state != .sending else {
-                    throw LarderError(.invalidArgument, "There is no operation \(id) that could be dropped now.")
-                }
-                return try remove(entry).1
-            }
-            core.announce(commit)
-        } catch {
-            throw LarderError(error)
-        }
-        changed()
-        signal.put(())
-    }
-
-    private func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
-        do {
-            let commit = try gate.withLock { _ in
-                guard
-                    let (old, operation) = state.withLock({ state in
-                        state.entries[id.rawValue].flatMap { entry in
-                            state.operations[entry.operation].map { (entry, $0) }
-                        }
-                    }), old.state == .refused
-                else {
-                    throw LarderError(.invalidArgument, "There is no refused operation \(id); see `entries`.")
-                }
-                var row = old.row
-                row.state = OutboxEntry.State.pending.rawValue
-                row.payload = payload ?? old.payload
-                if newKey { row.idempotencyKey = core.configuration.makeIdempotencyKey() }
-                let new = OutboxEntry(row)
-                let stored = row
-                var update = Update()
-                if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(stored) }) }
-                showAgain(new, operation, in: &update)
-                let commit = try core.carryOut(update)
-                state.withLock { state in
-                    state.entries[id.rawValue] = new
-                    guard !(state.lanes[new.scope]?.contains(id.rawValue) ?? false) else { return }
-                    state.lanes[new.scope, default: []].append(id.rawValue)
-                    state.lanes[new.scope]?.sort()
-                }
-                return commit
-            }
-            core.announce(commit)
-        } catch {
-            throw LarderError(error)
-        }
-        changed()
-        signal.put(())
     }
 }
 

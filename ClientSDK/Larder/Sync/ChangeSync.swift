@@ -80,7 +80,6 @@ public final class ChangeSync: Sendable {
 
     private func readAll() async throws(LarderError) -> Int {
         var count = 0
-        var resyncs = 0
         while true {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             guard let token else {
@@ -92,11 +91,9 @@ public final class ChangeSync: Sendable {
                 batch = try await feed.read(token)
             } catch {
                 guard error.isTokenGone else { throw error }
-                resyncs += 1
-                // A server that refuses the token that it has just given will not stop doing so.
-                guard resyncs <= 2 else { throw error }
                 try await resync()
-                continue
+                // The token is that of now: there is nothing behind it yet.
+                break
             }
             try store(batch.changes, token: batch.nextToken)
             count += batch.changes.count

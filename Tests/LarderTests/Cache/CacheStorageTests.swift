@@ -1,8 +1,8 @@
-import Synchronization
 import Foundation
 import Larder
 import LarderTesting
 import LarderTime
+import Synchronization
 import Testing
 
 @Suite("The cache and its store", .timeLimit(.minutes(1)))
