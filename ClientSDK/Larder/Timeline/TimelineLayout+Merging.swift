@@ -21,10 +21,11 @@ extension TimelineLayout {
         guard let woven = weave([], elements, page, orders, isNewest: true, isLate: isLate) else {
             // It was overtaken by a newer one, and nobody can tell how far it lies behind that.
             if isLate { return }
-            let rest = elements
-            let front = protected(rest, page, orders, isLooseOnly: page.cursor != nil)
             let new = Set(page.keys)
-            let others = rest.filter { $0.item.map { !new.contains($0) && !front.contains(.item($0)) } ?? true }
+            let rest = elements.filter { $0.item.map { !new.contains($0) } ?? true }
+            let front = protected(rest, page, orders, isLooseOnly: page.cursor != nil)
+            let kept = Set(front)
+            let others = rest.filter { !kept.contains($0) }
             let hasConfirmed = others.contains { $0.item.map { loose[$0] == nil } ?? false }
             elements = front + page.keys.map { .item($0) }
             if let cursor = page.cursor {

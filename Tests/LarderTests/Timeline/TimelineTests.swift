@@ -40,7 +40,7 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "9 8 7 6 5 4 3 .")
         #expect(try await timeline.loadOlder() == .finished)
         // Going back costs nothing, in another process neither.
-        #expect(try await scene.cache().timeline(feed).snapshot().line == "9 8 7 6 5 4 3 .")
+        #expect(try await scene.cache().line(feed) == "9 8 7 6 5 4 3 .")
         #expect(source.cursors == ["newest", "after 7", "after 4"])
         #expect(try await timeline.snapshot().completeness == .complete)
     }
@@ -48,12 +48,14 @@ struct TimelineTests {
     @Test func `a cold start shows what is stored before anything is asked for`() async throws {
         let feed = source.resource()
         source.prepare([3, 2], next: "after 2")
-        try await scene.cache().timeline(feed).refresh()
-        let fresh = SequenceRecorder(try scene.cache().timeline(feed).snapshots)
+        // A cache that is released ends what it has begun: each is held here.
+        let caches = try (0..<3).map { _ in try scene.cache() }
+        try await caches[0].timeline(feed).refresh()
+        let fresh = SequenceRecorder(caches[1].timeline(feed).snapshots)
         #expect(await fresh.wait(for: 1).map(\.line) == ["3 2"])
         #expect(source.requests.count == 1)
         scene.clock.advance(by: .seconds(61))
-        let seen = SequenceRecorder(try scene.cache().timeline(feed).snapshots)
+        let seen = SequenceRecorder(caches[2].timeline(feed).snapshots)
         let first = try #require(await seen.wait(for: 1).first)
         #expect(first.line == "3 2" && first.freshness == .stale(.expired) && first.isRefreshing)
         #expect(first.source == .disk)
@@ -102,7 +104,8 @@ struct TimelineTests {
         #expect(try await timeline.fill(gap) == .more)
         #expect(try await line(cache, feed) == "12 11 10 9 8 7 | 3 2 1 .")
         // The gap goes on in another process, under the same name.
-        let again = try scene.cache().timeline(feed)
+        let later = try scene.cache()
+        let again = later.timeline(feed)
         #expect(try await self.gap(again) == gap)
         source.prepare([6, 5, 4], next: "after 4")
         #expect(try await again.fill(gap) == .more)
