@@ -89,7 +89,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LarderTests",
-            dependencies: ["Larder", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP"],
+            dependencies: ["Larder", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP", "LarderCoding"],
             path: "Tests/LarderTests",
             resources: [.copy("Images/Fixtures")],
             swiftSettings: strict

@@ -4,7 +4,9 @@ public enum Age {
     ///
     /// Of several values the first counts.
     public static func seconds(in fields: Fields) -> Int64 {
-        guard let value = fields[.age], let first = FieldList.split(value, at: UInt8(ascii: ",")).first else { return 0 }
+        guard let value = fields[.age], let first = FieldList.split(value, at: UInt8(ascii: ",")).first else {
+            return 0
+        }
         return DeltaSeconds.parse(first) ?? 0
     }
 }

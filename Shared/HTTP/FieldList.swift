@@ -1,7 +1,9 @@
 /// Lists in field values (RFC 9110 §5.6.1): separators inside quoted strings do not count.
 package enum FieldList {
     /// The members of a list, trimmed. Empty ones are passed over (RFC 9110 §5.6.1.2). Cost: linear in the text.
-    package static func members(of text: String) -> [String] { split(text, at: UInt8(ascii: ",")).filter { !$0.isEmpty } }
+    package static func members(of text: String) -> [String] {
+        split(text, at: UInt8(ascii: ",")).filter { !$0.isEmpty }
+    }
 
     /// The parts between separators, trimmed, empty ones among them. A quoted string that is not closed reaches to the end.
     package static func split(_ text: String, at separator: UInt8) -> [String] {

@@ -83,7 +83,9 @@ public enum HTTPDate {
     }
 
     private static func number(_ text: Substring, digits: Int? = nil) -> Int? {
-        guard digits.map({ text.utf8.count == $0 }) ?? (1...2).contains(text.utf8.count), text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
+        guard digits.map({ text.utf8.count == $0 }) ?? (1...2).contains(text.utf8.count),
+            text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 })
+        else {
             return nil
         }
         return Int(text)

@@ -34,11 +34,18 @@ package enum WebSocketHandshake {
 
     /// The first sub-protocol that both sides know, in the client's order of preference.
     package static func subprotocol(offered: String?, supported: [String]) -> String? {
-        (offered ?? "").split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
-            .first { supported.contains($0) }
+        elements(offered).first { supported.contains($0) }
     }
 
-    private static func list(_ value: String?) -> [String] {
-        (value ?? "").lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+    private static func list(_ value: String?) -> [String] { elements(value?.lowercased()) }
+
+    /// The elements of a list (RFC 9110 §5.6.1), without the blanks around them. Blanks within one stay: it is no token then,
+    /// and equals none.
+    package static func elements(_ value: String?) -> [String] {
+        (value ?? "").split(separator: ",").compactMap { element in
+            var text = element.drop { $0 == " " || $0 == "\t" }
+            while text.last == " " || text.last == "\t" { text.removeLast() }
+            return text.isEmpty ? nil : String(text)
+        }
     }
 }

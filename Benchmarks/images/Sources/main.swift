@@ -1,38 +1,131 @@
 import Foundation
 import Larder
+import Synchronization
 
-// `images decode FILE WIDTH HEIGHT ROUNDS`: milliseconds of each round of decoding a PNG into a size (0 0: as it is), and the
-// most memory that the process had.
-
-func milliseconds(_ duration: Duration) -> Double {
-    Double(duration.components.seconds) * 1_000 + Double(duration.components.attoseconds) / 1e15
-}
-
-func peakKilobytes() -> Int {
-    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") } ?? ""
-    return Int(line.filter(\.isNumber)) ?? 0
-}
-
-func decode(_ arguments: [String]) throws {
-    let bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: arguments[0])))
-    let (width, height) = (Int(arguments[1]) ?? 0, Int(arguments[2]) ?? 0)
+/// Milliseconds of each round of decoding, and what it took beside the file.
+func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
+    let bytes = try read(path)
     let target = width > 0 ? ImageTarget(width: width, height: height) : nil
-    let before = peakKilobytes()
+    forgetPeak()
+    let before = memory("VmRSS")
     var times: [Double] = []
     var size = ""
-    for _ in 0..<(Int(arguments[3]) ?? 1) {
+    for _ in 0..<rounds {
         let start = ContinuousClock.now
         let image = try PNGDecoder().decode(bytes, into: target, limits: ImageDecodingLimits())
         times.append(milliseconds(ContinuousClock.now - start))
         size = "\(image.width)x\(image.height)"
     }
-    let shown = times.map { String(format: "%.1f", $0) }.joined(separator: " ")
-    print("\(size) \(shown) ms; peak +\(peakKilobytes() - before) kB over \(before) kB")
+    let peak = memory("VmHWM")
+    print("\(size): \(times.map(shown).joined(separator: " ")) ms")
+    print("peak \(peak) kB, \(peak - before) kB more than with the file alone (\(bytes.count / 1_024) kB)")
+}
+
+/// A hit in memory through the pipeline.
+func hits(_ directory: String) async throws {
+    let pipeline = ImagePipeline(ImagePipeline.Configuration(transport: FileTransport(directory: directory)))
+    let requests = (0..<20).map {
+        ImageRequest(url: "http://127.0.0.1/ridges-80.png?\($0)", target: ImageTarget(width: 40, height: 30))
+    }
+    for request in requests { _ = try await pipeline.image(for: request) }
+    let count = 100_000
+    var sum = 0
+    for _ in 0..<3 {
+        var start = ContinuousClock.now
+        for index in 0..<count { sum += try await pipeline.image(for: requests[index % 20]).width }
+        let awaited = milliseconds(ContinuousClock.now - start) * 1e6 / Double(count)
+        start = ContinuousClock.now
+        for index in 0..<count { sum += pipeline.cachedImage(for: requests[index % 20])?.width ?? 0 }
+        let direct = milliseconds(ContinuousClock.now - start) * 1e6 / Double(count)
+        print("hit: image(for:) \(shown(awaited)) ns, cachedImage(for:) \(shown(direct)) ns")
+    }
+    precondition(sum == 3 * 2 * count * 40)
+}
+
+/// A thousand requests for one URL beside one.
+func shared(_ directory: String) async throws {
+    for count in [1, 1_000, 1, 1_000, 1, 1_000] {
+        let counts = Counts()
+        var configuration = ImagePipeline.Configuration(transport: FileTransport(directory: directory))
+        configuration.onEvent = { counts.add($0) }
+        let pipeline = ImagePipeline(configuration)
+        let request = ImageRequest(
+            url: "http://127.0.0.1/ridges-1280.png",
+            target: ImageTarget(width: 320, height: 240)
+        )
+        let start = ContinuousClock.now
+        let tasks = (0..<count).map { _ in pipeline.task(for: request) }
+        for task in tasks { _ = try await task.image }
+        print("\(count) requests: \(shown(milliseconds(ContinuousClock.now - start))) ms, \(counts.text)")
+    }
+}
+
+/// Three hundred pictures scrolled by, most left before they are there.
+func scroll(_ directory: String) async throws {
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        .filter { $0.hasSuffix("-1280.png") || $0.hasSuffix("-640.png") }.sorted()
+    let counts = Counts()
+    var configuration = ImagePipeline.Configuration(transport: FileTransport(directory: directory))
+    configuration.memory = .init(small: 4 << 20, large: 8 << 20, threshold: 1 << 20)
+    configuration.onEvent = { counts.add($0) }
+    let pipeline = ImagePipeline(configuration)
+    forgetPeak()
+    let before = memory("VmRSS")
+    let start = ContinuousClock.now
+    var window: [ImageTask] = []
+    for index in 0..<300 {
+        let url = "http://127.0.0.1/\(names[index % names.count])?\(index)"
+        window.append(pipeline.task(for: ImageRequest(url: url, target: ImageTarget(width: 375, height: 375))))
+        // Ten are in view; what leaves it is let go of. Each tenth time the user stops and looks.
+        if window.count > 10 { window.removeFirst().cancel() }
+        if index % 30 == 29 { for task in window { _ = try await task.image } }
+    }
+    print("\(names.count) files, 300 rows: \(shown(milliseconds(ContinuousClock.now - start))) ms, \(counts.text)")
+    print(
+        "peak \(memory("VmHWM") - before) kB more than before, pixels kept \(pipeline.memoryCost / 1_024) kB of 12288 kB"
+    )
+}
+
+/// Counts what a pipeline tells.
+final class Counts: Sendable {
+    private let state = Mutex((downloads: 0, decodes: 0, merged: 0, cancelled: 0))
+
+    func add(_ event: ImageEvent) {
+        state.withLock { state in
+            switch event {
+            case .downloadStarted: state.downloads += 1
+            case .decoded: state.decodes += 1
+            case .mergedDecode, .mergedDownload: state.merged += 1
+            case .cancelled: state.cancelled += 1
+            default: break
+            }
+        }
+    }
+
+    var text: String {
+        let counts = state.withLock { $0 }
+        return
+            "\(counts.downloads) downloads, \(counts.decodes) decodes, \(counts.merged) merged, \(counts.cancelled) cancelled"
+    }
 }
 
 let arguments = Array(CommandLine.arguments.dropFirst())
-switch arguments.first {
-case "decode" where arguments.count == 5: try decode(Array(arguments.dropFirst()))
-default: print("images decode FILE WIDTH HEIGHT ROUNDS")
+switch (arguments.first, arguments.count) {
+case ("decode", 5):
+    try decode(arguments[1], Int(arguments[2]) ?? 0, Int(arguments[3]) ?? 0, Int(arguments[4]) ?? 1)
+case ("fuzz", 4): fuzz(try read(arguments[1]), Int(arguments[2]) ?? 1_000, UInt64(arguments[3]) ?? 1)
+case ("hits", 2): try await hits(arguments[1])
+case ("shared", 2): try await shared(arguments[1])
+case ("scroll", 2): try await scroll(arguments[1])
+default:
+    print(
+        """
+        images decode FILE WIDTH HEIGHT ROUNDS   decoding a PNG into a size (0 0: as it is), and the memory for it
+        images hits DIRECTORY                    a hit in memory through the pipeline
+        images shared DIRECTORY                  a thousand requests for one URL
+        images scroll DIRECTORY                  three hundred pictures scrolled by
+        images fuzz FILE ROUNDS SEED             decoding damaged copies of a PNG
+        DIRECTORY is Fixtures/images. `bench.py` measures decoding beside Pillow, which reads with libpng.
+        """
+    )
 }

@@ -1,3 +1,4 @@
+import Foundation
 public import LarderTime
 
 /// How a cache is kept. One value says it all.
@@ -22,6 +23,8 @@ public struct CacheConfiguration: Sendable {
     public var sleeper: any Sleeper = SystemSleeper()
     /// Gives numbers from 0 up to but not including 1, by which waits are spread.
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+    /// Makes a key that no other operation ever has.
+    public var makeIdempotencyKey: @Sendable () -> String = { UUID().uuidString.lowercased() }
     /// Whether the network may be asked at present. Where it may not, reads behave as if it had failed at once.
     public var mayUseNetwork: @Sendable () -> Bool = { true }
     /// Told of what happens; from any thread, never while something is locked.

@@ -24,6 +24,7 @@ final class CacheCore: Sendable {
     let nodes: NodeRegistry
     let dependencies = DependencyIndex()
     let scheduler: RefreshScheduler
+    let timelines = TimelineRegistry()
     private let clocks: ClockGuard
     private let commits: Mutex<Commits>
     /// How many commits there were; taken whenever memory is changed.
@@ -184,12 +185,21 @@ final class CacheCore: Sendable {
         moment: Moment? = nil,
         isTolerant: Bool = false
     ) throws(LarderError) {
+        announce(try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant))
+    }
+
+    /// Carries out an update, and tells nobody yet: `announce` has to follow, outside of all locks.
+    func carryOut(
+        _ update: Update,
+        order answered: UInt64? = nil,
+        moment: Moment? = nil,
+        isTolerant: Bool = false
+    ) throws(LarderError) -> Commit {
         let moment = moment ?? now()
         let order = answered ?? self.order.now()
         let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
-        let commit: Commit
         do {
-            commit = try commits.withLock { commits in
+            return try commits.withLock { commits in
                 guard !commits.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
                 let commit = try perform(update, start, &commits, isTolerant: isTolerant)
                 apply(commit)
@@ -198,6 +208,10 @@ final class CacheCore: Sendable {
         } catch {
             throw LarderError(error)
         }
+    }
+
+    /// Tells everyone who shows any of what was changed.
+    func announce(_ commit: Commit) {
         if isDistrusted { noteDistrust() }
         for problem in commit.problems { configuration.onEvent(.storageFailed(problem)) }
         tell(commit)
@@ -254,7 +268,12 @@ final class CacheCore: Sendable {
                 }
             }
             for key in commit.applied { order.noteApplied(key, commit.order) }
-            for (key, change) in commit.overlays { entities.edit(key, change) }
+            for (key, change) in commit.overlays {
+                entities.edit(key, change)
+                // What was acknowledged may have been seen before.
+                entities.settle(key, version: entities[key]?.version)
+            }
+            for (key, change) in commit.queryOverlays { entities.edit(key, change) }
         }
     }
 
@@ -274,6 +293,7 @@ final class CacheCore: Sendable {
         commits.withLock { $0.isClosed = true }
         scheduler.close()
         for node in nodes.all { node.close() }
+        timelines.close()
         nodes.removeAll()
         forget()
     }

@@ -21,6 +21,19 @@ public enum CacheEvent: Sendable {
     /// The clock was found to have been set back: everything that was confirmed before has to be confirmed again.
     case clockSetBack
 
+    /// An operation of the outbox has come to something.
+    case operation(String, OperationID, OperationEnd)
+
+    /// What an operation has come to.
+    public enum OperationEnd: Sendable {
+        /// The server has done it.
+        case accepted
+        /// The server will not do it.
+        case refused(LarderError)
+        /// It is sent again after that time.
+        case postponed(LarderError, Duration)
+    }
+
     /// Where a value was found.
     public enum Tier: String, Sendable, Hashable {
         /// In memory.

@@ -19,8 +19,9 @@ struct Commit {
     let isAnswer: Bool
 
     private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
-    private(set) var queries: [QueryKey: Change<StoredQuery>] = [:]
+    var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
+    private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
     /// What has new content: a request that began earlier must not change it back.
     private(set) var applied: Set<StoredKey> = []
     private(set) var problems: [LarderError] = []
@@ -39,6 +40,7 @@ struct Commit {
         for key in entities.keys { keys.insert(.entity(key)) }
         for key in queries.keys { keys.insert(.query(key)) }
         for (key, _) in overlays { keys.insert(.entity(key)) }
+        for (key, _) in queryOverlays { keys.insert(.query(key)) }
         return keys
     }
 
@@ -53,6 +55,7 @@ struct Commit {
         case .invalidate(let key): try invalidate(key, disk)
         case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
         case .editQuery(let key, let change): try edit(key, change, disk)
+        case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
         case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
         case .removeQuery(let key):
             try disk.write { transaction in
@@ -72,6 +75,7 @@ struct Commit {
             try disk.write { transaction in try transaction.setMetadata(value, for: key) }
         case .disk(let body): try disk.write { transaction in try body(transaction) }
         case .overlay(let key, let change): overlays.append((key, change))
+        case .queryOverlay(let key, let change): queryOverlays.append((key, change))
         }
     }
 
@@ -85,7 +89,7 @@ struct Commit {
         }
     }
 
-    private func times(_ lifetime: Duration?) -> ValueTimes {
+    func times(_ lifetime: Duration?) -> ValueTimes {
         ValueTimes(
             fetchedAt: moment.wall,
             validatedAt: moment.wall,
@@ -102,6 +106,7 @@ struct Commit {
         _ source: DiskEntity.Source,
         _ disk: DiskPart
     ) throws {
+        let disk = draft.isMemoryOnly ? DiskPart(connection: nil) : disk
         let key = draft.key
         let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
@@ -290,7 +295,7 @@ struct Commit {
 
     // MARK: Queries
 
-    private func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
+    func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
         switch queries[key] {
         case .set(let stored): return stored
         case .removed, .forgotten: return nil
@@ -316,7 +321,7 @@ struct Commit {
         applied.insert(.query(key))
     }
 
-    private func write(_ query: DiskQuery, _ disk: DiskPart) throws {
+    func write(_ query: DiskQuery, _ disk: DiskPart) throws {
         try disk.write { transaction in
             try transaction.put(query)
             if query.isInvalidated || query.isClockUncertain { try transaction.invalidate(query.key) }

@@ -9,6 +9,8 @@ public final class LarderCache: Sendable {
     let core: CacheCore
     /// Cached requests: any function, and it is cached. Recorded beside everything else, or in memory where there is no directory.
     public let requests: CachedRequests
+    /// What was promised to be sent. It begins to be sent with `Outbox.resume`.
+    public let outbox: Outbox
 
     /// Opens a cache, and makes it if it is not there. Cost: a few milliseconds, however much is stored.
     ///
@@ -16,6 +18,7 @@ public final class LarderCache: Sendable {
     public init(_ configuration: CacheConfiguration = CacheConfiguration()) throws(LarderError) {
         let core = try CacheCore(configuration)
         self.core = core
+        outbox = try Outbox(core)
         let storage: any RequestStorage = core.disk.map { DiskRequestStorage($0) } ?? MemoryRequestStorage()
         requests = CachedRequests(
             storage: storage,
@@ -29,7 +32,10 @@ public final class LarderCache: Sendable {
         try self.init(CacheConfiguration(directory: directory))
     }
 
-    deinit { core.close() }
+    deinit {
+        outbox.close()
+        core.close()
+    }
 
     // MARK: Reading
 
@@ -151,6 +157,26 @@ public final class LarderCache: Sendable {
         try core.commit(update)
     }
 
+    /// Puts a change into the outbox: it is durable and shown when this returns. `Outbox.enqueue`.
+    @discardableResult
+    public func enqueue<Input, Receipt>(
+        _ input: Input,
+        _ operation: WriteBehind<Input, Receipt>
+    ) throws(LarderError) -> OperationID? {
+        try outbox.enqueue(input, operation)
+    }
+
+    /// Has a change carried out by the server, and waits for that. It is stored before its first byte leaves.
+    ///
+    /// - Throws: what it was refused with; `.offline` where it certainly was not sent, and then nothing has changed; `.inDoubt` with
+    ///   the operation where nobody knows yet; `.conflict` while an older one of its scope is in doubt.
+    public func commit<Input, Receipt>(
+        _ input: Input,
+        _ operation: WriteThrough<Input, Receipt>
+    ) async throws(LarderError) -> Receipt {
+        try await outbox.perform(input, operation)
+    }
+
     /// Declares a resource stale, until it is fetched or confirmed again. Where it is observed, that happens at once.
     public func invalidate<Value>(_ resource: Resource<Value>) throws(LarderError) {
         try update { update in
@@ -202,7 +228,11 @@ public final class LarderCache: Sendable {
     }
 
     /// Tells that the network can be asked again: what is observed and stale is refreshed.
-    public func networkReturned() { for node in core.nodes.all { node.networkReturned() } }
+    public func networkReturned() {
+        // What was changed here goes first: what is read afterwards has it.
+        outbox.hurry()
+        for node in core.nodes.all { node.networkReturned() }
+    }
 
     // MARK: Keeping
 
@@ -230,13 +260,16 @@ public final class LarderCache: Sendable {
     public var disk: DiskStore? { core.disk }
 
     /// Ends everything: requests are cancelled, observations end, later calls throw `.closed`. What is stored stays.
-    public func close() { core.close() }
+    public func close() {
+        outbox.close()
+        core.close()
+    }
 
     /// Closes the cache, and removes everything that it has stored. What is still on its way cannot bring it back.
     ///
     /// - Throws: `.storage` where files could not be removed.
     public func erase() throws(LarderError) {
-        core.close()
+        close()
         do { try core.disk?.erase() } catch { throw LarderError(error) }
     }
 }

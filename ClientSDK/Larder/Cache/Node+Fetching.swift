@@ -133,7 +133,11 @@ extension Node {
             }
             query.ids = collector.drafts.map(\.key)
             update.steps = collector.drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
-            update.steps.append(.putQuery(query, lifetime: lifetime))
+            if let merge = normalizer.merge {
+                update.steps.append(.mergeQuery(key, merge(query, lifetime)))
+            } else {
+                update.steps.append(.putQuery(query, lifetime: lifetime))
+            }
         case (.notModified, .single(let key, _, _)):
             update.steps = [.touch(key, validator: context.validator, lifetime: lifetime)]
         case (.notModified, .normalized):

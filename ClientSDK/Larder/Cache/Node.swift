@@ -136,12 +136,13 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     private func normalized(_ normalizer: Normalizer<Value>) -> Content {
         var content = Content(parts: [.query(key)])
         guard let (stored, rows) = core.query(key) else { return content }
-        for key in stored.query.ids { content.parts.insert(.entity(key)) }
+        let ids = core.entities.visible(stored.query.ids, key)
+        for key in ids { content.parts.insert(.entity(key)) }
         let core = core
         let epoch = core.now().epoch
         var isFromDisk = rows != nil
         let count = core.commitCount
-        var lookup = EntityLookup(keys: stored.query.ids, overlays: core.entities) { key, decode in
+        var lookup = EntityLookup(keys: ids, overlays: core.entities) { key, decode in
             if let known = core.entities[key] { return Self.judged(known, key, core) }
             guard let row = rows?[key], let value = try? decode(row.payload) else {
                 // A row that does not decode is reported and removed by the read that follows.
@@ -243,6 +244,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 source: nil,
                 times: nil,
                 version: nil,
+                validator: nil,
                 activity: isFetching ? .fetching : .idle,
                 refreshError: error,
                 pendingChanges: 0,
@@ -262,6 +264,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             source: content.pending > 0 ? .merged : source ?? (content.isFromDisk ? .disk : .memory),
             times: times,
             version: content.version,
+            validator: content.validator,
             activity: isFetching ? .fetching : .idle,
             refreshError: error,
             pendingChanges: content.pending,

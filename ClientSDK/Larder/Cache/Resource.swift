@@ -104,7 +104,7 @@ extension Resource where Value: Entity {
             freshness: freshness,
             policy: policy,
             demands: .complete,
-            shape: .single(Value.key(id), Value.codec, version: { $0.version }),
+            shape: .single(Value.key(id), Value.codec, version: { $0.entityVersion }),
             fetch: fetch
         )
     }

@@ -6,6 +6,8 @@ struct StoredQuery: Sendable {
     var times: ValueTimes
     /// The order of the request that brought or confirmed it; 0 where that was in another process.
     var order: UInt64
+    /// By which requests its items were confirmed, where answers are merged into it.
+    var orders = QueryOrders()
 
     init(_ query: DiskQuery, times: ValueTimes, order: UInt64) {
         self.query = query

@@ -10,6 +10,7 @@ public struct Update: Sendable {
         case invalidate(EntityKey)
         case putQuery(DiskQuery, lifetime: Duration?)
         case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
+        case mergeQuery(QueryKey, QueryMerge)
         case touchQuery(QueryKey, validator: String?, lifetime: Duration?)
         case removeQuery(QueryKey)
         case invalidateQuery(QueryKey)
@@ -18,6 +19,7 @@ public struct Update: Sendable {
         case metadata([UInt8]?, key: String)
         case disk(@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void)
         case overlay(EntityKey, @Sendable (inout [Overlay]) -> Void)
+        case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
     }
 
     var steps: [Step] = []
@@ -111,6 +113,6 @@ struct StoredEntityModifier: Sendable {
             change(&entity)
             return entity
         }
-        version = { ($0 as? E)?.version }
+        version = { ($0 as? E)?.entityVersion }
     }
 }

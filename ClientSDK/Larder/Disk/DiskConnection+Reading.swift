@@ -317,12 +317,12 @@ extension DiskOutboxRow {
         sequence = statement.int64(0)
         state = statement.int64(5)
         attempts = statement.int64(6)
-        due = statement.int64(7)
+        enqueued = statement.int64(7)
         guard sum == statement.int64(9) else { return nil }
     }
 
     /// The row's number is not in it: it is not known when the sum is stored.
     var sum: Int64 {
-        DiskChecksum.plain([operation, scope, coalescingKey, idempotencyKey], [state, attempts, due], payload)
+        DiskChecksum.plain([operation, scope, coalescingKey, idempotencyKey], [state, attempts, enqueued], payload)
     }
 }

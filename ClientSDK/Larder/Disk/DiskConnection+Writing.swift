@@ -313,7 +313,7 @@ extension DiskConnection {
         try statement.bind(row.idempotencyKey, at: 4)
         try statement.bind(row.state, at: 5)
         try statement.bind(row.attempts, at: 6)
-        try statement.bind(row.due, at: 7)
+        try statement.bind(row.enqueued, at: 7)
         try statement.bind(row.payload, at: 8)
         try statement.bind(row.sum, at: 9)
         if kind != .outboxAppend { try statement.bind(row.sequence, at: 10) }

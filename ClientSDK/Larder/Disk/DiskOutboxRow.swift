@@ -14,8 +14,8 @@ package struct DiskOutboxRow: Sendable, Hashable {
     /// Where it stands; the outbox's own numbers.
     package var state: Int64 = 0
     package var attempts: Int64 = 0
-    /// When it may be sent next, in nanoseconds since the epoch.
-    package var due: Int64 = 0
+    /// When it was put there, in nanoseconds since the epoch.
+    package var enqueued: Int64 = 0
     package var payload: [UInt8]
 
     package init(

@@ -19,7 +19,7 @@ enum DiskSchema {
                 CREATE TABLE outbox (
                     sequence INTEGER PRIMARY KEY AUTOINCREMENT, operation TEXT NOT NULL, scope TEXT NOT NULL,
                     coalescing TEXT, idempotency TEXT NOT NULL, state INTEGER NOT NULL, attempts INTEGER NOT NULL,
-                    due INTEGER NOT NULL, payload BLOB NOT NULL, sum INTEGER NOT NULL
+                    enqueued INTEGER NOT NULL, payload BLOB NOT NULL, sum INTEGER NOT NULL
                 );
                 CREATE TABLE metadata (
                     kind INTEGER NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, sum INTEGER NOT NULL,

@@ -129,18 +129,18 @@ enum DiskStatement: Int, CaseIterable {
 
         case .outboxAppend:
             """
-            INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, due, payload, sum)
+            INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             """
         case .outboxList:
             """
-            SELECT sequence, operation, scope, coalescing, idempotency, state, attempts, due, payload, sum FROM outbox
+            SELECT sequence, operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum FROM outbox
             WHERE sequence > ?1 ORDER BY sequence LIMIT ?2
             """
         case .outboxUpdate:
             """
             UPDATE outbox SET operation = ?1, scope = ?2, coalescing = ?3, idempotency = ?4, state = ?5, attempts = ?6,
-                due = ?7, payload = ?8, sum = ?9
+                enqueued = ?7, payload = ?8, sum = ?9
             WHERE sequence = ?10
             """
         case .outboxRemove: "DELETE FROM outbox WHERE sequence = ?1"
@@ -160,7 +160,7 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .outboxDown:
             """
-            SELECT sequence, operation, scope, coalescing, idempotency, state, attempts, due, payload, sum FROM outbox
+            SELECT sequence, operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum FROM outbox
             WHERE sequence > ?1 ORDER BY sequence DESC LIMIT ?2
             """
         case .metadataAll: "SELECT kind, key, value, sum FROM metadata"
@@ -173,7 +173,7 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .adoptOutbox:
             """
-            INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, due, payload, sum, sequence)
+            INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum, sequence)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """
         }

@@ -6,14 +6,19 @@ public protocol Entity: Codable, Sendable, Equatable, Identifiable where ID == S
     /// The type's name in the store: `post`.
     static var entityType: String { get }
     /// The server's version, which only grows with changes; nil where the server has none, and then the order of requests decides.
-    var version: Int64? { get }
+    var entityVersion: Int64? { get }
+    /// Whether entities of this type may not touch the disk.
+    static var isMemoryOnly: Bool { get }
     /// How entities of this type become bytes; JSON unless the type says otherwise.
     static var codec: Codec<Self> { get }
 }
 
 extension Entity {
     /// No version: of two replies that one is newer whose request was sent later.
-    public var version: Int64? { nil }
+    public var entityVersion: Int64? { nil }
+
+    /// They may be stored on disk.
+    public static var isMemoryOnly: Bool { false }
 
     /// What the entity is called in the store.
     public var entityKey: EntityKey { EntityKey(type: Self.entityType, id: id) }

@@ -7,6 +7,7 @@ import Synchronization
 final class EntityTable: Sendable {
     private let memory: MemoryTier<EntityKey, StoredEntity>
     private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
+    private let queryOverlays = Mutex<[QueryKey: [QueryOverlay]]>([:])
     private let overlayCount = Atomic<Int>(0)
 
     private let costMaximum: Int
@@ -41,6 +42,21 @@ final class EntityTable: Sendable {
         return (list.reduce(value) { $1.apply($0) }, list.lazy.filter { $0.endsAtVersion == nil }.count)
     }
 
+    /// The entities that a list names, with what is pending over it.
+    func visible(_ ids: [EntityKey], _ key: QueryKey) -> [EntityKey] {
+        let list = queryOverlays.withLock { $0.isEmpty ? [] : $0[key] ?? [] }
+        return list.reduce(into: ids) { $1.apply(&$0) }
+    }
+
+    /// Changes what is pending over a list.
+    func edit(_ key: QueryKey, _ change: (inout [QueryOverlay]) -> Void) {
+        queryOverlays.withLock { overlays in
+            var list = overlays[key] ?? []
+            change(&list)
+            overlays[key] = list.isEmpty ? nil : list
+        }
+    }
+
     /// What is pending over an entity.
     func pending(_ key: EntityKey) -> [Overlay] {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
@@ -71,5 +87,6 @@ final class EntityTable: Sendable {
             overlays = [:]
             overlayCount.store(0, ordering: .relaxed)
         }
+        queryOverlays.withLock { $0 = [:] }
     }
 }

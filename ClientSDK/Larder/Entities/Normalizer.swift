@@ -4,6 +4,8 @@ public struct Normalizer<Value: Sendable>: Sendable {
     public let split: @Sendable (Value, inout EntityCollector) throws -> [UInt8]
     /// Puts a value together from the rest and the entities as they are now; throws where the rest is not what `split` gave.
     public let join: @Sendable ([UInt8], inout EntityLookup) throws -> Value
+    /// How an answer is merged into what is stored, given as it would be stored; nil: it replaces it.
+    var merge: (@Sendable (DiskQuery, _ lifetime: Duration?) -> QueryMerge)?
 
     /// A way there and back.
     public init(
@@ -35,11 +37,13 @@ struct EntityDraft: Sendable {
     let completeness: DiskEntity.Completeness
     let encode: @Sendable () throws -> [UInt8]
     let isEqual: @Sendable (any Sendable) -> Bool
+    let isMemoryOnly: Bool
 
     init<E: Entity>(_ entity: E, completeness: Completeness) {
         key = entity.entityKey
         value = entity
-        version = entity.version
+        version = entity.entityVersion
+        isMemoryOnly = E.isMemoryOnly
         self.completeness = completeness.step
         encode = { try E.codec.encode(entity) }
         isEqual = { ($0 as? E) == entity }
@@ -55,6 +59,7 @@ struct EntityDraft: Sendable {
         self.key = key
         self.value = value
         self.version = version
+        isMemoryOnly = (Value.self as? any Entity.Type)?.isMemoryOnly ?? false
         self.completeness = completeness.step
         encode = { try codec.encode(value) }
         isEqual = { ($0 as? Value) == value }
@@ -66,7 +71,7 @@ public struct EntityLookup {
     /// The entities that the index names, in order.
     public let keys: [EntityKey]
     /// How many of those asked for are not stored any more.
-    public private(set) var missing = 0
+    public internal(set) var missing = 0
     var isInvalidated = false
     var pending = 0
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?

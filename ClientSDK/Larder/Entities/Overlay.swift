@@ -8,3 +8,11 @@ struct Overlay: Sendable {
     /// change goes on being shown, however stale the replica that answers is.
     var endsAtVersion: Int64?
 }
+
+/// A change to a list that is pending here.
+struct QueryOverlay: Sendable {
+    /// The operation that the change belongs to.
+    let operation: Int64
+    /// Changes which entities the list names.
+    let apply: @Sendable (inout [EntityKey]) -> Void
+}

@@ -159,10 +159,13 @@ public final class FeatureFlags: Sendable {
     private func look<Value>(_ key: FlagKey<Value>) -> (value: Value, source: Source) {
         let (result, isMismatch) = state.withLock { state -> ((Value, Source), Bool) in
             var isMismatch = false
-            for (settings, source) in [(state.overrides, Source.override), (state.remote, .remote)] {
-                guard let setting = settings[key.name] else { continue }
-                if let value = Value(flag: setting) { return ((value, source), isMismatch) }
+            if let setting = state.overrides[key.name] {
+                if let value = Value(flag: setting) { return ((value, .override), false) }
                 isMismatch = state.mismatched.insert(key.name).inserted
+            }
+            if let setting = state.remote[key.name] {
+                if let value = Value(flag: setting) { return ((value, .remote), isMismatch) }
+                isMismatch = state.mismatched.insert(key.name).inserted || isMismatch
             }
             return ((key.defaultValue, .standard), isMismatch)
         }

@@ -59,7 +59,12 @@ struct CacheURL: Sendable, Hashable {
         let colon = place[bracket...].lastIndex(of: UInt8(ascii: ":")) ?? place.endIndex
         let host = String(decoding: place[..<colon], as: UTF8.self).lowercased()
         let port = String(decoding: place[colon...].dropFirst(), as: UTF8.self)
-        guard !host.isEmpty, port.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else { return nil }
+        // Colons and brackets are an address's alone.
+        let isAddress = host.hasPrefix("[") && host.hasSuffix("]")
+        let name = isAddress ? host.dropFirst().dropLast() : host[...]
+        guard !name.isEmpty, !name.contains(where: { $0 == "[" || $0 == "]" || ($0 == ":" && !isAddress) }),
+            port.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 })
+        else { return nil }
         return user + host + (port.isEmpty || port == defaultPort ? "" : ":\(port)")
     }
 

@@ -58,9 +58,10 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
         _ transaction: borrowing DiskStore.WriteTransaction
     ) throws {
         let newest = entries.map(\.receivedAt).max() ?? WallTime(seconds: 0)
-        let outdated = entries.map { entry in
-            entry.receivedAt + HTTPCacheFreshness(entry, now: entry.receivedAt, policy: policy).lifetime
-        }.max() ?? newest
+        let outdated =
+            entries.map { entry in
+                entry.receivedAt + HTTPCacheFreshness(entry, now: entry.receivedAt, policy: policy).lifetime
+            }.max() ?? newest
         let newID = body.map { HTTPCacheEntry.bodyID(for: $0) }
         for id in Set(entries.map(\.bodyID)) {
             if id == newID, let body {

@@ -55,12 +55,13 @@ extension HTTPCache {
         if reply.status == .notModified {
             return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
         }
+        let refusal = rules.lazy.compactMap { Self.refusal(of: reply, by: $0) }.first
+        let isTaken = rules.allSatisfy { $0.accepts(reply.status, reply.fields) }
         if plan.request.method == .head {
-            settleHead(plan, reply, requestedAt, receivedAt, ticket)
+            if isTaken { settleHead(plan, reply, requestedAt, receivedAt, ticket) }
             return response(reply, plan.explanation)
         }
-        let refusal = rules.lazy.compactMap { Self.refusal(of: reply, by: $0) }.first
-        if let refusal, !rules.allSatisfy({ $0.accepts(reply.status, reply.fields) }) {
+        if let refusal, !isTaken {
             // A page that the network put in: it says nothing about what is stored.
             if let response = standIn(plan, .unexpectedContent, refusal) { return response }
             return response(reply, "\(plan.explanation) \(refusal)")
@@ -141,14 +142,16 @@ extension HTTPCache {
             policy: configuration.policy
         )
         let body = storedBody(confirmed, plan.url.text)
-        let mayStore = !CacheControl(response: renewed.fields).noStore && !CacheControl(request: plan.request.fields).noStore
+        let mayStore =
+            !CacheControl(response: renewed.fields).noStore && !CacheControl(request: plan.request.fields).noStore
         if body != nil {
             let maximum = max(1, configuration.policy.variantsMaximum)
             change(plan.url.text) { entries in
-                guard ticket.isValid else { return }
-                entries.removeAll { $0.bodyID == renewed.bodyID && $0.selectors == renewed.selectors }
-                // The one that was confirmed was chosen by other fields: both suit from now on.
-                if renewed.selectors == confirmed.selectors { entries.removeAll { $0 == confirmed } }
+                guard ticket.isValid, entries.contains(where: { $0.bodyID == confirmed.bodyID }),
+                    !entries.contains(where: { renewed.isOutdated(by: $0, now: receivedAt) })
+                else { return }
+                // One that was confirmed though it was chosen by other fields stays beside: both suit from now on.
+                entries.removeAll { $0.selectors == renewed.selectors }
                 if mayStore { entries.append(renewed) }
                 if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
             }
@@ -204,11 +207,7 @@ extension HTTPCache {
         let now = configuration.clock.now
         let isStored = change(plan.url.text, body: reply.body) { entries in
             guard ticket.isValid else { return }
-            let rival = entries.first { $0.selectors == entry.selectors }
-            // A slow old reply never takes the place of a newer one.
-            if let rival, rival.requestedAt > entry.requestedAt, rival.requestedAt <= now, rival.date >= entry.date {
-                return
-            }
+            if entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
             entries.removeAll { $0.selectors == entry.selectors }
             if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
             entries.append(entry)

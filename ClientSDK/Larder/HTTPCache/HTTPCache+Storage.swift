@@ -39,7 +39,6 @@ extension HTTPCache {
 
     func invalidate(_ url: CacheURL) {
         revokeTickets { $0 == url.text }
-        guard !storedEntries(url.text).isEmpty else { return }
         change(url.text) { entries in
             for index in entries.indices { entries[index].isInvalidated = true }
         }
@@ -93,7 +92,9 @@ extension HTTPCache {
 
     // MARK: The storage
 
-    func storedEntries(_ key: String) -> [HTTPCacheEntry] { attempt { try configuration.storage.entries(for: key) } ?? [] }
+    func storedEntries(_ key: String) -> [HTTPCacheEntry] {
+        attempt { try configuration.storage.entries(for: key) } ?? []
+    }
 
     func storedBody(_ entry: HTTPCacheEntry, _ key: String) -> [UInt8]? {
         let body = attempt { try configuration.storage.body(of: entry, for: key) } ?? nil

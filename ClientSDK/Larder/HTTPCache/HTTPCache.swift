@@ -71,7 +71,11 @@ public final class HTTPCache: Transport {
             return try await forward(request, url, "\(request.method) is not answered from the cache (RFC 9111 §3).")
         }
         guard request.body.isEmpty else {
-            return try await forward(request, url, "What content means in a \(request.method) is not known (RFC 9110 §9.3.1).")
+            return try await forward(
+                request,
+                url,
+                "What content means in a \(request.method) is not known (RFC 9110 §9.3.1)."
+            )
         }
         switch look(request, url) {
         case .answer(let response, let plan):
@@ -204,7 +208,8 @@ public final class HTTPCache: Transport {
             case .revalidated: statistics.revalidations += 1
             case .network, .collapsed, .cacheOnlyMiss: break
             }
-            statistics.bytesSaved += made.body.count
+            // What is asked for meanwhile is saved only if it is confirmed, and counted then.
+            if source != .stale(.revalidating) { statistics.bytesSaved += made.body.count }
         }
         return HTTPCacheResponse(
             status: made.status,

@@ -77,7 +77,9 @@ public struct HTTPCacheDecision: Sendable, Hashable {
                     "\(miss), and the request says only-if-cached (RFC 9111 §5.2.1.7)."
                 )
             }
-            if isOffline { return HTTPCacheDecision(.unreachable, nil, "\(miss), and there is no network (\(section)).") }
+            if isOffline {
+                return HTTPCacheDecision(.unreachable, nil, "\(miss), and there is no network (\(section)).")
+            }
             let conditions = method == .get ? HTTPCacheValidation.conditions(nil, entries, fields) : Fields()
             guard conditions.count > 0 else { return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).") }
             return HTTPCacheDecision(.validate(conditions), nil, "\(miss); the others' tags may do (RFC 9111 §4.3.1).")

@@ -62,6 +62,13 @@ public struct HTTPCacheEntry: Sendable, Hashable {
     /// The response's `Date`; storing adds one where there is none (RFC 9110 §6.6.1).
     var date: WallTime { fields[.date].flatMap { HTTPDate.parse($0, now: receivedAt) } ?? receivedAt }
 
+    /// Whether another entry for the same requests is of a later exchange: a slow old reply never takes the place of a newer
+    /// one. What seems to come from the future says nothing, as the clock has gone back since.
+    func isOutdated(by other: HTTPCacheEntry, now: WallTime) -> Bool {
+        other.selectors == selectors && other.requestedAt > requestedAt && other.requestedAt <= now
+            && other.date >= date
+    }
+
     /// The validator that says whether the content is the same.
     var entityTag: EntityTag? { fields[.etag].flatMap { EntityTag(parsing: $0) } }
 
@@ -86,8 +93,10 @@ extension HTTPCacheEntry.Selector {
 
     private static func value(of name: FieldName, in request: Fields) -> String? {
         guard let value = Vary.normalized(name, in: request) else { return nil }
-        guard value.utf8.count > 256 || identities.contains(name.canonical) else { return value }
-        return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8)))
+        // Whoever gets hold of the storage must not learn tokens from it.
+        if identities.contains(name.canonical) { return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8))) }
+        guard value.utf8.count > 256 else { return value }
+        return "digest:" + HTTPCacheEntry.bodyID(for: Array(value.utf8))
     }
 
     static let identities: Set<String> = ["authorization", "cookie", "proxy-authorization"]

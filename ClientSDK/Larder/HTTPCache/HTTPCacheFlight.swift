@@ -40,6 +40,9 @@ final class HTTPCacheFlight: Sendable {
         }
     }
 
+    /// How many requests wait.
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
+
     /// Waits for the outcome, or until the task that waits is cancelled.
     func outcome(for id: UInt64) async -> Outcome {
         await withTaskCancellationHandler {

@@ -88,7 +88,7 @@ public final class HeldBackSnapshots<Item: Entity>: AsyncSequence, Sendable {
         let (count, last, subscription) = state.withLock { state in
             (state.list.take(), state.last, state.subscription)
         }
-        if let last { subscription?.mailbox.put(last) }
+        if let last { subscription?.mailbox.putAgain(last) }
         return count
     }
 

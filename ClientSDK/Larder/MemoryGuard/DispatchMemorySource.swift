@@ -5,7 +5,7 @@
     /// How short memory is on Apple's systems, by Dispatch's memory-pressure events.
     public final class DispatchMemorySource: MemoryPressureSource {
         private let source: any DispatchSourceMemoryPressure
-        private let observers: StatusObservers<MemorySignal>
+        private let observers: OrderedObservers<MemorySignal>
 
         /// The system tells.
         public let explanation = "Memory-pressure events by Dispatch."
@@ -13,7 +13,7 @@
         /// Watches from now on.
         public init() {
             let source = DispatchSource.makeMemoryPressureSource(eventMask: [.normal, .warning, .critical])
-            let observers = StatusObservers<MemorySignal>()
+            let observers = OrderedObservers<MemorySignal>()
             source.setEventHandler { [weak source] in
                 guard let event = source?.data else { return }
                 let level: MemoryLevel =

@@ -36,7 +36,7 @@
         }
 
         private final class Watcher: Sendable {
-            let observers = StatusObservers<MemorySignal>()
+            let observers = OrderedObservers<MemorySignal>()
             private let plan: Plan
             private let rules: MemoryPressureRules
             private let interval: Int32

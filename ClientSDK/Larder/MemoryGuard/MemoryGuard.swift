@@ -32,6 +32,9 @@ public final class MemoryGuard: Sendable {
     private let state: Mutex<State>
     private let clock: any MonotonicClock
     private let telemetry: Telemetry
+    /// Changes of the level on their way to telemetry: recorded in order, and under no lock.
+    private let records = OrderedObservers<TelemetryEvent.Kind>()
+    private let recording: EventRegistration
     private let changes = EventHub<MemoryState>()
     private let applied = EventHub<MemoryReport>()
     private let stirs = EventHub<Void>()
@@ -52,6 +55,7 @@ public final class MemoryGuard: Sendable {
         explanation = source.explanation
         self.clock = clock
         self.telemetry = telemetry
+        recording = records.add { kind in telemetry.record(kind) }
         let token = source.observe { [weak self] signal in self?.note(signal) }
         registration.withLock { $0 = token }
     }
@@ -65,7 +69,10 @@ public final class MemoryGuard: Sendable {
     public var posture: MemoryPosture { current.posture }
 
     /// States as they change, beginning with the present one. Who reads slowly gets the newest and not those between.
-    public var states: EventSequence<MemoryState> { changes.subscribe(limit: 1, first: current) }
+    public var states: EventSequence<MemoryState> {
+        // Under the lock under which changes are posted: none comes between the first state and the subscription.
+        state.withLock { changes.subscribe(limit: 1, first: $0.known) }
+    }
 
     /// What each posture has brought, from now on.
     public var reports: EventSequence<MemoryReport> { applied.subscribe(limit: 64) }
@@ -99,12 +106,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Takes the steps whose time has come.
-    public func tick() {
-        decide { state, now in
-            state.machine.look(at: now)
-            return false
-        }
-    }
+    public func tick() { look(stirs: true) }
 
     /// Turns the guard off, so that nothing is done whatever is said, or on again.
     public func setEnabled(_ isEnabled: Bool) {
@@ -132,15 +134,24 @@ public final class MemoryGuard: Sendable {
                 await group.next()
                 group.cancelAll()
             }
-            tick()
+            look(stirs: false)
         }
     }
 
     // MARK: Inside
 
-    /// - Parameter change: gives whether pressure lasts, so that what was reached is held.
-    private func decide(_ change: (inout State, MonotonicTime) -> Bool) {
-        let (old, new, wakeups, stirred) = state.withLock { state in
+    private func look(stirs: Bool) {
+        decide(stirs: stirs) { state, now in
+            state.machine.look(at: now)
+            return false
+        }
+    }
+
+    /// - Parameters:
+    ///   - stirs: whether `run` is woken when it has to wait for another time; not by itself, which looks at it anyway.
+    ///   - change: gives whether pressure lasts, so that what was reached is held.
+    private func decide(stirs isStirring: Bool = true, _ change: (inout State, MonotonicTime) -> Bool) {
+        let (wakeups, stirred) = state.withLock { state in
             let old = state.known
             let next = state.machine.nextChange
             let lasts = change(&state, clock.uptime)
@@ -150,14 +161,16 @@ public final class MemoryGuard: Sendable {
             if isNew || (lasts && state.isEnabled) {
                 state.pending.append(Application(state: new, isHolding: !isNew, only: nil))
             }
+            if old.posture.level != new.posture.level {
+                records.enqueue(.memoryLevel(new.posture.level, from: old.posture.level, cause: new.cause))
+            }
             let wakeups = new == old ? [] : changes.post(new)
-            return (old, new, wakeups, next == state.machine.nextChange ? [] : stirs.post(()))
+            let isStirring = isStirring && next != state.machine.nextChange
+            return (wakeups, isStirring ? stirs.post(()) : [])
         }
         for wakeup in wakeups { wakeup.resume() }
         for wakeup in stirred { wakeup.resume() }
-        if old.posture.level != new.posture.level {
-            telemetry.record(.memoryLevel(new.posture.level, from: old.posture.level, cause: new.cause))
-        }
+        records.drain()
         apply()
     }
 

@@ -17,6 +17,8 @@ struct MemoryMachine: Sendable, Hashable {
     private(set) var told = MemoryLevel.normal
     /// Since when what the source says is less than what is acted upon.
     private var lessSince: MonotonicTime?
+    /// Since when the source says that there is no pressure.
+    private var normalSince: MonotonicTime?
     private(set) var doublings = 0
 
     init(_ policy: MemoryPolicy) { self.policy = policy }
@@ -42,6 +44,7 @@ struct MemoryMachine: Sendable, Hashable {
     /// Takes in what the source says.
     mutating func signal(_ level: MemoryLevel, at now: MonotonicTime) {
         look(at: now)
+        if level > .normal { normalSince = nil } else if told > .normal { normalSince = now }
         told = level
         switch stage {
         case .normal, .recovering:
@@ -82,8 +85,17 @@ struct MemoryMachine: Sendable, Hashable {
         switch stage {
         case .normal: doublings = 0
         case .pressed:
+            let since = lessSince
             lessSince = nil
-            if told > .normal { stage = .pressed(told) } else { begin(step: 0, at: time) }
+            if told > .normal {
+                stage = .pressed(told)
+            } else if let since, let normal = normalSince, normal > since {
+                // It was a lesser pressure first: that one's quiet has yet to last.
+                stage = .pressed(.warning)
+                lessSince = normal
+            } else {
+                begin(step: 0, at: time)
+            }
         case .recovering(let step, _): begin(step: step + 1, at: time)
         }
     }

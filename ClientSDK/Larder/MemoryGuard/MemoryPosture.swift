@@ -44,13 +44,16 @@ public struct MemoryPosture: Sendable, Hashable {
 
     /// A number of loads at a time as it is to be used now: at least 1.
     public func concurrency(_ count: Int) -> Int {
-        max(1, Int((Double(max(1, count)) * min(max(concurrencyFactor, 0), 1)).rounded()))
+        max(1, Int((Double(max(1, min(count, 1 << 20))) * Self.bounded(concurrencyFactor)).rounded()))
     }
 
     /// A limit of a memory tier as it is to be used now. A tier without a limit keeps none, unless it must hold nothing.
     public func limit(_ full: Int) -> Int {
-        let share = min(max(cacheShare, 0), 1)
+        let share = Self.bounded(cacheShare)
         if share == 0 { return 0 }
         return share == 1 || full == .max ? full : Int(Double(full) * share)
     }
+
+    /// What is no number changes nothing.
+    private static func bounded(_ factor: Double) -> Double { factor.isNaN ? 1 : min(max(factor, 0), 1) }
 }

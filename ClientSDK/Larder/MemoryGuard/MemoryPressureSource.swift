@@ -13,7 +13,7 @@ public protocol MemoryPressureSource: Sendable {
 
 /// A source that is told by hand: for tests, and for programs that know better.
 public final class ManualMemorySource: MemoryPressureSource {
-    private let observers = StatusObservers<MemorySignal>()
+    private let observers = OrderedObservers<MemorySignal>()
 
     /// A source that has nothing to say yet.
     public init() {}

@@ -9,7 +9,7 @@
         private final class Shared: Sendable {
             let status = Mutex(NetworkStatus(isConnected: false))
             let session = Mutex(NetlinkSession())
-            let observers = StatusObservers<NetworkStatus>()
+            let observers = OrderedObservers<NetworkStatus>()
 
             /// Does what the session wants done; the error's number where it cannot go on.
             func perform(_ actions: [NetlinkSession.Action], _ socket: Int32) -> Int32? {

@@ -30,12 +30,20 @@ public final class NetworkMonitor: Sendable {
         var policy: DegradationPolicy
         var override: NetworkLevel?
         var told: NetworkState?
+
+        /// When time alone may change something. While offline it is for a request to find out: time changes nothing.
+        var nextChange: MonotonicTime? {
+            let quality = estimator.level == .offline ? nil : estimator.nextChange
+            return [resume.due, quality].compactMap(\.self).min()
+        }
     }
 
     private let state: Mutex<State>
     private let configuration: Configuration
     private let clock: any MonotonicClock
-    private let telemetry: Telemetry
+    /// Changes of the level on their way to telemetry: recorded in order, and under no lock.
+    private let records = OrderedObservers<TelemetryEvent.Kind>()
+    private let recording: EventRegistration
     private let changes = EventHub<NetworkState>()
     private let resumptions = EventHub<MonotonicTime>()
     /// Wakes `run` when something was decided that may bring the next point in time nearer.
@@ -55,7 +63,7 @@ public final class NetworkMonitor: Sendable {
     ) {
         self.configuration = configuration
         self.clock = clock
-        self.telemetry = telemetry
+        recording = records.add { kind in telemetry.record(kind) }
         state = Mutex(
             State(
                 status: source.status,
@@ -117,8 +125,9 @@ public final class NetworkMonitor: Sendable {
 
     /// States as they change, beginning with the present one. Who reads slowly gets the newest and not those between.
     public var states: EventSequence<NetworkState> {
-        let first = current
-        return changes.subscribe(limit: 1, first: first)
+        let present = current
+        // Under the lock under which changes are posted: none comes between the first state and the subscription.
+        return state.withLock { changes.subscribe(limit: 1, first: $0.told ?? present) }
     }
 
     /// The points in time at which to take up again what was given up when the network went: jittered, see `ResumeSpread`.
@@ -148,7 +157,7 @@ public final class NetworkMonitor: Sendable {
     public func run(sleeper: any Sleeper = SystemSleeper()) async {
         let stirs = stirs.subscribe(limit: 1)
         while !Task.isCancelled {
-            let next = nextChange
+            let next = state.withLock { $0.nextChange }
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     var iterator = stirs.makeAsyncIterator()
@@ -161,56 +170,48 @@ public final class NetworkMonitor: Sendable {
                 await group.next()
                 group.cancelAll()
             }
-            decide { _, _ in }
-        }
-    }
-
-    /// When time alone may change something.
-    var nextChange: MonotonicTime? {
-        state.withLock { state in
-            // While offline, it is for a request to find out: time alone changes nothing.
-            let quality = state.estimator.level == .offline ? nil : state.estimator.nextChange
-            return [state.resume.due, quality].compactMap(\.self).min()
+            decide(stirs: false) { _, _ in }
         }
     }
 
     // MARK: Deciding
 
+    /// - Parameter isStirring: whether `run` is woken when it has to wait for another time; not by itself.
     @discardableResult
-    private func decide(_ change: (inout State, MonotonicTime) -> Void) -> NetworkState {
+    private func decide(
+        stirs isStirring: Bool = true,
+        _ change: (inout State, MonotonicTime) -> Void
+    ) -> NetworkState {
         struct Outcome {
             var state: NetworkState
-            var old: NetworkState?
             var wakeups: [EventWakeup<NetworkState>] = []
             var resumed: [EventWakeup<MonotonicTime>] = []
             var stirred: [EventWakeup<Void>] = []
         }
         let outcome = state.withLock { state -> Outcome in
             let now = clock.uptime
-            let before = state.resume.due
+            let before = state.nextChange
             change(&state, now)
             state.estimator.look(at: now)
             let (level, cause) = level(of: state)
             let new = NetworkState(level: level, cause: cause, status: state.status, quality: state.estimator.quality)
-            var outcome = Outcome(state: new, old: state.told)
+            var outcome = Outcome(state: new)
+            if let old = state.told, old.level != level {
+                records.enqueue(.networkLevel(level, from: old.level, cause: cause.rawValue))
+            }
             state.resume.note(level, at: now)
             if level != state.told?.level || cause != state.told?.cause || new.status != state.told?.status {
                 state.told = new
                 outcome.wakeups = changes.post(new)
-            } else {
-                outcome.old = new
             }
             if state.resume.take(at: now) { outcome.resumed = resumptions.post(now) }
-            if outcome.old?.level != level || before != state.resume.due { outcome.stirred = stirs.post(()) }
+            if isStirring, before != state.nextChange { outcome.stirred = stirs.post(()) }
             return outcome
         }
         for wakeup in outcome.wakeups { wakeup.resume() }
         for wakeup in outcome.resumed { wakeup.resume() }
         for wakeup in outcome.stirred { wakeup.resume() }
-        if let old = outcome.old, old.level != outcome.state.level {
-            let (new, cause) = (outcome.state.level, outcome.state.cause)
-            telemetry.record(.networkLevel(new, from: old.level, cause: cause.rawValue))
-        }
+        records.drain()
         return outcome.state
     }
 
@@ -228,6 +229,8 @@ public final class NetworkMonitor: Sendable {
 
     /// By what requests can leave: where that changes, the network is another.
     private static func ways(_ status: NetworkStatus) -> [NetworkInterface] {
-        status.interfaces.filter(\.isUsable)
+        // Apple's systems name the interfaces of a path and not their addresses.
+        let knowsAddresses = status.interfaces.contains { !$0.addresses.isEmpty }
+        return knowsAddresses ? status.interfaces.filter(\.isUsable) : status.interfaces
     }
 }

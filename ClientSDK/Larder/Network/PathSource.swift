@@ -7,7 +7,7 @@
     public final class PathSource: NetworkStatusSource {
         private let monitor = NWPathMonitor()
         private let state: Mutex<NetworkStatus>
-        private let observers = StatusObservers<NetworkStatus>()
+        private let observers = OrderedObservers<NetworkStatus>()
 
         /// Watches the paths from now on. Until the system has told of one, a network is assumed.
         public init() {

@@ -1,3 +1,5 @@
+import LarderHTTP
+
 /// Why a read or a write gave nothing.
 public struct LarderError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it was. A struct, because kinds will be added.
@@ -34,6 +36,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         public static let closed = Code(rawValue: "closed")
         /// What was asked for makes no sense; the description says what to give instead.
         public static let invalidArgument = Code(rawValue: "invalidArgument")
+        /// Nobody knows yet whether the operation was carried out; it resolves itself.
+        public static let inDoubt = Code(rawValue: "inDoubt")
         /// What was to be changed has been changed by somebody else meanwhile.
         public static let conflict = Code(rawValue: "conflict")
     }
@@ -48,6 +52,10 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     public let status: Int?
     /// The `type` of the problem document that the server answered with (RFC 9457), if it did.
     public let problem: String?
+    /// The operation that it is about, where there is one.
+    public let operation: OperationID?
+    /// The server's `Retry-After`, as it came.
+    let retryAfter: Fields?
 
     /// A failure of a kind.
     public init(
@@ -55,13 +63,36 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         _ description: String,
         cause: (any Error)? = nil,
         status: Int? = nil,
-        problem: String? = nil
+        problem: String? = nil,
+        operation: OperationID? = nil
+    ) {
+        self.init(
+            code,
+            description,
+            cause: cause,
+            status: status,
+            problem: problem,
+            operation: operation,
+            retryAfter: nil
+        )
+    }
+
+    init(
+        _ code: Code,
+        _ description: String,
+        cause: (any Error)? = nil,
+        status: Int? = nil,
+        problem: String? = nil,
+        operation: OperationID? = nil,
+        retryAfter: Fields?
     ) {
         self.code = code
         self.description = description
         self.cause = cause
         self.status = status
         self.problem = problem
+        self.operation = operation
+        self.retryAfter = retryAfter
     }
 
     /// Any error as one of these.

@@ -24,6 +24,19 @@ final class Mailbox<Element: Sendable>: Sendable {
         waiter?.resume(returning: element)
     }
 
+    /// Puts an element, unless a newer one waits to be fetched: for saying again what was said before.
+    func putAgain(_ element: Element) {
+        let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+            guard !state.hasEnded, state.element == nil else { return nil }
+            guard let waiter = state.waiter.take() else {
+                state.element = element
+                return nil
+            }
+            return waiter
+        }
+        waiter?.resume(returning: element)
+    }
+
     /// Ends it: who waits gets nil, and so does everyone after what is still there has been fetched.
     func end() {
         let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in

@@ -37,6 +37,8 @@ public struct Snapshot<Value: Sendable>: Sendable {
     public var times: ValueTimes?
     /// The server's version, where it has one.
     public var version: Int64?
+    /// What the source gave with it to be sent back: an ETag. Nil where there is none, or the value is not as it came.
+    public var validator: String?
     /// What the network does about it.
     public var activity: Activity
     /// Why the last attempt to refresh it failed; nil after one that did not.
@@ -62,6 +64,7 @@ public struct Snapshot<Value: Sendable>: Sendable {
             source: source.flatMap { Snapshot<Other>.Source(rawValue: $0.rawValue) },
             times: times,
             version: version,
+            validator: validator,
             activity: activity == .idle ? .idle : .fetching,
             refreshError: refreshError,
             pendingChanges: pendingChanges,

@@ -52,6 +52,9 @@ final class EventHub<Element: Sendable>: Sendable {
         return wakeups
     }
 
+    /// Whether anybody listens.
+    var hasListeners: Bool { state.withLock { !$0.mailboxes.isEmpty } }
+
     /// How many elements those who listen now have missed.
     var droppedCount: Int { state.withLock { $0.mailboxes.reduce(0) { $0 + $1.mailbox.droppedCount } } }
 

@@ -50,6 +50,16 @@ final class EventMailbox<Element: Sendable>: Sendable {
         }
     }
 
+    func takeAll() -> [Element] {
+        state.withLock { state in
+            defer {
+                state.elements = []
+                state.head = 0
+            }
+            return state.elements[state.head...].compactMap(\.self)
+        }
+    }
+
     /// Ends the sequence, once what is there has been taken.
     func finish() {
         let waiters = state.withLock { state in

@@ -22,6 +22,9 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// How many elements were dropped because nobody took them in time.
     public var droppedCount: Int { mailbox.droppedCount }
 
+    /// Takes the elements that wait now, without waiting for any: for tests, and for those who look from time to time.
+    public func takeAvailable() -> [Element] { mailbox.takeAll() }
+
     /// Begins to read.
     public func makeAsyncIterator() -> Iterator { Iterator(mailbox: mailbox, registration: registration) }
 }

@@ -36,7 +36,7 @@ public struct LatencyHistogram: Sendable, Hashable {
         guard times > 0 else { return }
         let nanoseconds = max(0, duration.nanosecondsSaturating)
         add(times, at: Self.bucket(nanoseconds))
-        count &+= times
+        count = Self.sum(count, times)
         let (product, overflow) = nanoseconds.multipliedReportingOverflow(by: Int64(clamping: times))
         let (total, carry) = sum.nanosecondsSaturating.addingReportingOverflow(overflow ? .max : product)
         sum = .nanoseconds(carry ? .max : total)
@@ -47,7 +47,7 @@ public struct LatencyHistogram: Sendable, Hashable {
     /// Counts everything that another histogram has counted.
     public mutating func merge(_ other: LatencyHistogram) {
         for (offset, count) in other.counts.enumerated() where count > 0 { add(count, at: other.first + offset) }
-        count &+= other.count
+        count = Self.sum(count, other.count)
         let (total, overflow) = sum.nanosecondsSaturating.addingReportingOverflow(other.sum.nanosecondsSaturating)
         sum = .nanoseconds(overflow ? .max : total)
         least = min(least, other.least)
@@ -60,13 +60,13 @@ public struct LatencyHistogram: Sendable, Hashable {
     ///   and at most 1/32 above.
     public func percentile(_ share: Double) -> Duration? {
         guard count > 0 else { return nil }
-        let share = share.isNaN ? 1 : Swift.min(Swift.max(share, 0), 1)
-        let rank = Swift.max(1, UInt64((share * Double(count)).rounded(.up)))
+        let share = share.isNaN ? 1 : min(max(share, 0), 1)
+        let rank = max(1, UInt64(exactly: (share * Double(count)).rounded(.up)) ?? count)
         var seen: UInt64 = 0
         for (offset, count) in counts.enumerated() {
-            seen &+= count
+            seen = Self.sum(seen, count)
             if seen >= rank {
-                return .nanoseconds(Swift.min(Swift.max(Self.upperBound(first + offset), least), greatest))
+                return .nanoseconds(min(max(Self.upperBound(first + offset), least), greatest))
             }
         }
         return maximum
@@ -75,7 +75,7 @@ public struct LatencyHistogram: Sendable, Hashable {
     /// How many durations were at most 2^exponent nanoseconds. Exact: no bucket crosses a power of two.
     func count(upToPowerOfTwo exponent: Int) -> UInt64 {
         let last = Self.bucket(exponent >= 63 ? .max : 1 << Int64(exponent))
-        return counts.enumerated().reduce(0) { $0 &+ (first + $1.offset <= last ? $1.element : 0) }
+        return counts.enumerated().reduce(0) { Self.sum($0, first + $1.offset <= last ? $1.element : 0) }
     }
 
     private mutating func add(_ times: UInt64, at bucket: Int) {
@@ -88,7 +88,13 @@ public struct LatencyHistogram: Sendable, Hashable {
         } else if bucket >= first + counts.count {
             counts.append(contentsOf: repeatElement(0, count: bucket - first - counts.count + 1))
         }
-        counts[bucket - first] &+= times
+        counts[bucket - first] = Self.sum(counts[bucket - first], times)
+    }
+
+    /// Saturates: a count that wrapped around would make every percentile wrong.
+    private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let (sum, overflow) = left.addingReportingOverflow(right)
+        return overflow ? .max : sum
     }
 
     /// Buckets hold their upper bound, so that 2^k is the last value below the next power's buckets.

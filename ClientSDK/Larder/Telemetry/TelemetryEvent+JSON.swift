@@ -107,10 +107,11 @@ extension TelemetryEvent.Kind {
             members.text("feature", feature)
             members.text("tier", tier.rawValue)
             members.nanoseconds("duration", duration)
-        case .storeRecovered(let store, let kept, let lost):
+        case .storeRecovered(let store, let kept, let isWhole):
             members.text("store", store)
             members.number("kept", kept)
-            members.number("lost", lost)
+            members.writer.key("isOutboxWhole")
+            members.writer.bool(isWhole)
         case .flagChanged(let key): members.text("key", key)
         case .note(let name, let detail):
             members.text("name", name)

@@ -116,8 +116,8 @@ public struct TelemetryEvent: Sendable, Hashable {
         )
         /// A screen has something to show for the first time, this long after it asked.
         case firstContent(feature: String, from: Tier, after: Duration)
-        /// A damaged store was rebuilt.
-        case storeRecovered(store: String, kept: Int, lost: Int)
+        /// A damaged store was rebuilt; so many things were saved, and `isOutboxWhole` says whether no operation was lost.
+        case storeRecovered(store: String, kept: Int, isOutboxWhole: Bool)
         /// A feature flag has another value.
         case flagChanged(key: String)
         /// Anything else that is worth remembering.

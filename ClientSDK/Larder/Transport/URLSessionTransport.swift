@@ -14,6 +14,9 @@ public import LarderTime
 ///
 /// Foundation loses what a dictionary cannot hold: the order of a reply's fields, and repeats, which it joins with commas.
 /// Fields are therefore given sorted by name. It overrides some fields of a request, `Host` and `Content-Length` among them.
+///
+/// On Linux Foundation stops the process when a connection is closed in order within a reply's head (swift-corelibs-foundation,
+/// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that.
 public final class URLSessionTransport: Transport {
     /// How a transport is set up.
     public struct Configuration: Sendable, Hashable {
@@ -23,9 +26,9 @@ public final class URLSessionTransport: Transport {
         public var connectionsPerHost = 6
         /// Whether a redirection is followed (at most 16 times) or given back as the reply that it is.
         public var followsRedirects = true
-        /// How much content may wait for its reader before the transfer pauses (Apple's systems), or fails with `.tooLarge`
-        /// (Linux, where Foundation cannot pause one without beginning it anew). Bytes.
-        public var bufferMaximum = 4 << 20
+        /// How much content of an opened stream may wait for its reader before the transfer pauses (Apple's systems), or fails
+        /// with `.tooLarge` (Linux, where Foundation has no dependable way to pause one). Bytes.
+        public var bufferMaximum = 16 << 20
 
         /// The defaults.
         public init() {}
@@ -35,7 +38,7 @@ public final class URLSessionTransport: Transport {
     private let clock: any MonotonicClock & Sleeper
     private let delegate: URLSessionDelegateOfOurs
     private let session: URLSession
-    /// Requests that must not be sent twice have connections of their own; see `fresh(_:)`.
+    /// Requests that must not be sent twice have connections of their own; see `isFresh(_:)`.
     private let freshSession: URLSession
 
     /// A transport.
@@ -83,7 +86,8 @@ public final class URLSessionTransport: Transport {
 
     /// Sends a request and gives back the whole reply.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let stream = try await open(request)
+        // Whoever wants all of it has said by the limit how much that may be.
+        let stream = try await open(request, bufferMaximum: .max)
         var body: [UInt8] = []
         for try await piece in stream.body {
             if body.isEmpty { body = piece } else { body += piece }
@@ -93,18 +97,25 @@ public final class URLSessionTransport: Transport {
 
     /// Sends a request and gives back the reply as soon as its head is there.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await open(request, bufferMaximum: configuration.bufferMaximum)
+    }
+
+    private func open(
+        _ request: TransportRequest,
+        bufferMaximum: Int
+    ) async throws(TransportError) -> TransportStream {
         let foreign = try foreign(request)
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
         let session = isFresh(request) ? freshSession : session
         let exchange = URLSessionExchange(
             session.dataTask(with: foreign),
             bodyLimit: request.bodyLimit,
-            bufferMaximum: configuration.bufferMaximum
+            bufferMaximum: bufferMaximum
         )
         delegate.start(exchange)
         let timeout = max(.zero, request.timeout ?? configuration.timeout)
         // Whoever lets go of the body lets go of this, and with it of the exchange.
-        let lifeline = Lifeline(exchange)
+        let lifeline = Lifeline(exchange, self)
         let clock = clock
         let head = await until(clock.uptime + timeout, by: clock) { await exchange.head() }
         guard let head else { throw Self.late(exchange, timeout) }
@@ -144,22 +155,27 @@ public final class URLSessionTransport: Transport {
     /// Whether a request gets a connection that has not been used.
     ///
     /// On Linux libcurl sends any request again, whatever its method, when a connection that it had kept closes without a
-    /// reply: a server that did what was asked and then died would do it twice. A connection that is used once is never
-    /// suspected of being stale. Requests that are safe to repeat keep theirs.
+    /// reply. Foundation cannot give it the content a second time, so the server waits for that in vain and answers 408; and
+    /// one that has none would be carried out twice. A connection that is used once is never suspected of being stale.
+    /// Requests without content that are safe to repeat keep theirs.
     private func isFresh(_ request: TransportRequest) -> Bool {
         #if canImport(FoundationNetworking)
-            !request.method.isIdempotent
+            !request.method.isIdempotent || !request.body.isEmpty
         #else
             false
         #endif
     }
 }
 
-/// Gives the exchange up when nobody can read it any more.
+/// Gives the exchange up when nobody can read it any more. Holds the transport, whose end would cancel the exchange.
 private final class Lifeline: Sendable {
     let exchange: URLSessionExchange
+    private let transport: URLSessionTransport
 
-    init(_ exchange: URLSessionExchange) { self.exchange = exchange }
+    init(_ exchange: URLSessionExchange, _ transport: URLSessionTransport) {
+        self.exchange = exchange
+        self.transport = transport
+    }
 
     deinit { exchange.abandon(TransportError(.cancelled, "Nobody reads the reply any more.")) }
 }

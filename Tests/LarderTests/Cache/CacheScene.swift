@@ -32,7 +32,7 @@ struct Note: Entity {
     var id: String
     var text: String
     var revision: Int64?
-    var version: Int64? { revision }
+    var entityVersion: Int64? { revision }
 }
 
 struct Broken: Error, Equatable {}

@@ -21,7 +21,8 @@ struct HTTPCacheRuleTests {
         #expect(try await stage.get(url: url).source == (isReached ? .hit : .network))
     }
 
-    @Test func `a lifetime counts from the reply, stands against Age and Date, and not against no-store`() async throws {
+    @Test func `a lifetime counts from the reply, stands against Age and Date, and not against no-store`() async throws
+    {
         var rule = HTTPCacheRule()
         rule.lifetime = .seconds(60)
         let old: Fields = [.cacheControl: "no-cache, max-age=0", .age: "999", .date: "Sun, 06 Nov 1994 08:49:37 GMT"]
@@ -42,7 +43,9 @@ struct HTTPCacheRuleTests {
     }
 
     @Test func `a negative or absurd lifetime is none or the longest`() async throws {
-        for (lifetime, source) in [(Duration.seconds(-5), HTTPCacheResponse.Source.network), (.seconds(Int64.max), .hit)] {
+        for (lifetime, source) in [
+            (Duration.seconds(-5), HTTPCacheResponse.Source.network), (.seconds(Int64.max), .hit),
+        ] {
             var rule = HTTPCacheRule()
             rule.lifetime = lifetime
             let stage = stage(Origin(reply()), rule)
@@ -73,7 +76,8 @@ struct HTTPCacheRuleTests {
         var rule = HTTPCacheRule()
         rule.contentTypes = ["application/json", "image/*"]
         let terms: Fields = [
-            .cacheControl: "max-age=1, stale-if-error=60", .contentType: "application/json; charset=utf-8", .etag: "\"1\"",
+            .cacheControl: "max-age=1, stale-if-error=60", .contentType: "application/json; charset=utf-8",
+            .etag: "\"1\"",
         ]
         let stage = stage(Origin(reply(terms, "{}")), rule)
         _ = try await stage.get()
@@ -87,6 +91,9 @@ struct HTTPCacheRuleTests {
         #expect(try await stage.get().text == "<html>Sign in</html>")
         #expect(try await stage.get(url: "http://origin.test/b").source == .network)
         #expect(try await stage.get(url: "http://origin.test/b").source == .network)
+        // Nor does its head say anything about what is stored.
+        stage.origin.answer { _, _ in reply(page, "") }
+        #expect(try await stage.get(method: .head).fields[.contentType] == "text/html")
         stage.origin.answer { _, _ in reply(terms, "", status: 304) }
         #expect(try await stage.get().source == .revalidated)
         stage.origin.answer { _, _ in reply([.contentType: "image/png", .cacheControl: "max-age=60"]) }

@@ -1,7 +1,9 @@
-import Larder
 import LarderHTTP
 import LarderTime
+import Synchronization
 import Testing
+
+@testable import Larder
 
 @Suite("HTTP cache: requests that share an exchange", .timeLimit(.minutes(1)))
 struct HTTPCacheSharingTests {
@@ -30,7 +32,7 @@ struct HTTPCacheSharingTests {
         let first = Task { try await stage.get() }
         await stage.origin.waitForRequests(1)
         let second = Task { try await stage.get() }
-        await untilRequests(stage, 2)
+        await untilWaiting(stage, 2)
         first.cancel()
         await #expect(throws: TransportError.self) { try await first.value }
         #expect(stage.origin.cancelled == 0)
@@ -48,7 +50,7 @@ struct HTTPCacheSharingTests {
         let first = Task { try await stage.get() }
         await stage.origin.waitForRequests(1)
         let second = Task { try await stage.get() }
-        await untilRequests(stage, 2)
+        await untilWaiting(stage, 2)
         first.cancel()
         await #expect(throws: TransportError.self) { try await first.value }
         stage.origin.release()
@@ -94,6 +96,28 @@ struct HTTPCacheSharingTests {
         #expect(stored.source == .hit && stored.text == "answer 1")
     }
 
+    @Test func `a slow 304 does not bring back what a newer reply has replaced`() async throws {
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=1", .etag: "\"1\""], "old")))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(2))
+        stage.origin.answer { [fresh] _, number in
+            number == 1 ? reply([.etag: "\"1\"", .cacheControl: "max-age=60"], "", status: 304) : reply(fresh, "new")
+        }
+        stage.origin.hold()
+        let slow = Task { try await stage.get() }
+        await stage.origin.waitForRequests(2)
+        stage.clock.advance(by: .seconds(1))
+        let fast = Task { try await stage.get([.cacheControl: "no-cache"]) }
+        await stage.origin.waitForRequests(3)
+        stage.origin.release(at: 1)
+        #expect(try await fast.value.text == "new")
+        stage.origin.release()
+        // What it confirms is gone, so it is asked again.
+        #expect(try await slow.value.text == "new")
+        let stored = try await stage.get()
+        #expect(stored.source == .hit && stored.text == "new")
+    }
+
     @Test func `requests that differ in any other field do not share`() async throws {
         let stage = CacheStage(Origin(reply(fresh)))
         stage.origin.hold()
@@ -111,7 +135,7 @@ struct HTTPCacheSharingTests {
         let first = Task { try await stage.get().text }
         await stage.origin.waitForRequests(1)
         let second = Task { try await stage.get().text }
-        await untilRequests(stage, 2)
+        await untilWaiting(stage, 2)
         stage.origin.release()
         let tokens = [try await first.value, try await second.value]
         #expect(Set(tokens).count == 2)
@@ -127,7 +151,7 @@ struct HTTPCacheSharingTests {
         stage.origin.hold()
         let tasks = (0..<2).map { _ in Task { try await stage.get() } }
         await stage.origin.waitForRequests(1)
-        await untilRequests(stage, 2)
+        await untilWaiting(stage, 2)
         stage.origin.release()
         for task in tasks { await #expect(throws: TransportError.self) { try await task.value } }
         #expect(try await stage.get().source == .network)
@@ -147,10 +171,9 @@ struct HTTPCacheSharingTests {
         #expect(try await stage.get().source == .hit)
     }
 
-    /// Waits until the cache was asked so often: from then on a request is in its flight or gone past it.
-    private func untilRequests(_ stage: CacheStage, _ count: Int) async {
-        while stage.cache.statistics.requests < count { await Task.yield() }
-        // What it does between being counted and waiting takes no await that another task could answer.
-        for _ in 0..<100 { await Task.yield() }
+    /// Waits until so many requests wait for one exchange.
+    private func untilWaiting(_ stage: CacheStage, _ count: Int) async {
+        func waiters() -> Int { stage.cache.state.withLock { $0.flights.values.map(\.waiterCount).max() ?? 0 } }
+        while waiters() < count { await Task.yield() }
     }
 }

@@ -119,4 +119,36 @@ struct TelemetryTests {
         }
         #expect(result == 7 && telemetry.totals.images[.decode]?.maximum == .milliseconds(20))
     }
+
+    @Test func `what tiers let go of is told, and what was only replaced is not`() throws {
+        let telemetry = telemetry()
+        let tier = MemoryTier<Int, Int>(limits: .init(count: 2), clock: clock) { telemetry.record($0) }
+        for number in [1, 2, 2, 3] { tier.store(number, for: number, cost: 5) }
+        tier.trim(toCount: 0)
+        let evictions = telemetry.totals.evictions[.memory]
+        #expect(evictions?["count"]?.count == 1 && evictions?["pressure"]?.bytes == 10 && evictions?["replaced"] == nil)
+
+        let directory = StoreDirectory()
+        var configuration = DiskStore.Configuration(directory: directory.path, clock: clock)
+        configuration.onEvent = { telemetry.record($0) }
+        try DiskStore(configuration).put(
+            DiskRecord("a", payload: [1], recordedAt: clock.now, expiresAt: clock.now + .seconds(60))
+        )
+        for name in directory.files where name.hasSuffix("-wal") || name.hasSuffix("-shm") {
+            try directory.truncate(name, to: 0)
+        }
+        try directory.overwrite("store.sqlite", at: 0, with: [UInt8](repeating: 7, count: 4_096))
+        _ = try DiskStore(configuration).record("a")
+        #expect(telemetry.totals.storesRecovered == 1)
+    }
+
+    @Test func `what waits can be taken without waiting`() {
+        let telemetry = telemetry()
+        let events = telemetry.events(bufferedAtMost: 200)
+        for _ in 0..<300 { telemetry.record(.merged(feature: "x")) }
+        #expect(events.takeAvailable().map(\.sequence) == Array(101...300))
+        #expect(events.takeAvailable().isEmpty)
+        telemetry.record(.merged(feature: "x"))
+        #expect(events.takeAvailable().map(\.sequence) == [301])
+    }
 }

@@ -21,7 +21,8 @@ struct TelemetryTotalsTests {
         .request(feature: "feed", status: 200, duration: .milliseconds(120), bytesReceived: 700, bytesSent: 10),
         .request(feature: "feed", status: nil, failure: "timedOut", duration: .seconds(30), bytesReceived: 0),
         .firstContent(feature: "feed", from: .disk, after: .milliseconds(9)),
-        .storeRecovered(store: "disk", kept: 9, lost: 1), .flagChanged(key: "x"), .note(name: "n", detail: "d"),
+        .storeRecovered(store: "disk", kept: 9, isOutboxWhole: true), .flagChanged(key: "x"),
+        .note(name: "n", detail: "d"),
     ]
 
     @Test func `every kind of event ends up where it is looked for`() {

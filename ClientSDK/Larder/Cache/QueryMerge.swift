@@ -1,0 +1,105 @@
+import LarderTime
+
+/// A change to a query index that goes by what is there: a page that is woven into a list, and not a list that replaces another.
+struct QueryMerge: Sendable {
+    /// Whether the answer confirms the list: its times are renewed.
+    var confirms: Bool
+    var lifetime: Duration?
+    /// The entities that the answer names: those that are known to be deleted are left out of `Context.stored`.
+    var keys: [EntityKey] = []
+    /// Changes the index. Where there was none it is empty.
+    var apply: @Sendable (inout DiskQuery, inout QueryOrders, Context) throws -> Void
+
+    /// What the change goes by.
+    struct Context: Sendable {
+        /// The place of the request in the order of requests, and when it began.
+        var order: UInt64
+        var startedAt: WallTime
+        /// Which of the keys are stored.
+        var stored: Set<EntityKey>
+    }
+}
+
+/// By which requests the items of a list were confirmed last, as far as that was in this process. In memory only.
+struct QueryOrders: Sendable, Hashable {
+    /// The order of the latest request that said how the list begins.
+    var head: UInt64 = 0
+    var items: [EntityKey: UInt64] = [:]
+}
+
+extension Commit {
+    /// Changes a list by what is there. It is never overtaken: an older answer knows from the orders what it must not change.
+    mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
+        let known = try current(key, disk)
+        var stored = known ?? unconfirmed(key)
+        let before = stored.query
+        let context = QueryMerge.Context(
+            order: order,
+            startedAt: moment.wall,
+            stored: try self.stored(merge.keys, disk)
+        )
+        try merge.apply(&stored.query, &stored.orders, context)
+        let hasChanged = stored.query != before
+        if merge.confirms, order >= stored.order {
+            let new = times(merge.lifetime)
+            stored.times = ValueTimes(
+                fetchedAt: hasChanged ? new.fetchedAt : stored.times.fetchedAt,
+                validatedAt: new.validatedAt,
+                expiresAt: new.expiresAt,
+                epoch: new.epoch,
+                validatedUptime: new.validatedUptime
+            )
+            stored.order = order
+            stored.query.fetchedAt = stored.times.fetchedAt
+            stored.query.validatedAt = new.validatedAt
+            stored.query.expiresAt = new.expiresAt
+            stored.query.isInvalidated = core.order.isInvalidated(.query(key), since: order)
+            stored.query.isClockUncertain = false
+        }
+        if hasChanged || known == nil {
+            try write(stored.query, disk)
+        } else if stored.query != before {
+            let query = stored.query
+            try disk.write { transaction in
+                try transaction.touch(key, validatedAt: query.validatedAt, expiresAt: query.expiresAt)
+                if query.isInvalidated { try transaction.invalidate(key) }
+            }
+        }
+        queries[key] = .set(stored)
+    }
+
+    /// An empty list that the server has said nothing about.
+    private func unconfirmed(_ key: QueryKey) -> StoredQuery {
+        var times = times(nil)
+        times.validatedAt = ValueTimes.never
+        times.validatedUptime = nil
+        let query = DiskQuery(
+            key,
+            ids: [],
+            isComplete: false,
+            fetchedAt: times.fetchedAt,
+            validatedAt: times.validatedAt,
+            expiresAt: times.expiresAt
+        )
+        return StoredQuery(query, times: times, order: 0)
+    }
+
+    private func stored(_ keys: [EntityKey], _ disk: DiskPart) throws -> Set<EntityKey> {
+        var found = Set<EntityKey>()
+        for key in keys {
+            switch entities[key] {
+            case .set, .elsewhere: found.insert(key)
+            case .removed, .forgotten: break
+            case nil:
+                if core.entities[key] != nil {
+                    found.insert(key)
+                    continue
+                }
+                try disk.write { transaction in
+                    if try transaction.read({ reading in try reading.entity(key) }) != nil { found.insert(key) }
+                }
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,135 @@
+import LarderHTTP
+public import LarderModels
+import LarderTime
+
+/// Conversations: kept on disk, told of live, sent in order when there is a network, and never twice.
+public struct Chat: Sendable {
+    /// A message that is to be sent.
+    public struct Draft: Codable, Sendable, Hashable {
+        /// The conversation.
+        public var conversationID: String
+        /// What it is called until the server has it.
+        public var clientID: String
+        /// Who writes it.
+        public var authorID: String
+        /// What it says.
+        public var text: String
+        /// When it was written, RFC 3339.
+        public var writtenAt: String
+    }
+
+    static let localPrefix = "local-"
+    static let conversationsKey = QueryKey("conversations")
+
+    static func messagesKey(_ conversation: String) -> QueryKey { QueryKey("messages", ["conversation": conversation]) }
+
+    private let cache: LarderCache
+    private let source: HTTPSource
+    private let session: Session
+    private let operation: WriteBehind<Draft, Message>
+
+    init(_ cache: LarderCache, _ source: HTTPSource, _ session: Session) {
+        self.cache = cache
+        self.source = source
+        self.session = session
+        operation = Self.operation(source)
+        cache.outbox.register(operation)
+    }
+
+    /// The conversations of who is signed in, as a resource.
+    public var conversations: Resource<EntityList<Conversation>> {
+        let source = source
+        var conversations = Resource<EntityList<Conversation>>.list("conversations", of: Conversation.self) { context in
+            try await source.page("/v1/conversations", [("limit", "100")], context)
+        }
+        conversations.tags = [LarderClient.everything]
+        return conversations
+    }
+
+    /// The newest messages of a conversation, newest first, with what was written here on top, as a resource.
+    public func messages(_ conversation: String) -> Resource<EntityList<Message>> {
+        let source = source
+        // For as long as the live channel keeps up, nothing else has to be asked.
+        let rule = FreshnessRule(.any([.timeToLive(.seconds(30)), .feed("larder", within: .seconds(120))]))
+        var messages = Resource<EntityList<Message>>.list(
+            "messages",
+            ["conversation": conversation],
+            of: Message.self,
+            freshness: .rule(rule)
+        ) { context in
+            try await source.page(
+                "/v1/conversations/\(HTTPSource.escape(conversation))/messages",
+                [("limit", "50")],
+                context
+            )
+        }
+        messages.tags = [LarderClient.everything]
+        return messages
+    }
+
+    /// Sends a message: it is durable and shown when this returns, and leaves in order when there is a network.
+    ///
+    /// - Throws: `.storage` where it could not be kept, `.refused` where nobody is signed in, `.invalidArgument` for no text.
+    @discardableResult
+    public func send(_ text: String, to conversation: String) throws(LarderError) -> OperationID? {
+        guard !text.isEmpty, text.utf8.count <= 16_000 else {
+            throw LarderError(.invalidArgument, "A message has between 1 and 4,000 characters.")
+        }
+        guard let author = session.userID else { throw LarderError(.refused, "Sign in before you write.", status: 401) }
+        let draft = Draft(
+            conversationID: conversation,
+            clientID: cache.core.configuration.makeIdempotencyKey(),
+            authorID: author,
+            text: text,
+            writtenAt: cache.core.now().wall.rfc3339()
+        )
+        return try cache.enqueue(draft, operation)
+    }
+
+    private struct Request: Encodable, Sendable {
+        var text: String
+        var clientId: String
+    }
+
+    private static func operation(_ source: HTTPSource) -> WriteBehind<Draft, Message> {
+        var operation = WriteBehind<Draft, Message>(
+            "message",
+            scope: { "conversation/" + $0.conversationID },
+            changes: { draft, changes in
+                let id = localPrefix + draft.clientID
+                changes.create(
+                    Message(
+                        id: id,
+                        conversationId: draft.conversationID,
+                        authorId: draft.authorID,
+                        clientId: draft.clientID,
+                        text: draft.text,
+                        sentAt: draft.writtenAt,
+                        version: 0,
+                        updatedAt: draft.writtenAt
+                    )
+                )
+                changes.edit(messagesKey(draft.conversationID)) { $0.insert(Message.key(id), at: 0) }
+            },
+            send: { attempts in
+                guard let attempt = attempts.first else { return [] }
+                let draft = attempt.input
+                let reply = try await source.send(
+                    .post,
+                    "/v1/conversations/\(HTTPSource.escape(draft.conversationID))/messages",
+                    Request(text: draft.text, clientId: draft.clientID),
+                    [.idempotencyKey: attempt.idempotencyKey],
+                    as: Message.self
+                )
+                return [.accepted(reply.value)]
+            }
+        )
+        // Those behind a refused message are not sent out of order: whoever wrote them decides.
+        operation.whenRefused = .hold
+        operation.acknowledge = { draft, message, update in
+            update.put(message)
+            update.insert(message.entityKey, atFrontOf: messagesKey(draft.conversationID))
+        }
+        return operation
+    }
+}

@@ -1,0 +1,224 @@
+import LarderTime
+import Synchronization
+
+/// The state machine: every step is taken under the lock, by whoever brings it about, and what it leads to outside (telling
+/// waiters and observers) follows when the lock is free. Tasks only do the work; they report with the serial of their job.
+extension ImagePipeline {
+    /// What is done when the lock is free.
+    enum Effect {
+        case show(ImageWaiter, ImageStage)
+        case fail(ImageWaiter, ImageError)
+        case tell(ImageEvent)
+        case waitForIdle(ImageJobKey, serial: Int)
+    }
+
+    func change(_ body: (inout ImagePipelineState) -> Void) {
+        change { state, _ in body(&state) }
+    }
+
+    func change(_ body: (inout ImagePipelineState, inout [Effect]) -> Void) {
+        let effects = state.withLock { state in
+            var effects: [Effect] = []
+            body(&state, &effects)
+            schedule(&state, &effects)
+            return effects
+        }
+        for effect in effects {
+            switch effect {
+            case .show(let waiter, let stage): waiter.show(stage)
+            case .fail(let waiter, let error): waiter.fail(error)
+            case .tell(let event): report { event }
+            case .waitForIdle(let key, let serial):
+                configuration.idle?.submit { [weak self] in
+                    self?.isWaitingForIdle(key, serial) ?? false
+                } run: { [weak self] in
+                    self?.idleCame(key, serial)
+                }
+            }
+        }
+        tellDepartures()
+    }
+
+    // MARK: Coming
+
+    func start(_ request: ImageRequest, placeholder: Bool, keepsPicture: Bool = true) -> ImageTask {
+        let waiter = ImageWaiter(keepsPictures: keepsPicture)
+        if placeholder, !request.placeholder.isEmpty, cachedImage(for: request) == nil,
+            let image = self.placeholder(request)
+        {
+            waiter.show(.placeholder(image))
+        }
+        var request = request
+        var number = 0
+        var key: ImageJobKey?
+        change { state, effects in
+            // What memory has in full is given in full; what must be made is made in the quality of the hour.
+            var found = cachedImage(for: request)
+            if found == nil, state.quality < 1, let target = request.target {
+                request.target = ImageTarget(
+                    width: Int(Double(target.width) * state.quality),
+                    height: Int(Double(target.height) * state.quality),
+                    mode: target.mode
+                )
+                found = cachedImage(for: request)
+            }
+            if let found {
+                effects.append(.show(waiter, .image(found, from: .memory)))
+                effects.append(.tell(.hit(url: request.url, tier: .memory)))
+                return
+            }
+            number = state.serial()
+            key = join(request, waiter, number, &state, &effects)
+        }
+        let (job, id) = (key, number)
+        // The token keeps the pipeline alive: whoever waits is told in the end.
+        return ImageTask(request, waiter) { [self] in
+            if let job { leave(job, id) }
+        } prioritise: { [self] priority in
+            if let job { prioritise(job, id, priority) }
+        }
+    }
+
+    /// The tiny picture of a request; nil where it is none, which costs nothing but the placeholder.
+    private func placeholder(_ request: ImageRequest) -> DecodedImage? {
+        do {
+            let decoder = try configuration.decoders.decoder(for: request.placeholder)
+            return try decoder.decode(request.placeholder, into: request.target, limits: configuration.limits)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Joins the job for a request, or begins it. Nil where it failed at once.
+    private func join(
+        _ request: ImageRequest,
+        _ waiter: ImageWaiter,
+        _ id: Int,
+        _ state: inout ImagePipelineState,
+        _ effects: inout [Effect]
+    ) -> ImageJobKey? {
+        let source = ImageSourceKey(request)
+        let result = ImageResultKey(request, target: request.target)
+        let key = ImageJobKey(result: result, options: request.cache, epoch: state.epoch)
+        if state.jobs[key] != nil {
+            state.jobs[key]?.waiters[id] = (waiter, request.priority)
+            effects.append(.tell(.mergedDecode(url: request.url)))
+            updatePriority(key, &state, &effects)
+            return key
+        }
+        if !request.cache.contains(.skipDiskRead), let failure = state.failures[source] {
+            if configuration.uptime.uptime < failure.until {
+                var error = failure.error
+                error.isRemembered = true
+                effects.append(.fail(waiter, error))
+                return nil
+            }
+            state.failures[source] = nil
+        }
+        let load = ImageLoadKey(source: source, options: request.cache, epoch: state.epoch)
+        var job = ImageJob(
+            serial: state.serial(),
+            request: request,
+            phase: .loading(load),
+            priority: request.priority
+        )
+        job.waiters[id] = (waiter, request.priority)
+        state.jobs[key] = job
+        if attach(key, to: load, &state) { effects.append(.tell(.mergedDownload(url: request.url))) }
+        return key
+    }
+
+    /// Has a job wait for a download, which is begun if there is none. Whether there was one.
+    func attach(_ key: ImageJobKey, to load: ImageLoadKey, _ state: inout ImagePipelineState) -> Bool {
+        if state.loads[load] != nil {
+            state.loads[load]?.dependents.insert(key)
+            updateLoadPriority(load, &state)
+            return true
+        }
+        let priority = state.jobs[key]?.priority ?? .normal
+        let job = ImageLoadJob(serial: state.serial(), priority: priority, dependents: [key])
+        state.loads[load] = job
+        state.waitingLoads.add(load, serial: job.serial, priority)
+        return false
+    }
+
+    // MARK: Leaving and changing
+
+    func leave(_ key: ImageJobKey, _ id: Int) {
+        change { state, effects in
+            // The serial of a waiter is its own: after its job has ended and another began it is not in it.
+            guard state.jobs[key]?.waiters.removeValue(forKey: id) != nil, let job = state.jobs[key] else { return }
+            if job.waiters.isEmpty {
+                drop(key, job, &state, &effects)
+            } else {
+                updatePriority(key, &state, &effects)
+            }
+        }
+    }
+
+    private func drop(
+        _ key: ImageJobKey,
+        _ job: ImageJob,
+        _ state: inout ImagePipelineState,
+        _ effects: inout [Effect]
+    ) {
+        state.jobs[key] = nil
+        var wasRunning = false
+        switch job.phase {
+        case .running(let task):
+            wasRunning = true
+            task.cancel()
+        case .loading(let load):
+            state.loads[load]?.dependents.remove(key)
+            if let rest = state.loads[load], rest.dependents.isEmpty {
+                if case .running(let task) = rest.phase {
+                    wasRunning = true
+                    task.cancel()
+                }
+                state.loads[load] = nil
+            } else {
+                updateLoadPriority(load, &state)
+            }
+        case .queued, .waitingForIdle: break
+        }
+        effects.append(.tell(.cancelled(url: job.request.url, wasRunning: wasRunning)))
+    }
+
+    func prioritise(_ key: ImageJobKey, _ id: Int, _ priority: ImagePriority) {
+        change { state, effects in
+            guard state.jobs[key]?.waiters[id] != nil else { return }
+            state.jobs[key]?.waiters[id]?.priority = priority
+            updatePriority(key, &state, &effects)
+        }
+    }
+
+    private func updatePriority(_ key: ImageJobKey, _ state: inout ImagePipelineState, _ effects: inout [Effect]) {
+        guard let job = state.jobs[key] else { return }
+        let priority = job.waiters.values.map(\.priority).max() ?? .prefetch
+        guard priority != job.priority else { return }
+        state.jobs[key]?.priority = priority
+        switch job.phase {
+        case .queued: state.waitingJobs.add(key, serial: job.serial, priority)
+        case .waitingForIdle(let loaded): enqueue(key, loaded, &state, &effects)
+        case .loading(let load): updateLoadPriority(load, &state)
+        case .running: break
+        }
+    }
+
+    private func updateLoadPriority(_ key: ImageLoadKey, _ state: inout ImagePipelineState) {
+        guard let load = state.loads[key] else { return }
+        let priority = load.dependents.compactMap { state.jobs[$0]?.priority }.max() ?? .prefetch
+        guard priority != load.priority else { return }
+        state.loads[key]?.priority = priority
+        if case .queued = load.phase { state.waitingLoads.add(key, serial: load.serial, priority) }
+    }
+
+    func giveUp(below priority: ImagePriority) {
+        change { state, effects in
+            for (key, job) in state.jobs where job.priority < priority {
+                for entry in job.waiters.values { effects.append(.fail(entry.waiter, .cancelled)) }
+                drop(key, job, &state, &effects)
+            }
+        }
+    }
+}

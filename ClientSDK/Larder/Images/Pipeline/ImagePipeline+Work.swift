@@ -1,0 +1,218 @@
+import LarderTime
+import Synchronization
+
+/// The work of the jobs: what is begun when there is room, and what its end leads to.
+extension ImagePipeline {
+    func schedule(_ state: inout ImagePipelineState, _ effects: inout [Effect]) {
+        let lowest: ImagePriority = state.isPrefetchPaused ? .low : .prefetch
+        while state.runningLoads < state.loadsMaximum {
+            let next = state.waitingLoads.next(downTo: lowest) { key, serial, priority in
+                guard let load = state.loads[key], load.serial == serial, load.priority == priority else {
+                    return false
+                }
+                if case .queued = load.phase { return true }
+                return false
+            }
+            guard let key = next, let load = state.loads[key] else { break }
+            state.runningLoads += 1
+            let partial = state.takePartial(key.source)
+            let task = Task.detached { [self] in await run(key, load.serial, partial) }
+            state.loads[key]?.phase = .running(task)
+        }
+        while state.runningDecodes < state.decodesMaximum {
+            let next = state.waitingJobs.next(downTo: lowest) { key, serial, priority in
+                guard let job = state.jobs[key], job.serial == serial, job.priority == priority else { return false }
+                if case .queued = job.phase { return true }
+                return false
+            }
+            guard let key = next, let job = state.jobs[key], case .queued(let loaded) = job.phase else { break }
+            state.runningDecodes += 1
+            let task = Task.detached { [self] in decode(key, job.serial, job.request, loaded) }
+            state.jobs[key]?.phase = .running(task)
+        }
+    }
+
+    private func run(_ key: ImageLoadKey, _ serial: Int, _ partial: PartialImage?) async {
+        let result: Result<LoadedImage, ImageError>
+        do {
+            let loaded = try await loader.load(
+                key.source,
+                key.options,
+                epoch: key.epoch,
+                partial: partial,
+                keep: { partial in keep(partial, key) },
+                progress: { bytes, length in preview(key, serial, bytes, length) }
+            )
+            result = .success(loaded)
+        } catch {
+            result = .failure(error)
+        }
+        change { state, effects in
+            state.runningLoads -= 1
+            guard let load = state.loads[key], load.serial == serial else { return }
+            state.loads[key] = nil
+            switch result {
+            case .success(let loaded):
+                for dependent in load.dependents { enqueue(dependent, loaded, &state, &effects) }
+            case .failure(let error):
+                let now = configuration.uptime.uptime
+                if error.code != .cancelled, error.code != .notCached, key.epoch == state.epoch {
+                    let until = now + configuration.negativeLifetime
+                    state.remember(error, for: key.source, now: now, until: until)
+                }
+                for dependent in load.dependents { end(dependent, with: error, &state, &effects) }
+            }
+        }
+    }
+
+    private func keep(_ partial: PartialImage, _ key: ImageLoadKey) {
+        change { state in
+            guard key.epoch == state.epoch else { return }
+            state.keep(partial, for: key.source, bytesMaximum: configuration.partialBytesMaximum)
+        }
+    }
+
+    func enqueue(
+        _ key: ImageJobKey,
+        _ loaded: LoadedImage,
+        _ state: inout ImagePipelineState,
+        _ effects: inout [Effect]
+    ) {
+        guard let job = state.jobs[key] else { return }
+        if configuration.idle != nil, job.priority < .high {
+            if case .waitingForIdle = job.phase { return }
+            state.jobs[key]?.phase = .waitingForIdle(loaded)
+            effects.append(.waitForIdle(key, serial: job.serial))
+        } else {
+            state.jobs[key]?.phase = .queued(loaded)
+            state.waitingJobs.add(key, serial: job.serial, job.priority)
+        }
+    }
+
+    func isWaitingForIdle(_ key: ImageJobKey, _ serial: Int) -> Bool {
+        state.withLock { state in
+            guard let job = state.jobs[key], job.serial == serial, case .waitingForIdle = job.phase else {
+                return false
+            }
+            return true
+        }
+    }
+
+    func idleCame(_ key: ImageJobKey, _ serial: Int) {
+        change { state, _ in
+            guard let job = state.jobs[key], job.serial == serial, case .waitingForIdle(let loaded) = job.phase else {
+                return
+            }
+            state.jobs[key]?.phase = .queued(loaded)
+            state.waitingJobs.add(key, serial: serial, job.priority)
+        }
+    }
+
+    private func decode(_ key: ImageJobKey, _ serial: Int, _ request: ImageRequest, _ loaded: LoadedImage) {
+        let result: Result<DecodedImage, ImageError>
+        do {
+            result = .success(try pixels(request, loaded))
+        } catch {
+            result = .failure(error)
+        }
+        if case .failure(let error) = result, error.code == .damaged {
+            report { .damaged(url: request.url, origin: loaded.origin) }
+            loader.store.remove(key.result.source)
+        }
+        change { state, effects in
+            state.runningDecodes -= 1
+            guard let job = state.jobs[key], job.serial == serial else { return }
+            switch result {
+            case .success(let image):
+                state.jobs[key] = nil
+                if key.epoch == state.epoch, !key.options.contains(.skipMemoryWrite) {
+                    memory.store(image, for: key.result, cost: image.cost)
+                }
+                for entry in job.waiters.values {
+                    effects.append(.show(entry.waiter, .image(image, from: loaded.origin)))
+                }
+            case .failure(let error) where error.code == .damaged && job.damages == 0:
+                // Once more from the server: what is on disk and what came before is not to be trusted.
+                let again = ImageLoadKey(
+                    source: key.result.source,
+                    options: key.options.union(.skipDiskRead),
+                    epoch: key.epoch
+                )
+                guard !key.options.contains(.onlyCached) else { return end(key, with: error, &state, &effects) }
+                state.jobs[key]?.damages = 1
+                state.jobs[key]?.phase = .loading(again)
+                _ = attach(key, to: again, &state)
+            case .failure(let error): end(key, with: error, &state, &effects)
+            }
+        }
+    }
+
+    private func pixels(_ request: ImageRequest, _ loaded: LoadedImage) throws(ImageError) -> DecodedImage {
+        let begun = configuration.uptime.uptime
+        var image: DecodedImage
+        do {
+            image = try configuration.decoders.decoder(for: loaded.bytes)
+                .decode(loaded.bytes, into: request.target, limits: configuration.limits)
+        } catch {
+            throw ImageError(error)
+        }
+        for processor in request.processors {
+            if Task.isCancelled { throw .cancelled }
+            do {
+                image = try processor.process(image)
+            } catch {
+                throw ImageError(.processing, "The processor \(processor.identifier) failed: \(error)", cause: error)
+            }
+        }
+        let (width, height) = (image.width, image.height)
+        report {
+            .decoded(url: request.url, width: width, height: height, duration: configuration.uptime.uptime - begun)
+        }
+        return image
+    }
+
+    private func end(
+        _ key: ImageJobKey,
+        with error: ImageError,
+        _ state: inout ImagePipelineState,
+        _ effects: inout [Effect]
+    ) {
+        guard let job = state.jobs.removeValue(forKey: key) else { return }
+        for entry in job.waiters.values { effects.append(.fail(entry.waiter, error)) }
+        effects.append(.tell(.failed(url: job.request.url, error)))
+    }
+
+    // MARK: Previews
+
+    /// Shows what has arrived to those who want to see it. A try costs a look at the chunks, so there are few: each time the
+    /// part has grown by a quarter.
+    private func preview(_ key: ImageLoadKey, _ serial: Int, _ bytes: [UInt8], _ length: Int?) {
+        let wanted = state.withLock { state -> [(ImageJobKey, ImageRequest, Int)] in
+            guard let load = state.loads[key], load.serial == serial else { return [] }
+            return load.dependents.compactMap { dependent in
+                guard let job = state.jobs[dependent], job.request.wantsPreviews, job.previewDetail <= 3,
+                    bytes.count >= job.previewsFrom
+                else { return nil }
+                state.jobs[dependent]?.previewsFrom = bytes.count + bytes.count / 4
+                return (dependent, job.request, job.previewDetail)
+            }
+        }
+        for (dependent, request, first) in wanted where bytes.count < length ?? .max {
+            guard let decoder = configuration.decoders.all.first(where: { $0.canDecode(Array(bytes.prefix(32))) })
+            else {
+                return
+            }
+            // The best that can be made of it.
+            for detail in (first...3).reversed() {
+                let image = decoder.preview(bytes, detail: detail, into: request.target, limits: configuration.limits)
+                guard let image else { continue }
+                change { state, effects in
+                    guard let job = state.jobs[dependent], state.loads[key]?.serial == serial else { return }
+                    state.jobs[dependent]?.previewDetail = detail + 1
+                    for entry in job.waiters.values { effects.append(.show(entry.waiter, .preview(image))) }
+                }
+                break
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+
+/// A registered operation without its types.
+struct OutboxOperation: Sendable {
+    let name: String
+    /// Whether somebody waits for it to be done, and it is not sent again where it certainly was not.
+    let isThrough: Bool
+    let batchMaximum: Int
+    let whenRefused: LaneRule
+    let retry: RetryPolicy
+    let timeout: Duration
+    let changes: @Sendable ([UInt8]) throws -> LocalChanges
+    let send: @Sendable ([OutboxEntry]) async -> [OutboxResult]
+    let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
+
+    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
+        name = operation.name
+        isThrough = false
+        batchMaximum = max(1, operation.batchMaximum)
+        whenRefused = operation.whenRefused
+        retry = operation.retry
+        timeout = operation.timeout
+        changes = { bytes in
+            var changes = LocalChanges()
+            operation.changes(try Self.decode(bytes), &changes)
+            return changes
+        }
+        send = { entries in
+            await Self.send(
+                entries,
+                by: operation.send,
+                operation.acknowledge,
+                renames: operation.renames
+            )
+        }
+        rename = { bytes, names in try Self.encode(operation.renamed(try Self.decode(bytes), names)) }
+    }
+
+    init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
+        name = operation.name
+        isThrough = true
+        batchMaximum = 1
+        whenRefused = .passOn
+        retry = operation.retry
+        timeout = operation.timeout
+        changes = { _ in LocalChanges() }
+        send = { entries in
+            await Self.send(
+                entries,
+                by: { (attempts: [Attempt<Input>]) in
+                    var outcomes: [Outcome<Receipt>] = []
+                    for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
+                    return outcomes
+                },
+                operation.acknowledge,
+                renames: { _, _ in [:] }
+            )
+        }
+        rename = { bytes, _ in bytes }
+    }
+
+    static func encode<Input: Encodable>(_ input: Input) throws -> [UInt8] {
+        do { return Array(try JSONEncoder().encode(input)) } catch {
+            throw LarderError(.encoding, "The operation could not be encoded: \(error)", cause: error)
+        }
+    }
+
+    private static func decode<Input: Decodable>(_ bytes: [UInt8]) throws -> Input {
+        try JSONDecoder().decode(Input.self, from: Data(bytes))
+    }
+
+    private static func send<Input: Codable & Sendable, Receipt: Sendable>(
+        _ entries: [OutboxEntry],
+        by send: @Sendable ([Attempt<Input>]) async throws -> [Outcome<Receipt>],
+        _ acknowledge: @escaping @Sendable (Input, Receipt, inout Update) -> Void,
+        renames: @Sendable (Input, Receipt) -> [String: String]
+    ) async -> [OutboxResult] {
+        var attempts: [Attempt<Input>?] = []
+        for entry in entries {
+            do {
+                attempts.append(
+                    Attempt(
+                        id: entry.id,
+                        idempotencyKey: entry.idempotencyKey,
+                        input: try decode(entry.payload),
+                        number: entry.attempts,
+                        isInDoubt: entry.isInDoubt
+                    )
+                )
+            } catch {
+                attempts.append(nil)
+            }
+        }
+        let readable = attempts.compactMap { $0 }
+        var outcomes: [Outcome<Receipt>]
+        do {
+            outcomes = readable.isEmpty ? [] : try await send(readable)
+            if outcomes.count != readable.count {
+                let text = "\(outcomes.count) outcomes came for \(readable.count) operations."
+                outcomes = readable.map { _ in .retry(LarderError(.unexpectedReply, text)) }
+            }
+        } catch {
+            outcomes = readable.map { _ in .failure(error) }
+        }
+        var next = outcomes.makeIterator()
+        return attempts.map { attempt in
+            guard let attempt, let outcome = next.next() else {
+                // It is kept, and told of: another version of the application may be able to read it.
+                return .rejected(LarderError(.encoding, "The stored operation cannot be read by this version."))
+            }
+            switch outcome {
+            case .accepted(let receipt, let visibleAt):
+                let input = attempt.input
+                return .accepted(
+                    receipt,
+                    acknowledge: { acknowledge(input, receipt, &$0) },
+                    visibleAt: visibleAt,
+                    renames: renames(input, receipt)
+                )
+            case .rejected(let error): return .rejected(error)
+            case .unsent(let error): return .unsent(error)
+            case .retry(let error, let after): return .retry(error, after: after)
+            }
+        }
+    }
+}
+
+/// What came of an attempt, without its types.
+enum OutboxResult: Sendable {
+    case accepted(
+        any Sendable,
+        acknowledge: @Sendable (inout Update) -> Void,
+        visibleAt: [EntityKey: Int64],
+        renames: [String: String]
+    )
+    case rejected(LarderError)
+    case unsent(LarderError)
+    case retry(LarderError, after: Duration?)
+}

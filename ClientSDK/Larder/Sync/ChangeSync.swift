@@ -1,0 +1,198 @@
+import LarderTime
+import Synchronization
+
+/// Follows a change feed: the token and what it covers commit together, so that nothing is skipped and nothing harmful is done
+/// twice, whenever the process dies.
+///
+/// Safe from any task; calls are carried out one after another.
+public final class ChangeSync: Sendable {
+    /// How a synchronisation stands.
+    public struct Status: Sendable, Hashable {
+        /// How many changes were applied in all, in this process.
+        public var applied = 0
+        /// How often everything had to be declared stale because the token was not good any more.
+        public var resyncs = 0
+        /// Whether it has caught up with the feed, as far as it knows.
+        public var isCaughtUp = false
+        /// What the last attempt failed with; nil after one that did not.
+        public var failure: String?
+    }
+
+    private let cache: LarderCache
+    private let feed: ChangeFeed
+    private let gate = SerialGate()
+    private let state = Mutex(State())
+    private let hub = EventHub<Status>()
+
+    private struct State {
+        var status = Status()
+        /// The last tokens that were reached: a change that comes twice is known by its own.
+        var seen: [String] = []
+        var followedSince: WallTime?
+    }
+
+    private static let seenMaximum = 256
+
+    /// Follows a feed into a cache.
+    public init(_ feed: ChangeFeed, into cache: LarderCache) {
+        self.feed = feed
+        self.cache = cache
+    }
+
+    /// How it stands.
+    public var status: Status { state.withLock { $0.status } }
+
+    /// How it stands, now and whenever that changes.
+    public var statuses: EventSequence<Status> { hub.subscribe(limit: 1, first: status) }
+
+    /// The token up to which everything is stored; nil before the first.
+    public var token: String? {
+        do { return try cache.disk?.token(feed.name) ?? state.withLock { $0.seen.last } } catch { return nil }
+    }
+
+    private func change(_ body: (inout Status) -> Void) {
+        let status = state.withLock { state in
+            body(&state.status)
+            return state.status
+        }
+        for wakeup in hub.post(status) { wakeup.resume() }
+    }
+
+    /// Reads and stores what has changed, until there is no more. Each part is a commit of its own, so that reads are never kept
+    /// waiting for long.
+    ///
+    /// - Returns: how many changes were applied.
+    /// - Throws: what the feed failed with; what was stored before stays.
+    @discardableResult
+    public func catchUp() async throws(LarderError) -> Int {
+        do {
+            let count = try await gate.run { () async throws(LarderError) in try await readAll() }
+            change { $0.failure = nil }
+            return count
+        } catch {
+            change { status in
+                status.failure = error.description
+                status.isCaughtUp = false
+            }
+            throw error
+        }
+    }
+
+    private func readAll() async throws(LarderError) -> Int {
+        var count = 0
+        var resyncs = 0
+        while true {
+            guard !Task.isCancelled else { throw LarderError(CancellationError()) }
+            guard let token else {
+                try await begin()
+                continue
+            }
+            let batch: ChangeBatch
+            do {
+                batch = try await feed.read(token)
+            } catch {
+                guard error.isTokenGone else { throw error }
+                resyncs += 1
+                // A server that refuses the token that it has just given will not stop doing so.
+                guard resyncs <= 2 else { throw error }
+                try await resync()
+                continue
+            }
+            try store(batch.changes, token: batch.nextToken)
+            count += batch.changes.count
+            // A page that leads back to itself would be read for ever.
+            guard batch.hasMore, batch.nextToken != token else { break }
+            await Task.yield()
+        }
+        vouch()
+        return count
+    }
+
+    /// The token of now, before anything is read otherwise: what changes after it is told.
+    private func begin() async throws(LarderError) {
+        let since = cache.core.now().wall
+        let token = try await feed.present()
+        try cache.update { update in
+            update.setToken(token, for: feed.name)
+            update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+        }
+        state.withLock { state in
+            state.seen = [token]
+            state.followedSince = since
+        }
+    }
+
+    /// The token is lost: everything is stale, and stays on the screen until it comes anew. What is pending here is not touched.
+    private func resync() async throws(LarderError) {
+        let since = cache.core.now().wall
+        let token = try await feed.present()
+        let invalidateAll = feed.invalidateAll
+        try cache.update { update in
+            invalidateAll(&update)
+            update.setToken(token, for: feed.name)
+            update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+        }
+        state.withLock { state in
+            state.seen = [token]
+            state.followedSince = since
+        }
+        change { $0.resyncs += 1 }
+    }
+
+    private var sinceKey: String { "larder.sync " + feed.name }
+
+    private func store(_ changes: [RemoteChange], token: String) throws(LarderError) {
+        let name = feed.name
+        try cache.update { update in
+            for change in changes { change.apply(&update) }
+            update.setToken(token, for: name)
+        }
+        note(token)
+        if !changes.isEmpty { change { $0.applied += changes.count } }
+    }
+
+    private func note(_ token: String) {
+        state.withLock { state in
+            state.seen.append(token)
+            if state.seen.count > Self.seenMaximum { state.seen.removeFirst(Self.seenMaximum / 2) }
+        }
+    }
+
+    /// The feed has no more: it vouches for what it covers.
+    private func vouch() {
+        if let since = followedSince { cache.noteCaughtUp(feed.name, followedSince: since) }
+        change { $0.isCaughtUp = true }
+    }
+
+    private var followedSince: WallTime? {
+        if let known = state.withLock({ $0.followedSince }) { return known }
+        do {
+            guard let bytes = try cache.disk?.metadata(sinceKey),
+                let time = Int64(String(decoding: bytes, as: UTF8.self))
+            else { return nil }
+            let since = WallTime(nanosecondsSinceEpoch: time)
+            state.withLock { $0.followedSince = since }
+            return since
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Live
+
+    /// Takes a change from a live channel: stores it where it follows on what is stored, leaves it where it is stored already, and
+    /// otherwise reads what was missed.
+    public func receive(_ live: LiveChange) async throws(LarderError) {
+        try await gate.run { () async throws(LarderError) in
+            if state.withLock({ $0.seen.contains(live.token) }) { return }
+            if live.previousToken == token {
+                try store([live.change], token: live.token)
+                return vouch()
+            }
+            _ = try await readAll()
+        }
+    }
+
+    /// The live channel has ended: until it is back, or the feed was read, nothing is vouched for.
+    func lostLive() { change { $0.isCaughtUp = false } }
+}

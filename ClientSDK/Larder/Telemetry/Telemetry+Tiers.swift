@@ -1,0 +1,35 @@
+extension Telemetry {
+    /// Records what a memory tier lets go of: for its `onDeparture`. What was replaced by a newer value has not left.
+    @inlinable public func record<Key, Value>(
+        _ departure: MemoryTier<Key, Value>.Departure,
+        from tier: TelemetryEvent.Tier = .memory
+    ) {
+        guard departure.reason != .replaced else { return }
+        record(.eviction(tier, reason: departure.reason.rawValue, bytes: departure.cost))
+    }
+
+    /// Records what happens in a disk store: for its `Configuration.onEvent`.
+    public func record(_ event: DiskEvent, store: String = "disk") {
+        switch event {
+        case .recovered(let recovery):
+            record(
+                .storeRecovered(
+                    store: store,
+                    kept: recovery.itemsSaved + recovery.outboxSaved,
+                    isOutboxWhole: recovery.isOutboxWhole
+                )
+            )
+        case .discarded(_, let reason):
+            switch reason {
+            case .checksum: record(.eviction(.disk, reason: "checksum"))
+            case .fileMissing: record(.eviction(.disk, reason: "fileMissing"))
+            case .undecodable(let detail):
+                record(.eviction(.disk, reason: "undecodable"))
+                record(.note(name: "undecodable", detail: detail))
+            }
+        case .evicted(let count): record(.eviction(.disk, reason: "budget", count: count))
+        case .expired(let count): record(.eviction(.disk, reason: "expired", count: count))
+        case .cleaningFailed(let error): record(.note(name: "cleaningFailed", detail: error.description))
+        }
+    }
+}

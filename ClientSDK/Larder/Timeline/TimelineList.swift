@@ -1,0 +1,187 @@
+/// What a timeline holds: runs of items, and the gaps between them.
+public struct TimelineList<Item: Entity>: Sendable, Equatable {
+    /// The runs and the gaps in order, newest first.
+    public internal(set) var segments: [TimelineSegment<Item>] = []
+    /// Items that were made here and that no page has confirmed yet.
+    var localIDs: Set<String> = []
+    var tail = TimelineLayout.Tail.unknown
+
+    /// All items in order, across the gaps.
+    public var items: [Item] {
+        segments.flatMap { segment in
+            guard case .items(let items) = segment else { return [Item]() }
+            return items
+        }
+    }
+
+    /// The gaps in order.
+    public var gaps: [TimelineGap] { segments.compactMap(\.gap) }
+
+    /// Whether the oldest item of all is there.
+    public var hasReachedEnd: Bool { tail == .end }
+
+    mutating func append(_ item: Item) {
+        if case .items(var items) = segments.last {
+            // Taken out first: otherwise it would be copied for each item.
+            segments.removeLast()
+            items.append(item)
+            segments.append(.items(items))
+        } else {
+            segments.append(.items([item]))
+        }
+    }
+
+    mutating func append(_ gap: TimelineGap) {
+        if case .gap = segments.last { return }
+        segments.append(.gap(gap))
+    }
+}
+
+/// A part of a timeline.
+public enum TimelineSegment<Item: Entity>: Sendable, Equatable {
+    /// Items between which nothing is missing.
+    case items([Item])
+    /// Something is missing here, or nobody knows whether something is.
+    case gap(TimelineGap)
+
+    var gap: TimelineGap? {
+        guard case .gap(let gap) = self else { return nil }
+        return gap
+    }
+}
+
+/// A place in a timeline where items are missing. `Timeline.fill` gets them, page by page.
+public struct TimelineGap: Sendable, Hashable, Identifiable {
+    /// What it is called for as long as it is there.
+    public let id: String
+    let place: TimelinePlace
+
+    init(_ place: TimelinePlace) {
+        self.place = place
+        switch place {
+        case .gap(let number): id = "\(number)"
+        case .page(let cursor): id = "evicted \(cursor ?? "")"
+        case .tail: id = "tail"
+        }
+    }
+}
+
+extension TimelineList {
+    /// A page as an answer, before it is merged.
+    init(_ page: EntityPage<Item>) {
+        segments = [.items(page.items)]
+        tail = page.nextCursor.map { .cursor($0) } ?? .end
+    }
+
+    /// How it is stored: the items by themselves, and an index that answers are merged into.
+    static func normalizer(of resource: PagedResource<Item>, asked: TimelineWishes) -> Normalizer<TimelineList> {
+        var normalizer = Normalizer<TimelineList>(
+            split: { list, collector in
+                for item in list.items { collector.add(item, completeness: resource.completeness) }
+                return try TimelineLayout.Details(tail: list.tail).encoded
+            },
+            join: { details, lookup in try joined(details, &lookup) }
+        )
+        normalizer.merge = { answer, lifetime in
+            QueryMerge(confirms: true, lifetime: lifetime, keys: answer.ids) { query, orders, context in
+                let page = IncomingPage(
+                    keys: answer.ids.filter { context.stored.contains($0) },
+                    cursor: try TimelineLayout.Details(answer.details).tail.cursor,
+                    validator: answer.entityTag,
+                    order: context.order,
+                    startedAt: context.startedAt,
+                    settlingTime: resource.settlingTime
+                )
+                let rule = asked.wantsReset ? .reset : resource.whenApart
+                let isLatest = context.order >= orders.head
+                try query.editLayout { layout in
+                    layout.takeNewest(page, rule, &orders)
+                    layout.keep(atMost: resource.keptMaximum)
+                }
+                if isLatest { query.entityTag = answer.entityTag }
+            }
+        }
+        return normalizer
+    }
+
+    private static func joined(_ details: [UInt8], _ lookup: inout EntityLookup) throws -> TimelineList {
+        let layout = TimelineLayout(lookup.keys, try TimelineLayout.Details(details))
+        var list = TimelineList()
+        list.tail = layout.tail
+        // Where the page begins that holds what comes next.
+        var page: String?
+        var isNewestPage = true
+        for element in layout.elements {
+            switch element {
+            case .boundary(let cursor):
+                page = cursor
+                isNewestPage = false
+            case .gap(let number, let cursor):
+                list.append(TimelineGap(.gap(number)))
+                page = cursor
+                isNewestPage = false
+            case .item(let key):
+                switch lookup.item(Item.self, key, isRequired: isNewestPage) {
+                case .stored(let item, let isLocal):
+                    list.append(item)
+                    if isLocal || layout.loose[key]?.isOwn ?? false { list.localIDs.insert(item.id) }
+                case .hidden: break
+                // It has left the store for want of room: what is around it is no run any more.
+                case .evicted: list.append(TimelineGap(.page(page)))
+                }
+            }
+        }
+        return list
+    }
+}
+
+extension PagedResource {
+    var keptMaximum: Int { max(itemsMaximum, 2 * max(1, pageSize)) }
+}
+
+extension TimelineLayout.Tail {
+    var cursor: String? {
+        guard case .cursor(let cursor) = self else { return nil }
+        return cursor
+    }
+}
+
+extension DiskQuery {
+    /// Changes the layout that the index holds.
+    mutating func editLayout(_ change: (inout TimelineLayout) -> Void) throws {
+        var layout = TimelineLayout(ids, try TimelineLayout.Details(details))
+        change(&layout)
+        ids = layout.keys
+        nextCursor = layout.tail.cursor
+        isComplete = layout.tail == .end && !layout.elements.contains(where: \.isGap)
+        details = try layout.details.encoded
+    }
+}
+
+extension EntityLookup {
+    /// What became of an item that an index names.
+    enum Found<E: Entity> {
+        /// `isLocal`: the server does not know it yet.
+        case stored(E, isLocal: Bool)
+        /// A pending change has removed it, or it is of another type.
+        case hidden
+        case evicted
+    }
+
+    /// An item that an index names.
+    ///
+    /// - Parameter isRequired: whether the list is not fresh where the item is missing or stale.
+    mutating func item<E: Entity>(_ type: E.Type, _ key: EntityKey, isRequired: Bool) -> Found<E> {
+        guard key.type == E.entityType else { return .hidden }
+        let stored = find(key, { try E.codec.decode($0) })
+        let (value, pending) = overlays.visible(stored?.value, key)
+        self.pending += pending
+        if isRequired, stored?.isInvalidated ?? false { isInvalidated = true }
+        guard let entity = value as? E else {
+            guard stored == nil else { return .hidden }
+            if isRequired { missing += 1 }
+            return .evicted
+        }
+        return .stored(entity, isLocal: stored == nil)
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+import Synchronization
+import Testing
+
+@Suite("Chat and live changes, end to end", .timeLimit(.minutes(2)))
+struct ChatTests {
+    private func conversation(_ client: LarderClient) async throws -> Conversation {
+        try #require(try await client.cache.value(client.chat.conversations).items.first)
+    }
+
+    private func other(_ conversation: Conversation, _ client: LarderClient, _ scene: ClientScene) async throws
+        -> String
+    {
+        let id = try #require(conversation.memberIds.first { $0 != client.session.userID })
+        return try #require(try await client.profiles.profile(id).value).handle
+    }
+
+    @Test(arguments: LiveKind.allCases)
+    func `what somebody else writes is shown without asking, by every kind of channel`(_ kind: LiveKind) async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client(live: [kind])
+        let conversation = try await conversation(client)
+        let friend = try await other(conversation, client, scene)
+        let states = SequenceRecorder(client.live.states)
+        if kind != .longPoll { await states.wait { $0.last == .live(kind) } }
+        let seen = SequenceRecorder(client.cache.snapshots(client.chat.messages(conversation.id)))
+        await seen.wait { $0.last?.freshness == .fresh }
+        let result = scene.world.perform(
+            PhantomAct(
+                "POST",
+                "/v1/conversations/\(conversation.id)/messages",
+                as: friend,
+                body: #"{"text":"hello from \#(kind.rawValue)","clientId":"c1"}"#
+            )
+        )
+        #expect(result.status == 201)
+        await seen.wait { $0.last?.value?.items.first?.text == "hello from \(kind.rawValue)" }
+        #expect(await scene.count("GET", "/v1/conversations/*/messages") == 1)
+        client.close()
+    }
+
+    @Test func `messages typed offline are shown, leave in order, and are there once`() async throws {
+        let scene = try ClientScene()
+        let online = Mutex(true)
+        var client = try await scene.client(isOnline: { online.withLock { $0 } })
+        let conversation = try await conversation(client)
+        _ = try await client.cache.value(client.chat.messages(conversation.id))
+        online.withLock { $0 = false }
+        for text in ["one", "two", "three"] { try client.chat.send(text, to: conversation.id) }
+        func shown() async throws -> [String] {
+            try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly).items.prefix(3).map(\.text)
+        }
+        #expect(try await shown() == ["three", "two", "one"])
+        client.close()
+        client = try await scene.client(isOnline: { online.withLock { $0 } })
+        #expect(try await shown() == ["three", "two", "one"])
+        let pending = try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly).items.prefix(3)
+        #expect(pending.allSatisfy(\.isPending))
+        var once = Fault.Occurrence()
+        once.count = 1
+        try scene.world.set(
+            Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/conversations/*/messages"), occurrence: once)
+        )
+        online.withLock { $0 = true }
+        client.cache.networkReturned()
+        while !client.cache.outbox.status.isDrained {
+            scene.clock.advance(by: .seconds(60))
+            await Task.yield()
+        }
+        #expect(try await shown() == ["three", "two", "one"])
+        let tablet = try await scene.client(device: "tablet")
+        let there = try await tablet.cache.value(tablet.chat.messages(conversation.id)).items.prefix(4).map(\.text)
+        #expect(Array(there.prefix(3)) == ["three", "two", "one"] && there[3] != "one")
+    }
+
+    @Test func `a channel that loses and doubles events ends with what the server has`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client(live: [.webSocket])
+        let conversation = try await conversation(client)
+        let friend = try await other(conversation, client, scene)
+        let states = SequenceRecorder(client.live.states)
+        await states.wait { $0.last == .live(.webSocket) }
+        let seen = SequenceRecorder(client.cache.snapshots(client.chat.messages(conversation.id)))
+        await seen.wait { $0.last?.freshness == .fresh }
+        var bad = LiveFault()
+        bad.lose = 0.1
+        bad.duplicate = 0.1
+        try scene.world.set(Fault(.live(bad)))
+        for index in 0..<60 {
+            scene.world.perform(
+                PhantomAct(
+                    "POST",
+                    "/v1/conversations/\(conversation.id)/messages",
+                    as: friend,
+                    body: #"{"text":"m\#(index)","clientId":"c\#(index)"}"#
+                )
+            )
+        }
+        scene.world.removeFaults()
+        // The last event of all reaches it, and leads it to whatever was lost before.
+        scene.world.perform(PhantomAct("PATCH", "/v1/me", as: friend, body: #"{"bio":"done"}"#))
+        let expected = (0..<50).map { "m\(59 - $0)" }
+        await seen.wait { $0.last?.value.map { Array($0.items.prefix(50).map(\.text)) == expected } ?? false }
+        #expect(seen.elements.last?.value?.items.prefix(50).map(\.text) == expected)
+        client.close()
+    }
+
+    @Test func `an edit and a deletion elsewhere are shown, and nothing brings the deleted message back`() async throws
+    {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let conversation = try await conversation(client)
+        try await client.sync.catchUp()
+        let before = try await client.cache.value(client.chat.messages(conversation.id)).items
+        let mine = try #require(before.first { $0.authorId == client.session.userID })
+        let handle = try #require(try await client.profiles.profile(mine.authorId).value).handle
+        scene.world.perform(
+            PhantomAct("PATCH", "/v1/messages/\(mine.id)", as: handle, body: #"{"text":"edited elsewhere"}"#)
+        )
+        try await client.sync.catchUp()
+        let edited = try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly)
+        #expect(edited.items.first { $0.id == mine.id }?.text == "edited elsewhere")
+        scene.world.perform(PhantomAct("DELETE", "/v1/messages/\(mine.id)", as: handle))
+        try await client.sync.catchUp()
+        let deleted = try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly)
+        #expect(!deleted.items.contains { $0.id == mine.id } && deleted.items.count == before.count - 1)
+    }
+}

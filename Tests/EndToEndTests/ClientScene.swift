@@ -1,0 +1,67 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+import Testing
+
+/// A world of its own on a backend that all suites share, and clients of it whose directories are gone when the test is.
+final class ClientScene: Sendable {
+    private static let shared: Result<MockBackend, any Error> = Result { try MockBackend.startSmall() }
+
+    let world: MockWorld
+    let clock = ManualClock()
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
+        .path
+
+    init() throws { world = try Self.shared.get().makeWorld() }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: directory)
+        try? world.destroy()
+    }
+
+    /// A client of a person's, on a device; the same device again is the same after a restart.
+    func client(
+        _ handle: String = "ana",
+        device: String = "phone",
+        live kinds: [LiveKind] = [],
+        isOnline: @escaping @Sendable () -> Bool = { true },
+        onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
+        transport: any Transport = URLSessionTransport()
+    ) async throws -> LarderClient {
+        var configuration = LarderClient.Configuration(transport: transport)
+        configuration.cache.wallClock = clock
+        configuration.cache.monotonicClock = clock
+        configuration.cache.sleeper = clock
+        configuration.cache.random = { 0 }
+        configuration.cache.mayUseNetwork = isOnline
+        configuration.cache.onEvent = onEvent
+        configuration.followsLive = !kinds.isEmpty
+        configuration.liveKinds = kinds
+        let client = try await LarderClient(
+            server: world.url,
+            account: "\(handle) \(device)",
+            directory: directory,
+            configuration
+        )
+        if client.session.state == .signedOut {
+            if isOnline() {
+                try await client.signIn(handle: handle, password: "larder")
+            }
+        }
+        return client
+    }
+
+    func files(of handle: String, device: String = "phone") -> Bool {
+        FileManager.default.fileExists(
+            atPath: DiskStore.directory(forAccount: "\(handle) \(device)", in: directory)
+        )
+    }
+
+    /// How often something was asked for.
+    func count(_ method: String, _ path: String, status: String? = nil) async -> Int {
+        await world.journal(JournalFilter(method, path, status: status)).count
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import Larder
+import LarderServer
+import Synchronization
+import Testing
+
+@Suite("Pictures, end to end", .timeLimit(.minutes(1)))
+struct ImageTests {
+    /// A server with real pictures, and a pipeline over a store of its own.
+    private final class Setting {
+        static let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Fixtures").standardized.path
+
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
+            .path
+        let backend: MockBackend
+        let disk: DiskStore
+        let events = Events()
+
+        init() throws {
+            var numbers = WorldNumbers()
+            numbers.people = 10
+            numbers.posts = 20
+            numbers.conversations = 2
+            numbers.messages = 10
+            numbers.transfers = 10
+            var configuration = MockBackend.Configuration()
+            configuration.seed = 1
+            backend = try MockBackend.start(.generated(numbers, picturesFrom: Self.fixtures), configuration)
+            disk = try DiskStore(DiskStore.Configuration(directory: directory))
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+        func pipeline() -> ImagePipeline {
+            var configuration = ImagePipeline.Configuration(transport: URLSessionTransport(), disk: disk)
+            configuration.retry.wait = { _ in }
+            let events = events
+            configuration.onEvent = { events.add($0) }
+            return ImagePipeline(configuration)
+        }
+
+        func url(_ id: String, width: Int) -> String { "\(backend.url)/v1/images/\(id)?width=\(width)" }
+
+        func file(_ name: String) throws -> [UInt8] {
+            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(Self.fixtures)/images/\(name)")))
+        }
+    }
+
+    private final class Events: Sendable {
+        private let list = Mutex<[ImageEvent]>([])
+
+        func add(_ event: ImageEvent) { list.withLock { $0.append(event) } }
+
+        var offsets: [Int] {
+            list.withLock { $0 }.compactMap { if case .downloadStarted(_, let offset) = $0 { offset } else { nil } }
+        }
+
+        var damaged: Int { list.withLock { $0 }.count { if case .damaged = $0 { true } else { false } } }
+    }
+
+    private let ridges = "img_ridges_19818cd2"
+
+    @Test func `a picture comes from the server in the size that is asked for, and from disk without the server`()
+        async throws
+    {
+        let setting = try Setting()
+        let target = ImageTarget(width: 100, height: 100)
+        let expected = try PNGDecoder()
+            .decode(try setting.file("ridges-320.png"), into: target, limits: ImageDecodingLimits())
+        let request = ImageRequest(url: setting.url(ridges, width: 320), target: target)
+        let image = try await setting.pipeline().image(for: request)
+        #expect(image == expected && image.width == 100 && image.height == 75)
+        await setting.backend.stop()
+        #expect(try await setting.pipeline().image(for: request) == expected)
+        #expect(setting.events.offsets == [0])
+    }
+
+    @Test func `a download that the server breaks five times goes on and is right`() async throws {
+        let setting = try Setting()
+        var occurrence = Fault.Occurrence()
+        occurrence.count = 5
+        try setting.backend.main.set(
+            Fault(.truncate(.byte(3_000)), when: FaultMatch("GET", "/v1/images/*"), occurrence: occurrence)
+        )
+        let expected = try PNGDecoder()
+            .decode(try setting.file("ridges-320.png"), into: nil, limits: ImageDecodingLimits())
+        let image = try await setting.pipeline().image(for: ImageRequest(url: setting.url(ridges, width: 320)))
+        #expect(image == expected)
+        let offsets = setting.events.offsets
+        #expect(offsets.count == 6 && offsets.last == 15_000, "\(offsets)")
+        await setting.backend.stop()
+    }
+
+    @Test func `a picture that the network corrupts is never shown and is fetched again`() async throws {
+        let setting = try Setting()
+        var occurrence = Fault.Occurrence()
+        occurrence.count = 2
+        try setting.backend.main.set(
+            Fault(.corrupt(bytes: 3), when: FaultMatch("GET", "/v1/images/*"), occurrence: occurrence)
+        )
+        let expected = try PNGDecoder()
+            .decode(try setting.file("ridges-320.png"), into: nil, limits: ImageDecodingLimits())
+        #expect(try await setting.pipeline().image(for: ImageRequest(url: setting.url(ridges, width: 320))) == expected)
+        #expect(setting.events.damaged == 2)
+        await setting.backend.stop()
+    }
+
+    @Test func `a format without a decoder is a clear error`() async throws {
+        let setting = try Setting()
+        let url = setting.url(ridges, width: 640) + "&format=jpeg"
+        do {
+            _ = try await setting.pipeline().image(for: ImageRequest(url: url))
+            Issue.record("There is no decoder for JPEG.")
+        } catch {
+            #expect(error.code == .unsupportedFormat && error.description.contains("JPEG"))
+        }
+        await setting.backend.stop()
+    }
+}

@@ -1,0 +1,227 @@
+import Larder
+import LarderHTTP
+import LarderServer
+import LarderTesting
+import LarderTime
+import Testing
+
+@Suite("Live channels, end to end", .timeLimit(.minutes(1)))
+struct LiveTests {
+    private let path = "/v1/live"
+
+    private func url(_ backend: MockBackend, _ path: String = "/v1/live") -> String {
+        "ws" + backend.url.dropFirst(4) + path
+    }
+
+    private func post(_ backend: MockBackend, _ texts: String...) {
+        for text in texts {
+            backend.main.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}"))
+        }
+    }
+
+    private func set(_ backend: MockBackend, _ path: String = "/v1/live", _ change: (inout LiveFault) -> Void) throws {
+        var fault = LiveFault()
+        change(&fault)
+        try backend.main.set(Fault(id: "live", .live(fault), when: FaultMatch("GET", path)))
+    }
+
+    private func text(_ message: WebSocketMessage?) -> String {
+        if case .text(let text)? = message { text } else { "\(String(describing: message))" }
+    }
+
+    private func code(_ body: () async throws(WebSocketError) -> Void) async -> WebSocketError? {
+        do throws(WebSocketError) {
+            try await body()
+            return nil
+        } catch { return error }
+    }
+
+    @Test func `changes arrive over a WebSocket, and closing is agreed on`() async throws {
+        let backend = try MockBackend.startSmall()
+        let socket = try await WebSocketClient().connect(url(backend), subprotocols: ["other", "larder.live.v1"])
+        #expect(socket.subprotocol == "larder.live.v1")
+        #expect(text(try await socket.receive()).contains("\"hello\""))
+        post(backend, "one", "two")
+        #expect(text(try await socket.receive()).contains("\"one\""))
+        #expect(text(try await socket.receive()).contains("\"two\""))
+        try await socket.ping()
+        try await socket.send("{\"type\":\"ping\"}")
+        #expect(text(try await socket.receive()) == "{\"type\":\"pong\"}")
+        #expect(await socket.close()?.code == 1_000)
+        await backend.stop()
+    }
+
+    @Test func `what may not be sent is answered with a code`() async throws {
+        let backend = try MockBackend.startSmall()
+        let socket = try await WebSocketClient().connect(url(backend))
+        try await socket.send("nonsense")
+        for try await _ in socket.messages {}
+        #expect(socket.closing?.code == 1_008 && socket.closing?.reason != "")
+        await backend.stop()
+    }
+
+    @Test func `a refused upgrade tells the status and the problem`() async throws {
+        let backend = try MockBackend.startSmall()
+        let address = url(backend)
+        let client = WebSocketClient()
+        let foreign = await code { () async throws(WebSocketError) in
+            _ = try await client.connect(address, fields: [.authorization: "Bearer wrong"])
+        }
+        #expect(foreign?.code == .refused && foreign?.status == .unauthorized)
+        let problem = String(decoding: foreign?.body ?? [], as: UTF8.self)
+        #expect(problem.contains("\"status\":401"))
+        var busy = CannedReply(status: 503)
+        busy.retryAfter = .seconds(7)
+        try backend.main.set(Fault(id: "busy", .respond(busy), when: FaultMatch("GET", path)))
+        let refused = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
+        #expect(refused?.status == .serviceUnavailable && refused?.fields[.retryAfter] == "7")
+        try backend.main.set(Fault(id: "busy", .reset, when: FaultMatch("GET", path)))
+        let reset = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
+        #expect(reset?.code == .interrupted)
+        await backend.stop()
+        let gone = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
+        #expect(gone?.code == .unreachable)
+    }
+
+    @Test func `an end with a code is a close, and one without is an error`() async throws {
+        let backend = try MockBackend.startSmall()
+        let client = WebSocketClient()
+        for closeCode in [4_242, nil] {
+            try set(backend) {
+                $0.endAfterFrames = 1
+                $0.closeCode = closeCode
+            }
+            let socket = try await client.connect(url(backend))
+            _ = try await socket.receive()
+            post(backend, "last")
+            #expect(text(try await socket.receive()).contains("\"last\""))
+            let end = await code { () async throws(WebSocketError) in
+                let none = try await socket.receive()
+                #expect(none == nil)
+            }
+            #expect(end?.code == (closeCode == nil ? .interrupted : nil))
+            #expect(socket.closing?.code == closeCode.map { UInt16($0) })
+        }
+        await backend.stop()
+    }
+
+    @Test func `lost, doubled and late frames come as they are: who reads compares tokens`() async throws {
+        let backend = try MockBackend.startSmall()
+        let client = WebSocketClient()
+        try set(backend) { $0.duplicate = 1 }
+        let doubled = try await client.connect(url(backend))
+        _ = try await doubled.receive()
+        post(backend, "twice")
+        let first = text(try await doubled.receive())
+        #expect(first.contains("twice"))
+        #expect(text(try await doubled.receive()) == first)
+        doubled.cut()
+
+        backend.main.clock.freeze()
+        try set(backend) { $0.delay = .fixed(.seconds(3)) }
+        let late = try await client.connect(url(backend))
+        _ = try await late.receive()
+        post(backend, "late")
+        try await late.ping()
+        backend.main.clock.advance(by: .seconds(3))
+        #expect(text(try await late.receive()).contains("late"))
+        late.cut()
+        await backend.stop()
+    }
+
+    @Test func `a channel that is silent but alive is not called dead, and its silence is the reader's to notice`()
+        async throws
+    {
+        let backend = try MockBackend.startSmall()
+        let clock = ManualClock()
+        try set(backend) { $0.silenceAfterFrames = 1 }
+        let socket = try await WebSocketClient(clock: clock).connect(url(backend))
+        _ = try await socket.receive()
+        post(backend, "heard", "unheard")
+        #expect(text(try await socket.receive()).contains("\"heard\""))
+        for _ in 0..<3 {
+            clock.advance(by: .seconds(25))
+            // Its answer comes behind the one to the heartbeat.
+            try await socket.ping()
+            clock.advance(by: .seconds(9))
+        }
+        #expect(socket.closing == nil)
+        socket.cut()
+        await backend.stop()
+    }
+
+    @Test func `a server that stops says 1001, and one that dies is an error`() async throws {
+        let backend = try MockBackend.startSmall()
+        let socket = try await WebSocketClient().connect(url(backend))
+        _ = try await socket.receive()
+        let reading = Task { () -> WebSocketMessage? in try await socket.receive() }
+        await backend.stop(grace: .seconds(1))
+        #expect(try await reading.value == nil)
+        #expect(socket.closing?.code == 1_001)
+    }
+
+    @Test func `large messages travel both ways`() async throws {
+        let backend = try MockBackend.startSmall()
+        let socket = try await WebSocketClient().connect(url(backend, "/_larder/echo"))
+        for size in [0, 1, 125, 126, 65_535, 65_536, 1 << 20] {
+            let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
+            try await socket.send(.binary(bytes))
+            #expect(try await socket.receive() == .binary(bytes))
+        }
+        await socket.close()
+        await backend.stop()
+    }
+
+    // MARK: Event streams
+
+    @Test func `changes arrive as server-sent events, and are resumed without a gap`() async throws {
+        let backend = try MockBackend.startSmall()
+        let client = EventStreamClient(URLSessionTransport())
+        var token = ""
+        do {
+            let events = try await client.open(backend.url + "/v1/live/events")
+            var iterator = events.makeAsyncIterator()
+            #expect(try await iterator.next()?.type == "hello")
+            #expect(events.retry == .seconds(2))
+            post(backend, "one")
+            let change = try await iterator.next()
+            #expect(change?.type == "change" && change?.data.contains("\"one\"") == true)
+            token = events.lastEventID
+        }
+        post(backend, "two", "three")
+        let events = try await client.open(backend.url + "/v1/live/events", lastEventID: token)
+        var iterator = events.makeAsyncIterator()
+        #expect(try await iterator.next()?.type == "hello")
+        #expect(try await iterator.next()?.data.contains("\"two\"") == true)
+        #expect(try await iterator.next()?.data.contains("\"three\"") == true)
+        await backend.stop()
+    }
+
+    @Test func `an event stream that ends without its last chunk is an error`() async throws {
+        let backend = try MockBackend.startSmall()
+        try set(backend, "/v1/live/events") { $0.endAfterFrames = 1 }
+        let events = try await EventStreamClient(URLSessionTransport()).open(backend.url + "/v1/live/events")
+        var iterator = events.makeAsyncIterator()
+        _ = try await iterator.next()
+        post(backend, "last")
+        #expect(try await iterator.next()?.data.contains("last") == true)
+        do {
+            _ = try await iterator.next()
+            Issue.record("it ended in order")
+        } catch { #expect(error.code == .disconnected) }
+        await backend.stop()
+    }
+
+    @Test func `a refused stream tells the problem`() async throws {
+        let backend = try MockBackend.startSmall()
+        let client = EventStreamClient(URLSessionTransport())
+        do {
+            _ = try await client.open(backend.url + "/v1/live/events", lastEventID: "nonsense")
+            Issue.record("it opened")
+        } catch {
+            #expect(error.code == .refused && error.status == .gone || error.status == .badRequest)
+            #expect(!error.body.isEmpty)
+        }
+        await backend.stop()
+    }
+}

@@ -1,0 +1,363 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+import Synchronization
+import Testing
+
+@Suite("Stories of a client and its server", .timeLimit(.minutes(2)))
+struct StoriesTests {
+    @Test func `airplane: what was seen is there, what was not is one clear error, and back online all is fresh`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let first = try await scene.client()
+        let posts = try await first.cache.value(first.feed.newest)
+        first.close()
+        let flying = Mutex(true)
+        let client = try await scene.client(isOnline: { !flying.withLock { $0 } })
+        let cold = try await client.cache.snapshot(client.feed.newest)
+        #expect(cold.value == posts && cold.source == .disk && cold.refreshError == nil)
+        scene.clock.advance(by: .seconds(3_600))
+        let stale = try await client.cache.snapshot(client.feed.newest)
+        #expect(stale.value == posts && stale.freshness == .stale(.expired))
+        let error = await #expect(throws: LarderError.self) { try await client.profiles.profile("user_9") }
+        #expect(error?.code == .offline)
+        let seen = SequenceRecorder(client.feed.snapshots())
+        await seen.wait(for: 1)
+        flying.withLock { $0 = false }
+        client.cache.networkReturned()
+        await seen.wait { $0.last?.freshness == .fresh }
+        #expect(seen.elements.allSatisfy { $0.value == posts })
+        // Nothing has changed, so nothing was sent again.
+        #expect(await scene.count("GET", "/v1/feed", status: "304") == 1)
+        #expect(try await client.profiles.profile("user_9").freshness == .fresh)
+    }
+
+    @Test func `airplane without anything stored: an error, and content as soon as there is a network`() async throws {
+        let scene = try ClientScene()
+        let flying = Mutex(true)
+        let client = try await scene.client("ben", isOnline: { !flying.withLock { $0 } })
+        let seen = SequenceRecorder(client.feed.snapshots())
+        await seen.wait { $0.last?.refreshError?.code == .offline }
+        flying.withLock { $0 = false }
+        client.cache.networkReturned()
+        await seen.wait { $0.last?.value?.items.isEmpty == false }
+        #expect(seen.elements.last?.refreshError == nil)
+    }
+
+    @Test func `a transfer whose replies are lost, twice, and whose process dies, is made once and resolves itself`()
+        async throws
+    {
+        let scene = try ClientScene()
+        var client = try await scene.client()
+        let accounts = try await client.cache.value(client.bank.accounts).items
+        let from = try #require(accounts.first { $0.balance.minorUnits > 10_000 && $0.status == "open" })
+        let to = try #require(
+            accounts.first { $0.id != from.id && $0.status == "open" && $0.balance.currency == from.balance.currency }
+        )
+        var lossy = Fault.Occurrence()
+        lossy.count = 2
+        try scene.world.set(
+            Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/transfers"), occurrence: lossy)
+        )
+        let order = Bank.TransferOrder(
+            from: from.id,
+            to: to.id,
+            Money(minorUnits: 1_234, currency: from.balance.currency),
+            note: "rent"
+        )
+        let error = await #expect(throws: LarderError.self) { try await client.bank.transfer(order) }
+        #expect(error?.code == .inDoubt)
+        #expect(client.bank.unresolved.count == 1)
+        // Nothing is shown that is not known.
+        #expect(
+            try await client.cache.value(client.bank.accounts, .cacheOnly).items.first { $0.id == from.id }?.balance
+                == from.balance
+        )
+        client.close()
+        client = try await scene.client()
+        // The first attempt after the restart is lost too.
+        let outbox = SequenceRecorder(client.cache.outbox.statuses)
+        await outbox.wait { $0.last.map { $0.inFlight == 0 && $0.inDoubt == 1 } ?? false }
+        while !client.cache.outbox.status.isDrained {
+            scene.clock.advance(by: .seconds(60))
+            await Task.yield()
+        }
+        #expect(client.bank.unresolved.isEmpty)
+        let keys = await scene.world.journal(JournalFilter("POST", "/v1/transfers")).compactMap {
+            $0.requestField("Idempotency-Key")
+        }
+        #expect(keys.count == 3 && Set(keys).count == 1)
+        let after = try await client.cache.value(client.bank.accounts).items
+        #expect(after.first { $0.id == from.id }?.balance.minorUnits == from.balance.minorUnits - 1_234)
+        #expect(try scene.world.ledgerFaults().isEmpty)
+        let findings = await scene.world.conduct.findings
+        #expect(!findings.contains { [.keyMissing, .keyChanged].contains($0.rule) })
+    }
+
+    @Test func `the bank's refusals are told apart, and its gate asks to reconnect`() async throws {
+        let scene = try ClientScene()
+        let online = Mutex(true)
+        let client = try await scene.client(isOnline: { online.withLock { $0 } })
+        let accounts = try await client.cache.value(client.bank.accounts).items
+        let from = try #require(accounts.first { $0.status == "open" })
+        let to = try #require(
+            accounts.first { $0.id != from.id && $0.status == "open" && $0.balance.currency == from.balance.currency }
+        )
+        func order(_ minorUnits: Int64, _ currency: String) -> Bank.TransferOrder {
+            Bank.TransferOrder(from: from.id, to: to.id, Money(minorUnits: minorUnits, currency: currency))
+        }
+        let poor = await #expect(throws: LarderError.self) {
+            try await client.bank.transfer(order(from.balance.minorUnits + 1, from.balance.currency))
+        }
+        #expect(poor.flatMap(Bank.refusal) == .insufficientFunds)
+        let foreign = await #expect(throws: LarderError.self) { try await client.bank.transfer(order(1, "XTS")) }
+        #expect(foreign.flatMap(Bank.refusal) == .currencyMismatch || foreign?.status == 422)
+        scene.clock.advance(by: .seconds(31))
+        online.withLock { $0 = false }
+        let gate = await #expect(throws: LarderError.self) {
+            try await client.bank.transfer(order(1, from.balance.currency))
+        }
+        #expect(gate?.code == .notValidated && client.bank.unresolved.isEmpty)
+    }
+
+    @Test(arguments: [1, 2] as [UInt64])
+    func `five hundred taps on fifty posts over lossy Wi-Fi, with a death in the middle, end with the last taps`(
+        _ seed: UInt64
+    ) async throws {
+        let scene = try ClientScene()
+        var generator = SeededGenerator(seed: seed)
+        var client = try await scene.client()
+        let posts = try await client.cache.value(client.feed.newest).items
+        #expect(posts.count == 50)
+        var lossy = Fault.Occurrence()
+        lossy.probability = 0.4
+        try scene.world.set(
+            Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/likes"), occurrence: lossy),
+            Fault(.respond(CannedReply(status: 503)), when: FaultMatch("POST", "/v1/likes"), occurrence: lossy)
+        )
+        var hearts = Dictionary(uniqueKeysWithValues: posts.map { ($0.id, $0.likedByMe) })
+        for tap in 0..<500 {
+            let post = posts[generator.uniform(in: 0..<50)].id
+            hearts[post]?.toggle()
+            try client.likes.set(hearts[post] ?? false, post)
+            if tap == 250 {
+                client.close()
+                client = try await scene.client()
+            }
+            if tap % 50 == 0 { scene.clock.advance(by: .seconds(60)) }
+            #expect(try await client.cache.value(client.feed.post(post), .cacheOnly).likedByMe == hearts[post])
+        }
+        scene.world.removeFaults()
+        while !client.cache.outbox.status.isDrained {
+            scene.clock.advance(by: .seconds(60))
+            await Task.yield()
+        }
+        #expect(client.cache.outbox.entries.isEmpty)
+        let other = try await scene.client("ana", device: "tablet")
+        for post in try await other.cache.value(other.feed.newest).items {
+            #expect(post.likedByMe == hearts[post.id], "seed \(seed), \(post.id)")
+            let before = try #require(posts.first { $0.id == post.id })
+            let change = (post.likedByMe ? 1 : 0) - (before.likedByMe ? 1 : 0)
+            #expect(post.likeCount == before.likeCount + change)
+        }
+    }
+
+    @Test func `a token that expires in the middle of a sync is renewed once, and every request repeated once`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        try await client.sync.catchUp()
+        for index in 0..<20 {
+            scene.world.perform(
+                PhantomAct("PATCH", "/v1/me", as: "ben", body: #"{"bio":"\#(index)"}"#)
+            )
+        }
+        var once = Fault.Occurrence()
+        once.count = 1
+        try scene.world.set(Fault(.expireToken, when: FaultMatch("GET", "/v1/**"), occurrence: once))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try? await client.sync.catchUp() }
+            for index in 1...10 {
+                group.addTask { _ = try? await client.profiles.profile("user_\(index)") }
+            }
+        }
+        #expect(await scene.count("POST", "/v1/sessions/refresh") == 1)
+        #expect(client.sync.status.isCaughtUp)
+    }
+
+    @Test func `a lost change token leads to a resync: the screen stays, and so does what is pending`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        try await client.sync.catchUp()
+        let posts = try await client.cache.value(client.feed.newest).items
+        let seen = SequenceRecorder(client.feed.snapshots(.cacheOnly))
+        await seen.wait(for: 1)
+        client.cache.outbox.pause()
+        let unliked = try #require(posts.first { !$0.likedByMe })
+        try client.likes.set(true, unliked.id)
+        try scene.world.play(.expireAll)
+        try await client.sync.catchUp()
+        #expect(client.sync.status.resyncs == 1)
+        await seen.wait { $0.last?.freshness == .stale(.invalidated) }
+        #expect(seen.elements.allSatisfy { $0.value?.items.count == 50 })
+        #expect(try await client.cache.value(client.feed.post(unliked.id), .cacheOnly).likedByMe)
+        let fresh = try await client.cache.snapshot(client.feed.newest, .networkOnly)
+        #expect(fresh.freshness == .fresh && fresh.pendingChanges == 1)
+    }
+
+    @Test(arguments: [ChangeTrick.repeatPage, .emptyPage, .reversePage, .expireAfter(pages: 1)])
+    func `a change feed that plays tricks ends with the server's state`(_ trick: ChangeTrick) async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        try await client.sync.catchUp()
+        _ = try await client.profiles.profile("user_2")
+        for index in 0..<5 {
+            scene.world.perform(PhantomAct("PATCH", "/v1/me", as: "ben", body: #"{"bio":"bio \#(index)"}"#))
+        }
+        try scene.world.play(trick)
+        try await client.sync.catchUp()
+        try await client.sync.catchUp()
+        let snapshot = try await client.profiles.profile("user_2")
+        #expect(snapshot.value?.bio == "bio 4")
+    }
+
+    @Test func `one's own edit stays visible although a lagging replica answers`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let me = try #require(client.session.userID)
+        _ = try await client.profiles.profile(me)
+        let seen = SequenceRecorder(client.profiles.snapshots(me, .cacheOnly))
+        await seen.wait(for: 1)
+        try await client.profiles.edit(me) { $0.bio = "on a train" }
+        try scene.world.set(Fault(.lag(.init(commits: 1)), when: FaultMatch("GET", "/v1/profiles/*")))
+        #expect(try await client.cache.refresh(client.profiles.resource(me)).value?.bio == "on a train")
+        #expect(try await client.profiles.profile(me, .cacheOnly).value?.bio == "on a train")
+        await seen.wait { $0.last?.value?.bio == "on a train" }
+        let bios = seen.elements.compactMap { $0.value?.bio }
+        #expect(bios.drop { $0 != "on a train" }.allSatisfy { $0 == "on a train" })
+    }
+
+    @Test func `an edit that somebody else has overtaken hands out all three versions, and a merge saves both`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let me = try #require(client.session.userID)
+        _ = try await client.profiles.profile(me)
+        scene.world.perform(PhantomAct("PATCH", "/v1/me", as: "ana", body: #"{"location":"Lisbon"}"#))
+        do {
+            try await client.profiles.edit(me) { $0.bio = "mine" }
+            Issue.record("the conflict went unnoticed")
+        } catch {
+            let conflict = try #require(error.cause as? EditConflict<Profile>)
+            #expect(
+                conflict.mine.bio == "mine" && conflict.theirs.location == "Lisbon"
+                    && conflict.base.location != "Lisbon"
+            )
+            let merge = try conflict.merged(preferring: .mine)
+            #expect(merge.conflicts.subtracting(["version", "updatedAt"]).isEmpty)
+            let saved = try await client.profiles.save(
+                base: conflict.theirs,
+                mine: merge.value,
+                ifMatch: conflict.validator
+            )
+            #expect(saved.bio == "mine" && saved.location == "Lisbon")
+        }
+    }
+
+    @Test func `an edit whose reply is lost is known to have been made, and one offline changes nothing`() async throws
+    {
+        let scene = try ClientScene()
+        let online = Mutex(true)
+        let client = try await scene.client(isOnline: { online.withLock { $0 } })
+        let me = try #require(client.session.userID)
+        let before = try #require(try await client.profiles.profile(me).value)
+        var once = Fault.Occurrence()
+        once.count = 1
+        try scene.world.set(Fault(.loseReply(.reset), when: FaultMatch("PATCH", "/v1/me"), occurrence: once))
+        let saved = try await client.profiles.edit(me) { $0.bio = "lost and found" }
+        #expect(saved.bio == "lost and found")
+        #expect(before.bio != "lost and found")
+        let server = scene.world
+        try server.set(Fault(.reset, when: FaultMatch("PATCH", "/v1/me"), stage: .beforeRead))
+        await #expect(throws: LarderError.self) { try await client.profiles.edit(me) { $0.bio = "never" } }
+        #expect(try await client.profiles.profile(me, .cacheOnly).value?.bio == "lost and found")
+    }
+
+    @Test func `twenty observers of one profile make one request`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let observers = (0..<20).map { _ in SequenceRecorder(client.profiles.snapshots("user_5")) }
+        for observer in observers { await observer.wait { $0.last?.freshness == .fresh } }
+        #expect(await scene.count("GET", "/v1/profiles/user_5") == 1)
+        let findings = await scene.world.conduct.findings
+        #expect(!findings.contains { $0.rule == .duplicateInFlight })
+    }
+
+    @Test func `a captive portal's page never enters the cache`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let posts = try await client.cache.value(client.feed.newest)
+        scene.clock.advance(by: .seconds(120))
+        var portal = CannedReply(status: 200)
+        portal.body = "<html><title>Sign in to FreeWifi</title></html>"
+        portal.headers = ["Content-Type": "text/html"]
+        try scene.world.set(Fault(.respond(portal), when: FaultMatch("GET", "/v1/**")))
+        let error = await #expect(throws: LarderError.self) { try await client.cache.refresh(client.feed.newest) }
+        #expect(error?.code == .unexpectedReply)
+        await #expect(throws: LarderError.self) { try await client.profiles.profile("user_7") }
+        await #expect(throws: LarderError.self) { try await client.sync.catchUp() }
+        scene.world.removeFaults()
+        let after = try await client.cache.snapshot(client.feed.newest, .cacheOnly)
+        #expect(after.value == posts)
+        #expect(try await client.cache.refresh(client.feed.newest).freshness == .fresh)
+    }
+
+    @Test func `two accounts on one device see nothing of each other, and signing out of one leaves the other`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let ana = try await scene.client("ana")
+        let ben = try await scene.client("ben")
+        let accounts = try await ana.cache.value(ana.bank.accounts).items.map(\.id)
+        let others = try await ben.cache.value(ben.bank.accounts).items.map(\.id)
+        #expect(Set(others).isDisjoint(with: accounts))
+        _ = try await ana.cache.value(ana.chat.conversations)
+        try await ana.signOut()
+        #expect(!scene.files(of: "ana") && scene.files(of: "ben"))
+        await #expect(throws: LarderError.self) { try await ana.profiles.profile("user_1") }
+        #expect(try await ben.profiles.profile("user_1").value?.handle == "ana")
+        #expect(await scene.count("DELETE", "/v1/sessions/current") == 1)
+    }
+
+    @Test func `the device's clock, a day back and a year ahead, makes nothing fresh that is not`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        _ = try await client.profiles.profile("user_3")
+        for jump in [-86_400, 366 * 86_400] {
+            scene.clock.set(wall: scene.clock.now + .seconds(jump))
+            #expect(try await client.profiles.profile("user_3", .cacheOnly).freshness.isFresh == false)
+            #expect(try await client.profiles.profile("user_3").freshness == .fresh)
+        }
+        // Each time it was confirmed, and never downloaded again.
+        #expect(await scene.count("GET", "/v1/profiles/user_3", status: "304") == 2)
+    }
+
+    @Test func `balances never touch the disk`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let account = try #require(try await client.cache.value(client.bank.accounts).items.first)
+        _ = try await client.cache.value(client.bank.transactions(account.id))
+        client.close()
+        let again = try await scene.client()
+        let error = await #expect(throws: LarderError.self) {
+            try await again.cache.value(again.bank.accounts, .cacheOnly)
+        }
+        #expect(error?.code == .notCached)
+    }
+}

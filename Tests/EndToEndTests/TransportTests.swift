@@ -1,0 +1,280 @@
+import Larder
+import LarderHTTP
+import LarderServer
+import LarderTesting
+import LarderTime
+import Testing
+
+@Suite("URLSession transport, end to end", .timeLimit(.minutes(1)))
+struct TransportTests {
+    private func code(_ body: () async throws(TransportError) -> Void) async -> TransportError.Code? {
+        do throws(TransportError) {
+            try await body()
+            return nil
+        } catch { return error.code }
+    }
+
+    @Test func `a reply comes whole, with its status and fields, and errors of the server are replies`() async throws {
+        let backend = try MockBackend.startSmall()
+        let transport = URLSessionTransport()
+        let reply = try await transport.send(TransportRequest(url: backend.url + "/v1/feed?limit=3"))
+        #expect(reply.status == .ok && !reply.body.isEmpty)
+        #expect(reply.fields[.contentType]?.hasPrefix("application/json") == true && reply.fields[.etag] != nil)
+        let missing = try await transport.send(TransportRequest(url: backend.url + "/v1/nothing"))
+        #expect(missing.status == .notFound && missing.fields[.contentType] == "application/problem+json")
+        let head = try await transport.send(TransportRequest(method: .head, url: backend.url + "/v1/feed"))
+        #expect(head.status == .ok && head.body.isEmpty)
+        await backend.stop()
+    }
+
+    @Test func `a body and fields arrive as they were given`() async throws {
+        let backend = try MockBackend.startSmall()
+        let transport = URLSessionTransport()
+        let body = Array("{\"text\":\"hé\"}".utf8)
+        let reply = try await transport.send(
+            TransportRequest(
+                method: .post,
+                url: backend.url + "/_larder/echo",
+                fields: [.contentType: "application/json", .idempotencyKey: "k 1"],
+                body: body
+            )
+        )
+        let text = String(decoding: reply.body, as: UTF8.self)
+        #expect(text.contains("\"POST\"") && text.contains("k 1") && text.contains("h\u{e9}"))
+        #expect(!text.lowercased().contains("cookie"))
+        await backend.stop()
+    }
+
+    @Test(arguments: [
+        FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .empty, .reset, .close,
+    ])
+    func `a reply that breaks off is an error and never half a body`(action: FaultAction) async throws {
+        let backend = try MockBackend.startSmall()
+        try backend.main.set(Fault(action, when: FaultMatch("GET", "/v1/feed")))
+        let transport = URLSessionTransport()
+        let request = TransportRequest(url: backend.url + "/v1/feed")
+        #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .interrupted)
+        await backend.stop()
+    }
+
+    @Test func `only a server that cannot be reached is unreachable`() async throws {
+        let backend = try MockBackend.startSmall()
+        let url = backend.url + "/v1/feed"
+        let transport = URLSessionTransport()
+        #expect(try await transport.send(TransportRequest(url: url)).status == .ok)
+        await backend.stop()
+        let gone = TransportRequest(url: url)
+        #expect(await code { () async throws(TransportError) in _ = try await transport.send(gone) } == .unreachable)
+        for bad in ["", "nonsense", "ftp://h/", "http://", "/v1/feed", "http:feed"] {
+            let request = TransportRequest(url: bad)
+            #expect(
+                await code { () async throws(TransportError) in _ = try await transport.send(request) } == .invalidURL,
+                "\(bad)"
+            )
+        }
+    }
+
+    @Test func `a reply that does not come is timed out by the injected clock, and its connection closed`() async throws
+    {
+        let server = try WireServer()
+        let clock = ManualClock()
+        let transport = URLSessionTransport(clock: clock)
+        let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/", timeout: .milliseconds(1_500))
+        let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        try await clock.waitForSleepers()
+        clock.advance(by: .milliseconds(1_499))
+        #expect(clock.sleeperCount == 1)
+        clock.advance(by: .milliseconds(1))
+        #expect(await sending.value == .timedOut)
+        #expect(await peer.isEnded())
+    }
+
+    @Test func `content that stops coming is timed out, and each piece starts the time anew`() async throws {
+        let server = try WireServer()
+        let clock = ManualClock()
+        let transport = URLSessionTransport(clock: clock)
+        let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/", timeout: .seconds(2))
+        let opening = Task { try await transport.open(request) }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
+        var pieces = try await opening.value.body.makeAsyncIterator()
+        #expect(try await pieces.next() == Array("12".utf8))
+        clock.advance(by: .seconds(100))
+        peer.send("34")
+        #expect(try await pieces.next() == Array("34".utf8))
+        let reading = Task { [pieces] in
+            var pieces = pieces
+            return await code { () async throws(TransportError) in _ = try await pieces.next() }
+        }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(2))
+        #expect(await reading.value == .timedOut)
+        #expect(await peer.isEnded())
+    }
+
+    @Test func `cancelling closes the connection: before the head, and in the middle of the content`() async throws {
+        let server = try WireServer()
+        let transport = URLSessionTransport()
+        let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
+        for isOpen in [false, true] {
+            let reading = Task {
+                await code { () async throws(TransportError) in
+                    let stream = try await transport.open(request)
+                    for try await _ in stream.body {}
+                }
+            }
+            let peer = try await server.accept()
+            _ = try await peer.readHead()
+            if isOpen { peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12") }
+            reading.cancel()
+            #expect(await reading.value == .cancelled)
+            #expect(await peer.isEnded())
+        }
+    }
+
+    @Test func `a stream that nobody holds any more is closed`() async throws {
+        let server = try WireServer()
+        let transport = URLSessionTransport()
+        let opening = Task {
+            let stream = try await transport.open(TransportRequest(url: "http://127.0.0.1:\(server.port)/"))
+            return stream.status
+        }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
+        #expect(try await opening.value == .ok)
+        #expect(await peer.isEnded())
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n123", "",
+    ])
+    func `content cut short is an error also when the connection ends in order`(reply: String) async throws {
+        let server = try WireServer()
+        let transport = URLSessionTransport()
+        let request = TransportRequest(method: .post, url: "http://127.0.0.1:\(server.port)/")
+        let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        peer.send(reply)
+        peer.finish()
+        #expect(await sending.value == .interrupted)
+    }
+
+    @Test func `a server killed after a redirection is not unreachable: a server has seen the request`() async throws {
+        let server = try WireServer()
+        let dead = try WireServer().port
+        let transport = URLSessionTransport()
+        let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
+        let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        peer.send("HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:\(dead)/\r\nContent-Length: 0\r\n\r\n")
+        #expect(await sending.value == .interrupted)
+    }
+
+    @Test func `the body limit ends the exchange`() async throws {
+        let backend = try MockBackend.startSmall()
+        let transport = URLSessionTransport()
+        let request = TransportRequest(url: backend.url + "/v1/feed", bodyLimit: 100)
+        #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .tooLarge)
+        await backend.stop()
+    }
+
+    @Test(arguments: [Method.post, .patch])
+    func `nothing beneath sends again what is not safe, also on a connection that was used before`(method: Method)
+        async throws
+    {
+        let backend = try MockBackend.startSmall()
+        let transport = URLSessionTransport()
+        #expect(try await transport.send(TransportRequest(url: backend.url + "/v1/feed")).status == .ok)
+        try backend.main.set(Fault(.loseReply(.close), when: FaultMatch(method.rawValue, "/v1/**")))
+        for _ in 0..<3 {
+            let request = TransportRequest(
+                method: method,
+                url: backend.url + (method == .post ? "/v1/posts" : "/v1/profiles/user_1"),
+                fields: [
+                    .authorization: "Bearer dev-ana",
+                    .contentType: method == .post ? "application/json" : "application/merge-patch+json",
+                ],
+                body: Array("{\"text\":\"once\"}".utf8)
+            )
+            #expect(
+                await code { () async throws(TransportError) in _ = try await transport.send(request) } == .interrupted
+            )
+        }
+        let sent = await backend.main.journal(JournalFilter(method.rawValue, "/v1/**"))
+        #expect(sent.count == 3)
+        await backend.stop()
+    }
+
+    @Test func `many requests share the connections that one host gets`() async throws {
+        let backend = try MockBackend.startSmall()
+        var configuration = URLSessionTransport.Configuration()
+        configuration.connectionsPerHost = 2
+        let transport = URLSessionTransport(configuration)
+        let url = backend.url
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 1...30 {
+                group.addTask {
+                    try await transport.send(TransportRequest(url: url + "/v1/feed?limit=\(number)")).status.code
+                }
+            }
+            for try await code in group { #expect(code == 200) }
+        }
+        let connections = await Set(backend.main.journal().map(\.connection))
+        #expect(connections.count <= 2)
+        await backend.stop()
+    }
+
+    @Test func `a redirection is followed or given back as it is`() async throws {
+        let backend = try MockBackend.startSmall()
+        var canned = CannedReply(status: 302)
+        canned.headers = ["Location": backend.url + "/v1/feed?limit=1"]
+        try backend.main.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/profiles/user_1")))
+        let request = TransportRequest(url: backend.url + "/v1/profiles/user_1")
+        #expect(try await URLSessionTransport().send(request).status == .ok)
+        var configuration = URLSessionTransport.Configuration()
+        configuration.followsRedirects = false
+        let stopped = try await URLSessionTransport(configuration).send(request)
+        #expect(stopped.status == Status(code: 302) && stopped.fields[.location] != nil)
+        await backend.stop()
+    }
+
+    @Test func `a large body comes in pieces as fast as it is read`() async throws {
+        let backend = try MockBackend.startSmall()
+        let transport = URLSessionTransport()
+        let long = String(repeating: "x", count: 700_000)
+        var canned = CannedReply(status: 200)
+        canned.body = long
+        canned.contentType = "text/plain"
+        try backend.main.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/feed")))
+        let stream = try await transport.open(TransportRequest(url: backend.url + "/v1/feed"))
+        var (pieces, bytes) = (0, 0)
+        for try await piece in stream.body {
+            pieces += 1
+            bytes += piece.count
+        }
+        #expect(bytes == 700_000 && pieces > 1)
+        await backend.stop()
+    }
+
+    @Test func `a stream outlives the transport that opened it`() async throws {
+        let server = try WireServer()
+        let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
+        let opening = Task { try await URLSessionTransport().open(request) }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12")
+        var pieces = try await opening.value.body.makeAsyncIterator()
+        #expect(try await pieces.next() == Array("12".utf8))
+        peer.send("34")
+        #expect(try await pieces.next() == Array("34".utf8))
+        #expect(try await pieces.next() == nil)
+    }
+}

@@ -1,0 +1,180 @@
+import LarderTime
+import Synchronization
+import Testing
+
+@testable import Larder
+
+@Suite("Image stages and idle moments", .timeLimit(.minutes(1)))
+struct ImageStageTests {
+    private let url = "http://pictures/a.png"
+    private let placeholder = PNGBuilder.picture(width: 2, height: 2) { _, _ in (1, 2, 3) }
+
+    /// An interlaced gray picture in chunks of a hundred bytes.
+    private static func interlaced(side: Int) -> [UInt8] {
+        var raw: [UInt8] = []
+        for pass in Adam7.passes {
+            for row in 0..<pass.height(of: side) {
+                raw.append(0)
+                raw += stride(from: pass.x, to: side, by: pass.stepX).map { UInt8(($0 + row) & 255) }
+            }
+        }
+        let stream = PNGBuilder.stored(raw)
+        return PNGBuilder.file(
+            [PNGBuilder.header(width: side, height: side, depth: 8, color: 0, interlaced: true)]
+                + stride(from: 0, to: stream.count, by: 100).map {
+                    PNGBuilder.Chunk(type: "IDAT", content: Array(stream[$0..<min($0 + 100, stream.count)]))
+                } + [PNGBuilder.Chunk(type: "IEND", content: [])]
+        )
+    }
+
+    @Test func `a placeholder comes first, then coarse pictures, then the picture, and only that is kept`() async throws
+    {
+        let setting = try ImageSetting(pieceLength: 60)
+        defer { setting.remove() }
+        let gate = Gate()
+        setting.server[url] = .init(bytes: Self.interlaced(side: 64), gate: gate)
+        let request = ImageRequest(url: url, placeholder: placeholder, wantsPreviews: true)
+        let task = setting.pipeline.task(for: request)
+        var iterator = task.stages.makeAsyncIterator()
+        guard case .placeholder(let tiny)? = try await iterator.next() else {
+            Issue.record("The placeholder comes first.")
+            return
+        }
+        #expect(tiny.width == 2 && setting.pipeline.cachedImage(for: request) == nil)
+        gate.open()
+        var widths: [Int] = []
+        while let stage = try await iterator.next() {
+            if case .image(let image, let origin) = stage { #expect(image.width == 64 && origin == .network) }
+            widths.append(stage.image.width)
+        }
+        #expect(widths.last == 64 && widths == widths.sorted())
+        #expect(setting.pipeline.cachedImage(for: request)?.width == 64)
+        // Who comes late gets the end, and not nothing.
+        for try await stage in task.stages { #expect(stage.image.width == 64) }
+    }
+
+    @Test func `a preview is shown while the rest is on its way, and never stored`() async throws {
+        let setting = try ImageSetting(pieceLength: 2_000)
+        defer { setting.remove() }
+        let gate = Gate()
+        setting.server[url] = .init(bytes: Self.interlaced(side: 64), bodyGate: gate)
+        let request = ImageRequest(url: url, wantsPreviews: true)
+        let task = setting.pipeline.task(for: request)
+        var iterator = task.stages.makeAsyncIterator()
+        guard case .preview(let coarse)? = try await iterator.next() else {
+            Issue.record("A preview comes first.")
+            return
+        }
+        #expect(coarse.width == 32 && coarse.sourceWidth == 64)
+        #expect(setting.pipeline.cachedImage(for: request) == nil)
+        gate.open()
+        #expect(try await task.image.width == 64)
+    }
+
+    @Test func `who stops reading the stages leaves`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: placeholder, gate: Gate())
+        for try await stage in setting.pipeline.stages(for: ImageRequest(url: url, placeholder: placeholder)) {
+            if case .placeholder = stage { break }
+        }
+        #expect(setting.log.cancelled == 1 && setting.pipeline.workload == (0, 0))
+    }
+
+    @Test func `lower quality makes smaller pictures, and gives the full ones that are there`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        let picture = PNGBuilder.picture(width: 40, height: 40) { (UInt8($0), UInt8($1), 0) }
+        for name in ["a", "b"] { setting.server[name] = .init(bytes: picture) }
+        func request(_ name: String) -> ImageRequest {
+            ImageRequest(url: name, target: ImageTarget(width: 20, height: 20))
+        }
+        _ = try await setting.pipeline.image(for: request("a"))
+        setting.pipeline.setQuality(0.5)
+        #expect(try await setting.pipeline.image(for: request("a")).width == 20)
+        #expect(try await setting.pipeline.image(for: request("b")).width == 10)
+        setting.pipeline.setQuality(1)
+        #expect(try await setting.pipeline.image(for: request("b")).width == 20)
+    }
+
+    // MARK: Idle
+
+    @Test func `decoding waits for idle moments, but not for what is in view`() async throws {
+        let clock = ManualClock()
+        let idle = IdleScheduler(countMaximum: 1, clock: clock)
+        let setting = try ImageSetting { $0.idle = idle }
+        defer { setting.remove() }
+        for name in ["a", "b", "c", "d"] { setting.server[name] = .init(bytes: placeholder) }
+        idle.interacted()
+        let tasks = ["a", "b", "c"].map { setting.pipeline.task(for: ImageRequest(url: $0)) }
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: "d", priority: .high)).width == 2)
+        await setting.log.wait { $0.count { if case .downloadFinished = $0 { true } else { false } } == 4 }
+        tasks[1].cancel()
+        #expect(idle.drain() == 0 && setting.log.decodes == 1)
+        clock.advance(by: .milliseconds(100))
+        // Downloads may have been handed over just now; each drain does one that is wanted.
+        var done = 0
+        while done < 2 {
+            done += idle.drain()
+            await Task.yield()
+        }
+        #expect(try await tasks[0].image.width == 2)
+        #expect(try await tasks[2].image.width == 2)
+        #expect(setting.log.decodes == 3)
+    }
+
+    @Test func `a scheduler does so much at a moment, drops what nobody wants and lets nothing grow old`() {
+        let clock = ManualClock()
+        let idle = IdleScheduler(
+            quiet: .milliseconds(100),
+            countMaximum: 2,
+            ageMaximum: .milliseconds(500),
+            clock: clock
+        )
+        let done = Mutex<[Int]>([])
+        for index in 0..<7 {
+            idle.submit {
+                index != 1 && index != 2
+            } run: {
+                done.withLock { $0.append(index) }
+            }
+        }
+        #expect(idle.untilNext == .zero)
+        #expect(idle.drain() == 2 && done.withLock { $0 } == [0, 3])
+        idle.interacted()
+        #expect(idle.drain() == 0 && idle.untilNext == .milliseconds(100))
+        clock.advance(by: .milliseconds(90))
+        idle.interacted()
+        for _ in 0..<4 {
+            clock.advance(by: .milliseconds(90))
+            idle.interacted()
+            #expect(idle.drain() == 0)
+        }
+        #expect(idle.untilNext == .milliseconds(50))
+        clock.advance(by: .milliseconds(50))
+        idle.interacted()
+        // Old enough, interaction or not.
+        #expect(idle.drain() == 2 && done.withLock { $0 } == [0, 3, 4, 5])
+        clock.advance(by: .milliseconds(100))
+        #expect(idle.drain() == 1 && idle.drain() == 0 && idle.untilNext == nil)
+    }
+
+    @Test func `a driver drains by itself and rests while nothing waits`() async {
+        let clock = ManualClock()
+        let idle = IdleScheduler(clock: clock)
+        let waits = Mutex(0)
+        let driver = IdleDriver(idle) { duration in
+            waits.withLock { $0 += 1 }
+            clock.advance(by: duration)
+            try Task.checkCancellation()
+        }
+        for _ in 0..<3 {
+            idle.interacted()
+            await withCheckedContinuation { continuation in
+                idle.submit { continuation.resume() }
+            }
+        }
+        #expect(waits.withLock { $0 } >= 3)
+        withExtendedLifetime(driver) {}
+    }
+}

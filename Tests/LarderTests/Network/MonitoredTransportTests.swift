@@ -1,0 +1,138 @@
+import Larder
+import LarderHTTP
+import LarderTesting
+import LarderTime
+import Synchronization
+import Testing
+
+@Suite("Monitored transport")
+struct MonitoredTransportTests {
+    /// A transport whose exchanges take time on a clock that is moved by hand.
+    private struct SlowTransport: Transport {
+        let clock: ManualClock
+        let latency: Duration
+        let pieces: [(bytes: Int, time: Duration)]
+        var failure: TransportError?
+
+        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+            clock.advance(by: latency)
+            if let failure { throw failure }
+            return TransportResponse(
+                status: .ok,
+                body: [UInt8](repeating: 1, count: pieces.reduce(0) { $0 + $1.bytes })
+            )
+        }
+
+        func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+            clock.advance(by: latency)
+            let left = Mutex(pieces)
+            let (clock, failure) = (clock, failure)
+            return TransportStream(
+                status: .ok,
+                fields: [:],
+                body: TransportBody { () async throws(TransportError) in
+                    guard let piece = left.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else {
+                        if let failure { throw failure }
+                        return nil
+                    }
+                    clock.advance(by: piece.time)
+                    return [UInt8](repeating: 1, count: piece.bytes)
+                }
+            )
+        }
+    }
+
+    private let clock = ManualClock()
+    private let source = ManualNetworkSource()
+    private let telemetry: Telemetry
+    private let monitor: NetworkMonitor
+    private let request = TransportRequest(url: "http://example.com/x", body: [1, 2])
+
+    init() {
+        telemetry = Telemetry(wall: clock, monotonic: clock)
+        monitor = NetworkMonitor(source: source, configuration: .init(seed: 1), clock: clock)
+    }
+
+    private func transport(_ base: any Transport, refusesOffline: Bool = false) -> MonitoredTransport {
+        MonitoredTransport(
+            base,
+            monitor: monitor,
+            telemetry: telemetry,
+            refusesOffline: refusesOffline,
+            clock: clock,
+            feature: { _ in "feed" }
+        )
+    }
+
+    @Test func `exchanges are measured, and what the reader does between two pieces is not the network's fault`()
+        async throws
+    {
+        let base = SlowTransport(
+            clock: clock,
+            latency: .milliseconds(200),
+            pieces: [(20_000, .milliseconds(100)), (20_000, .milliseconds(100))]
+        )
+        let stream = try await transport(base).open(request)
+        var bytes = 0
+        for try await piece in stream.body {
+            bytes += piece.count
+            clock.advance(by: .seconds(60))
+        }
+        #expect(bytes == 40_000)
+        let quality = monitor.current.quality
+        #expect(quality.latency.map { $0 > .milliseconds(199) && $0 < .milliseconds(201) } == true)
+        #expect(quality.bytesPerSecond.map { abs($0 - 200_000) < 1 } == true)
+        let feature = telemetry.totals.features["feed"]
+        #expect(feature?.bytesReceived == 40_000 && feature?.bytesSent == 2 && feature?.requests.count == 1)
+        #expect(telemetry.totals.statuses == ["2xx": 1])
+    }
+
+    @Test func `failures are told with their code, and three in a row are offline`() async {
+        let failing = transport(
+            SlowTransport(clock: clock, latency: .seconds(1), pieces: [], failure: TransportError(.unreachable, ""))
+        )
+        for _ in 0..<3 { await #expect(throws: TransportError.self) { try await failing.send(request) } }
+        #expect(monitor.isOffline && telemetry.totals.failures == ["unreachable": 3])
+    }
+
+    @Test func `a content that breaks off counts as broken, one that nobody wanted does not`() async throws {
+        let broken = transport(
+            SlowTransport(clock: clock, latency: .zero, pieces: [(5, .zero)], failure: TransportError(.interrupted, ""))
+        )
+        for _ in 0..<3 {
+            let stream = try await broken.open(request)
+            await #expect(throws: TransportError.self) { for try await _ in stream.body {} }
+        }
+        #expect(monitor.level == .constrained && telemetry.totals.failures == ["interrupted": 3])
+
+        clock.advance(by: .seconds(600))
+        clock.advance(by: .seconds(600))
+        _ = monitor.level
+        let wanted = transport(SlowTransport(clock: clock, latency: .zero, pieces: [(5, .zero), (5, .zero)]))
+        for _ in 0..<3 {
+            let stream = try await wanted.open(request)
+            var iterator = stream.body.makeAsyncIterator()
+            _ = try await iterator.next()
+        }
+        #expect(telemetry.totals.failures == ["interrupted": 3, "cancelled": 3])
+        #expect(monitor.current.quality.failureShare.map { $0 < 0.001 } == true)
+    }
+
+    @Test func `what cannot succeed is not sent, and one request finds out when it can again`() async throws {
+        let script = ScriptedTransport(
+            Array(repeating: .failure(TransportError(.unreachable, "")), count: 3) + [
+                .success(TransportResponse(status: .ok))
+            ]
+        )
+        let guarded = transport(script, refusesOffline: true)
+        for _ in 0..<10 { await #expect(throws: TransportError.self) { try await guarded.send(request) } }
+        #expect(script.requests.count == 3, "The others were refused before they left.")
+        clock.advance(by: .seconds(2))
+        #expect(try await guarded.send(request).status == .ok)
+        #expect(script.requests.count == 4 && monitor.level == .constrained)
+        source.set(isConnected: false)
+        clock.advance(by: .seconds(600))
+        await #expect(throws: TransportError.self) { try await guarded.send(request) }
+        #expect(script.requests.count == 4)
+    }
+}

@@ -1,0 +1,171 @@
+import Larder
+import LarderTime
+import Testing
+
+@Suite("Network monitor")
+struct NetworkMonitorTests {
+    private let clock = ManualClock()
+    private let source = ManualNetworkSource()
+
+    private func monitor(
+        telemetry: Telemetry = .off,
+        _ change: (inout NetworkMonitor.Configuration) -> Void = { _ in }
+    ) -> NetworkMonitor {
+        var configuration = NetworkMonitor.Configuration(seed: 7)
+        change(&configuration)
+        return NetworkMonitor(source: source, configuration: configuration, clock: clock, telemetry: telemetry)
+    }
+
+    private func interface(_ index: Int, _ last: UInt8) -> NetworkInterface {
+        NetworkInterface(
+            index: index,
+            name: "eth\(index)",
+            isUp: true,
+            isRunning: true,
+            addresses: [NetworkInterface.Address(.ipv4, bytes: [192, 0, 2, last])].compactMap(\.self).reduce(into: []) {
+                $0.insert($1)
+            }
+        )
+    }
+
+    @Test func `the system's word that there is no network is heeded at once, both ways`() {
+        let monitor = monitor()
+        #expect(monitor.level == .good && monitor.current.cause == .nothing)
+        source.set(isConnected: false)
+        #expect(monitor.isOffline && monitor.current.cause == .noInterface && !monitor.admits())
+        #expect(!monitor.conduct.allowsRefresh && !monitor.conduct.allowsPaging && !monitor.conduct.sendsOutbox)
+        source.set(isConnected: true)
+        #expect(monitor.level == .good && monitor.conduct.allowsPrefetch)
+    }
+
+    @Test func `a server on this machine needs no interface`() {
+        source.set(isConnected: false)
+        #expect(monitor { $0.heedsInterfaces = false }.level == .good)
+    }
+
+    @Test func `a level set by hand comes first, until it is taken back`() {
+        let monitor = monitor()
+        source.set(isConnected: false)
+        monitor.setOverride(.good)
+        #expect(monitor.level == .good && monitor.current.cause == .override && monitor.admits())
+        monitor.setOverride(.offline)
+        #expect(!monitor.admits())
+        monitor.setOverride(nil)
+        #expect(monitor.current.cause == .noInterface)
+    }
+
+    @Test func `a network that is to be spared is constrained`() {
+        source.set(NetworkStatus(isConnected: true, isMetered: true))
+        #expect(monitor().current.cause == .metered && monitor().level == .constrained)
+        #expect(monitor { $0.sparesMetered = false }.level == .good)
+    }
+
+    @Test func `what was experienced in one network does not count in the next`() {
+        let monitor = monitor()
+        source.set(NetworkStatus(interfaces: [interface(1, 1)]))
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        #expect(monitor.level == .offline && monitor.current.cause == .experience)
+        // The same network told of again is the same network.
+        source.set(
+            NetworkStatus(interfaces: [
+                interface(1, 1), NetworkInterface(index: 9, name: "x", isUp: true, isRunning: false),
+            ])
+        )
+        #expect(monitor.level == .offline)
+        source.set(NetworkStatus(interfaces: [interface(2, 5)]))
+        #expect(monitor.level == .good)
+    }
+
+    @Test func `a source that knows no addresses tells networks apart by their interfaces`() {
+        func path(_ name: String) -> NetworkStatus {
+            NetworkStatus(
+                isConnected: true,
+                interfaces: [NetworkInterface(index: 1, name: name, isUp: true, isRunning: true)]
+            )
+        }
+        source.set(path("en0"))
+        let monitor = monitor()
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        source.set(path("en0"))
+        #expect(monitor.isOffline)
+        source.set(path("pdp_ip0"))
+        #expect(monitor.level == .good)
+    }
+
+    @Test func `who listens gets the present state and then each change, the newest if late`() async {
+        let monitor = monitor()
+        let states = monitor.states
+        var iterator = states.makeAsyncIterator()
+        #expect(await iterator.next()?.level == .good)
+        source.set(isConnected: false)
+        #expect(await iterator.next()?.level == .offline)
+        source.set(isConnected: true)
+        source.set(isConnected: false)
+        source.set(isConnected: true)
+        #expect(await iterator.next()?.level == .good)
+        monitor.note(NetworkSample(.reply, latency: .milliseconds(5)))
+        #expect(states.droppedCount == 2, "A sample that changes nothing is no news.")
+    }
+
+    @Test func `changes of the level are telemetry, with their cause`() async {
+        let telemetry = Telemetry(wall: clock, monotonic: clock)
+        let monitor = monitor(telemetry: telemetry)
+        let events = telemetry.events()
+        source.set(isConnected: false)
+        source.set(isConnected: true)
+        var iterator = events.makeAsyncIterator()
+        #expect(await iterator.next()?.kind == .networkLevel(.offline, from: .good, cause: "noInterface"))
+        #expect(await iterator.next()?.kind == .networkLevel(.good, from: .offline, cause: "nothing"))
+        #expect(telemetry.totals.networkLevel == .good && telemetry.totals.networkChanges == 2)
+        _ = monitor
+    }
+
+    @Test func `time alone brings a good network back while the monitor runs`() async throws {
+        let monitor = monitor()
+        let states = monitor.states
+        var iterator = states.makeAsyncIterator()
+        _ = await iterator.next()
+        let running = Task { await monitor.run(sleeper: clock) }
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        #expect(await iterator.next()?.level == .offline)
+        monitor.note(NetworkSample(.reply, latency: .milliseconds(50)))
+        #expect(await iterator.next()?.level == .constrained)
+        try await clock.waitForSleepers()
+        // The return is jittered by up to 30 s: first come what falls due before.
+        var level = NetworkLevel.constrained
+        for _ in 0..<20 where level != .good {
+            clock.advance(by: .seconds(10))
+            level = monitor.level
+        }
+        #expect(await iterator.next()?.level == .good)
+        running.cancel()
+        await running.value
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func `the monitor tells when to come back, once for each return, and not if the network goes again`()
+        async throws
+    {
+        let monitor = monitor { $0.policy.resume = ResumeSpread(window: .seconds(60)) }
+        let resumes = monitor.resumes
+        let spread = ResumeSpread(window: .seconds(60))
+        source.set(isConnected: false)
+        source.set(isConnected: true)
+        // It goes before the time has come.
+        clock.advance(by: spread.delay(seed: 7, round: 1) - .milliseconds(1))
+        _ = monitor.level
+        source.set(isConnected: false)
+        clock.advance(by: .seconds(300))
+        source.set(isConnected: true)
+        let back = clock.uptime
+        let running = Task { await monitor.run(sleeper: clock) }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(60))
+        var iterator = resumes.makeAsyncIterator()
+        let time = await iterator.next()
+        #expect(time.map { $0 >= back + spread.delay(seed: 7, round: 2) } == true)
+        #expect(resumes.droppedCount == 0)
+        running.cancel()
+        await running.value
+    }
+}
