@@ -19,7 +19,8 @@
 
     /// LFU's frequencies go from 0 to this.
     private static let frequencyMaximum = 15
-    private static let (main, small) = (0, 1)
+    private static let main = 0
+    private static let small = 1
 
     @usableFromInline let policy: EvictionPolicy
     /// How often a slot was used, as far as the policy counts.

@@ -22,10 +22,8 @@
         }
     }
 
-    /// How often what happened. Words and no dictionary: they are counted with every call.
+    /// How often what happened besides reads. Words and no dictionary: they are counted with every store.
     @usableFromInline struct Tally {
-        @usableFromInline var hits = 0
-        @usableFromInline var misses = 0
         @usableFromInline var stores = 0
         @usableFromInline var count = 0
         @usableFromInline var cost = 0
@@ -37,6 +35,9 @@
         @inlinable init() {}
     }
 
+    // What a hit needs comes first: it lies in one cache line with the lock, and only that line moves between processors.
+    @usableFromInline var hits = 0
+    @usableFromInline var misses = 0
     @usableFromInline var index = SlotIndex()
     @usableFromInline var entries = Slab<Entry>(capacity: 1)
     @usableFromInline var queue: EvictionQueue
@@ -143,8 +144,8 @@
 
     /// Adds what has happened here to a sum.
     @usableFromInline func add(to sum: inout MemoryTier<Key, Value>.Statistics) {
-        sum.hits += tally.hits
-        sum.misses += tally.misses
+        sum.hits += hits
+        sum.misses += misses
         sum.stores += tally.stores
         let departures: [(Reason, Int)] = [
             (.count, tally.count), (.cost, tally.cost), (.expired, tally.expired), (.replaced, tally.replaced),

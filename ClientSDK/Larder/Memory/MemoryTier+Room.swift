@@ -33,32 +33,47 @@ extension MemoryTier {
         return departure
     }
 
-    @inlinable func put(_ entry: Shard.Entry, _ shard: inout Shard) -> Departures {
+    /// Keeps a value in the part that its key belongs to, and makes room for it as far as that is this part's to do.
+    ///
+    /// The entry is made where it is kept, so that key and value are retained once.
+    @inlinable func put(
+        _ value: Value,
+        _ key: Key,
+        _ cost: Int,
+        _ expires: Int64,
+        _ hash: UInt32,
+        _ shard: inout Shard
+    ) -> Departures {
         var departures = Departures()
-        let old = shard.slot(entry.key, entry.hash)
+        let old = shard.slot(key, hash)
         let mayCost = costLimit.load(ordering: .sequentiallyConsistent)
-        guard entry.expires > .min, countLimit.load(ordering: .sequentiallyConsistent) > 0, mayCost > 0,
-            entry.cost <= mayCost
+        guard expires > .min, countLimit.load(ordering: .sequentiallyConsistent) > 0, mayCost > 0, cost <= mayCost
         else {
             if let old { departures.append(count(shard.remove(old, .replaced))) }
             return departures
         }
-        var added = (count: 1, cost: entry.cost)
+        var addedCount = 1
+        var addedCost = cost
         if let old {
             let departure = shard.vacate(old)
-            added = (0, entry.cost - departure.cost)
+            addedCount = 0
+            addedCost -= departure.cost
             departures.append(departure)
         }
         // Otherwise all parts give, once this lock is free.
-        if mask == 0 || (shard.count >= Self.fewEntries && entry.cost <= mayCost / (4 * mask)) {
-            while let reason = excess(adding: added.count, cost: added.cost), let departure = shard.evict(reason) {
-                added.count -= 1
-                added.cost -= departure.cost
+        if mask == 0 || (shard.count >= Self.fewEntries && cost <= mayCost / (4 * mask)) {
+            while let reason = excess(adding: addedCount, cost: addedCost), let departure = shard.evict(reason) {
+                addedCount -= 1
+                addedCost -= departure.cost
                 departures.append(departure)
             }
         }
-        if let old { shard.refill(old, entry) } else { shard.insert(entry) }
-        add(added.count, cost: added.cost)
+        if let old {
+            shard.refill(old, Shard.Entry(key: key, value: value, expires: expires, cost: cost, hash: hash))
+        } else {
+            shard.insert(Shard.Entry(key: key, value: value, expires: expires, cost: cost, hash: hash))
+        }
+        add(addedCount, cost: addedCost)
         return departures
     }
 

@@ -73,8 +73,8 @@ extension MemoryTier {
 
         @inlinable init() {}
 
-        @inlinable mutating func append(_ departure: Departure) {
-            if first == nil { first = departure } else { others.append(departure) }
+        @inlinable mutating func append(_ departure: consuming Departure) {
+            if first == nil { first = consume departure } else { others.append(consume departure) }
         }
 
         @inlinable mutating func append(_ departures: Departures) {

@@ -79,16 +79,16 @@ public import Synchronization
         var isExpired = false
         let value = unsafe shard(number(hash)).pointee.withLock { shard -> Value? in
             guard let slot = shard.slot(key, UInt32(truncatingIfNeeded: hash)) else {
-                shard.tally.misses += 1
+                shard.misses += 1
                 return nil
             }
             let expires = shard.entries[slot].expires
             if expires != .max, clock.uptime.nanoseconds >= expires {
-                shard.tally.misses += 1
+                shard.misses += 1
                 isExpired = true
                 return nil
             }
-            shard.tally.hits += 1
+            shard.hits += 1
             shard.queue.touch(slot)
             return shard.entries[slot].value
         }
@@ -141,14 +141,9 @@ public import Synchronization
         let hash = KeyHash.of(key, seed)
         var expires = Int64.max
         if let lifetime { expires = lifetime > .zero ? (clock.uptime + lifetime).nanoseconds : .min }
-        let entry = Shard.Entry(
-            key: key,
-            value: value,
-            expires: expires,
-            cost: max(0, cost),
-            hash: UInt32(truncatingIfNeeded: hash)
-        )
-        var departures = unsafe shard(number(hash)).pointee.withLock { shard in put(entry, &shard) }
+        var departures = unsafe shard(number(hash)).pointee.withLock { shard in
+            put(value, key, max(0, cost), expires, UInt32(truncatingIfNeeded: hash), &shard)
+        }
         if mask > 0, excess() != nil { balance(around: key, hash, &departures) }
         tell(departures)
     }

@@ -1,0 +1,44 @@
+import Larder
+import Synchronization
+
+/// What observers have seen last.
+private final class Shown: Sendable {
+    private let likes = Mutex([Int](repeating: -1, count: 5))
+
+    func note(_ number: Int, _ seen: Int) { likes.withLock { $0[number] = seen } }
+
+    func isEverywhere(_ wanted: Int) -> Bool { likes.withLock { $0.allSatisfy { $0 == wanted } } }
+}
+
+/// A like: one entity changes that five observed lists show, and all five show it.
+func measureTaps(_ directory: String?) async throws {
+    let larder = try LarderCache(CacheConfiguration(directory: directory))
+    let clock = ContinuousClock()
+    let shown = Shown()
+    var tasks: [Task<Void, Never>] = []
+    for number in 0..<5 {
+        // Each begins elsewhere, and all show number 50.
+        let list = feed("feed \(number)", from: 10 * number + 5)
+        tasks.append(
+            Task {
+                for await snapshot in larder.snapshots(list) {
+                    guard let likes = snapshot.value?.items.first(where: { $0.id == "post_50" })?.likes else { continue }
+                    shown.note(number, likes)
+                }
+            }
+        )
+    }
+    while !shown.isEverywhere(50) { await Task.yield() }
+    var (update, seen) = (Samples(), Samples())
+    for likes in 1_000..<1_300 {
+        let start = clock.now
+        try larder.update { $0.modify(Post.self, "post_50") { $0.likes = likes } }
+        update.add(clock.now - start, operations: 1)
+        while !shown.isEverywhere(likes) { await Task.yield() }
+        seen.add(clock.now - start, operations: 1)
+    }
+    for task in tasks { task.cancel() }
+    let place = directory == nil ? "in memory" : "on disk"
+    update.show("update { modify } of one entity in 5 observed lists of 50, \(place)")
+    seen.show("    until all five have been seen to show it")
+}
