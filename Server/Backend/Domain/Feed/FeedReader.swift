@@ -1,15 +1,5 @@
 import LarderSQLite
 
-/// What a page of posts holds besides the JSON that was appended.
-struct PostPage {
-    var rows: [Int64] = []
-    var authors: [Int64] = []
-    /// Whether there is more in the direction of reading.
-    var hasMore = false
-    /// What tells the items from any other page's, shorter than they are; empty where nobody has made it.
-    var digest: [UInt8] = []
-}
-
 /// Reads everybody's posts, newest first: from the shelf as far as it goes, and from there on out of the table. Confined like
 /// its database.
 final class FeedReader {
@@ -52,79 +42,54 @@ final class FeedReader {
         limit: Int,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> PostPage {
-        var posts: [ShelvedPost] = []
-        posts.reserveCapacity(limit)
-        var page = PostPage()
-        page.hasMore = try collect(below: start, limit, into: &posts)
-        page.rows.reserveCapacity(limit)
-        page.authors.reserveCapacity(limit)
-        page.digest.reserveCapacity(limit * 16 + 160)
         // Somebody who has not signed in likes nothing.
-        var likes = try viewer == 0 ? nil : LikeWalk(likedBelow, viewer: viewer, below: start)
+        let likes = try viewer == 0 ? nil : LikeWalk(likedBelow, viewer: viewer, below: start)
         defer { if viewer != 0 { likedBelow.reset() } }
-        for post in posts {
-            let isLiked = try likes?.includes(post.row) ?? false
-            page.rows.append(post.row)
-            page.authors.append(post.author)
-            post.append(isLiked: isLiked, to: &bytes)
-            post.appendDigest(isLiked: isLiked, to: &page.digest)
-        }
-        // The comma behind the last.
-        if !posts.isEmpty { bytes.removeLast() }
-        return page
+        var page = FeedPage(below: start, limit: limit, likes: likes, bytes: &bytes)
+        let hasMore = try fill(&page)
+        return page.finish(hasMore: hasMore, &bytes)
     }
 
-    /// Gathers up to `limit` posts below a number; returns whether there are more.
-    private func collect(
-        below start: Int64,
-        _ limit: Int,
-        into posts: inout [ShelvedPost]
-    ) throws(SQLiteError) -> Bool {
+    /// Fills a page; returns whether there are more posts behind it.
+    private func fill(_ page: inout FeedPage) throws(SQLiteError) -> Bool {
         guard usesShelf else {
             // Neither looked at nor filled: what the table shows may yet be undone.
             var unused = PostShelf()
-            return try readOn(below: start, limit, into: &posts, &unused) ?? false
+            return try readOn(&page, &unused) ?? false
         }
-        if start == .max { _ = try extent() }
+        if page.end == .max { _ = try extent() }
         while true {
-            switch shelf.take(below: posts.last?.row ?? start, limit, into: &posts) {
+            switch try shelf.take(into: &page) {
             case .last: return false
             case .more: return true
             case .changed(let row):
                 if let post = try read(row) {
                     shelf.put(post)
-                    posts.append(post)
+                    try page.add(post)
                     continue
                 }
             case .unknown: break
             }
-            if let hasMore = try readOn(below: posts.last?.row ?? start, limit, into: &posts, &shelf) { return hasMore }
+            if let hasMore = try readOn(&page, &shelf) { return hasMore }
         }
     }
 
-    /// Reads posts out of the table until there are enough, or until the shelf knows how to go on: then nil.
-    private func readOn(
-        below start: Int64,
-        _ limit: Int,
-        into posts: inout [ShelvedPost],
-        _ shelf: inout PostShelf
-    ) throws(SQLiteError) -> Bool? {
+    /// Reads posts out of the table until the page is full, or until the shelf knows how to go on: then nil.
+    private func readOn(_ page: inout FeedPage, _ shelf: inout PostShelf) throws(SQLiteError) -> Bool? {
         defer { older.reset() }
-        try older.bind(start, at: 1)
+        try older.bind(page.end, at: 1)
         // One more than asked for tells whether there is another page.
-        try older.bind(Int64(limit - posts.count + 1), at: 2)
-        var below = start
+        try older.bind(Int64(page.room + 1), at: 2)
         while try older.step() {
             let row = older.int64(0)
-            shelf.link(below, to: row)
-            if posts.count == limit { return true }
+            shelf.link(page.end, to: row)
+            if page.isFull { return true }
             let post = shelf.post(row) ?? ShelvedPost(older)
             shelf.put(post)
-            posts.append(post)
+            try page.add(post)
             if shelf.knowsOrder(behind: row) { return nil }
-            below = row
         }
-        shelf.link(below, to: 0)
+        shelf.link(page.end, to: 0)
         return false
     }
 

@@ -1,3 +1,5 @@
+import LarderSQLite
+
 /// Posts that were sent before, kept as they are sent, with the order in which the feed has them: a page of them costs no
 /// statement and no formatting.
 ///
@@ -38,15 +40,13 @@ struct PostShelf {
 
     // MARK: Looking
 
-    /// Takes posts in the feed's order, from the first below a number on, until there are `count`.
-    func take(below start: Int64, _ count: Int, into posts: inout [ShelvedPost]) -> End {
-        var row = start
-        while let next = next(below: row) {
+    /// Takes posts in the feed's order, from where a page stands until it is full.
+    func take(into page: inout FeedPage) throws(SQLiteError) -> End {
+        while let next = next(below: page.end) {
             guard next > 0 else { return .last }
-            guard posts.count < count else { return .more }
+            guard !page.isFull else { return .more }
             guard let post = post(next) else { return .changed(next) }
-            posts.append(post)
-            row = next
+            try page.add(post)
         }
         return .unknown
     }
