@@ -54,7 +54,7 @@ final class FeedReader {
     private func fill(_ page: inout FeedPage) throws(SQLiteError) -> Bool {
         guard usesShelf else {
             // Neither looked at nor filled: what the table shows may yet be undone.
-            var unused = PostShelf()
+            var unused = PostShelf(isOpen: false)
             return try readOn(&page, &unused) ?? false
         }
         if page.end == .max { _ = try extent() }
@@ -63,11 +63,7 @@ final class FeedReader {
             case .last: return false
             case .more: return true
             case .changed(let row):
-                if let post = try read(row) {
-                    shelf.put(post)
-                    try page.add(post)
-                    continue
-                }
+                if try readAgain(row, &page) { continue }
             case .unknown: break
             }
             if let hasMore = try readOn(&page, &shelf) { return hasMore }
@@ -84,18 +80,23 @@ final class FeedReader {
             let row = older.int64(0)
             shelf.link(page.end, to: row)
             if page.isFull { return true }
-            let post = shelf.post(row) ?? ShelvedPost(older)
-            shelf.put(post)
-            try page.add(post)
+            if let post = shelf.post(row) {
+                try page.add(post)
+            } else if let post = try page.add(older, isWanted: shelf.wants(row)) {
+                shelf.put(post)
+            }
             if shelf.knowsOrder(behind: row) { return nil }
         }
         shelf.link(page.end, to: 0)
         return false
     }
 
-    private func read(_ row: Int64) throws(SQLiteError) -> ShelvedPost? {
+    /// Reads a post that has changed since it was put on the shelf; false if it is not there any more.
+    private func readAgain(_ row: Int64, _ page: inout FeedPage) throws(SQLiteError) -> Bool {
         defer { one.reset() }
         try one.bind(row, at: 1)
-        return try one.step() ? ShelvedPost(one) : nil
+        guard try one.step() else { return false }
+        if let post = try page.add(one, isWanted: true) { shelf.put(post) }
+        return true
     }
 }

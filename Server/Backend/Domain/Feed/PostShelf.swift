@@ -5,7 +5,7 @@ import LarderSQLite
 ///
 /// It is never older than the table, because it is told of every change before the table is: what was rolled back is then
 /// only read once more. It must not be looked at or filled inside a transaction, where the table shows what may yet be
-/// undone. Bounded; a post gives way to another whose number falls on its place.
+/// undone. Bounded; a post gives way to another that was read twice and whose number falls on its place.
 struct PostShelf {
     private struct Place {
         /// 0 while nothing is known.
@@ -31,12 +31,19 @@ struct PostShelf {
 
     /// Found by a row's number modulo their count, which is a power of two. They grow when one is wanted twice.
     private var places: [Place] = []
+    /// Numbers of posts that were read once, by themselves modulo their count.
+    private var seen: [Int64] = []
+    private let isOpen: Bool
     /// The lowest and highest number in use, while it is known.
     var extent: ClosedRange<Int64>?
 
     private static let countMaximum = 1_024
+    private static let seenCount = 2_048
     /// A longer post is not kept.
     private static let bytesMaximum = 4_096
+
+    /// - Parameter isOpen: whether anything is to be kept.
+    init(isOpen: Bool = true) { self.isOpen = isOpen }
 
     // MARK: Looking
 
@@ -76,6 +83,17 @@ struct PostShelf {
     private func place(of row: Int64) -> Int { Int(truncatingIfNeeded: row) & (places.count - 1) }
 
     // MARK: Filling
+
+    /// Whether a post that was read is to be put here: not when it is read for the first time, so that who reads through the
+    /// whole feed neither drives out what many read nor pays for keeping what nobody will read again.
+    mutating func wants(_ row: Int64) -> Bool {
+        guard isOpen else { return false }
+        if index(of: row) != nil { return true }
+        if seen.isEmpty { seen = Array(repeating: 0, count: Self.seenCount) }
+        let index = Int(truncatingIfNeeded: row) & (Self.seenCount - 1)
+        defer { seen[index] = row }
+        return seen[index] == row
+    }
 
     mutating func put(_ post: ShelvedPost) {
         guard post.byteCount <= Self.bytesMaximum else { return }
