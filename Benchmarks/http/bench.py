@@ -131,8 +131,26 @@ def pages():
         finally:
             for process in extra:
                 process.terminate()
-    with Server("--no-response-cache") as server:
-        contend({"feed page, read and built anew": lambda: wrk(server.url + "/v1/feed?limit=20")})
+    anew()
+
+
+def anew():
+    """Pages that no earlier reply answers: nothing kept, a cursor that comes rarely, and a write before every twentieth page."""
+    page = "/v1/feed?limit=20"
+    with Server() as kept, Server("--no-response-cache") as plain, Server("--no-response-cache", "--seed", "1", "--posts", "100000") as large:
+        cursors = []
+        with large.get("/v1/feed?limit=100") as reply:
+            cursors.append(json.load(reply)["nextCursor"])
+        while len(cursors) < 900:
+            with large.get("/v1/feed?limit=100&after=" + cursors[-1]) as reply:
+                cursors.append(json.load(reply)["nextCursor"])
+        env = {"LARDER_CURSORS": " ".join(cursors), "LARDER_TOKEN": "dev-ana"}
+        contend({"feed page, repeated": lambda: wrk(kept.url + page),
+                 "feed page, built anew": lambda: wrk(plain.url + page),
+                 "the same for somebody who likes": lambda: wrk(plain.url + page, "-H", "Authorization: Bearer dev-ana"),
+                 "built anew after a like, every twentieth request": lambda: wrk(kept.url, "-s", str(HERE / "likes.lua"), env=env),
+                 "feed page out of SQLite: 900 cursors in 100,000 posts": lambda: wrk(large.url, "-s", str(HERE / "cursors.lua"), env=env)},
+                against="feed page, repeated")
 
 
 def control():
@@ -196,6 +214,17 @@ def starts():
                 assert peer.recv(100).startswith(b"HTTP/1.1 200")
                 values.append((time.perf_counter() - begin) * 1000)
         show(f"start to first answer, {path}", values, "ms")
+    with tempfile.TemporaryDirectory() as scratch:
+        flags = ["--seed", "1", "--posts", "100000", "--database", scratch + "/large.sqlite"]
+        for name, runs in (("100,000 posts made and written to a database file", 1), ("start with that file", 5)):
+            values = []
+            for _ in range(runs):
+                begin = time.perf_counter()
+                with Server(*flags) as server:
+                    server.get("/v1/feed").read()
+                    values.append((time.perf_counter() - begin) * 1000)
+            show(name, values, "ms")
+            flags = flags[4:]
     with Server() as server:
         server.get("/v1/feed").read()
         show("resident memory at rest", [server.resident()], "MB")
@@ -242,8 +271,8 @@ def main():
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     print(f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}, release build of {commit}; {RUNS} runs of {SECONDS} s, 64 connections")
-    scenarios = {"pages": pages, "control": control, "worlds": worlds, "transfers": transfers, "starts": starts, "sockets": sockets}
-    for name in sys.argv[1:] or scenarios:
+    scenarios = {"pages": pages, "anew": anew, "control": control, "worlds": worlds, "transfers": transfers, "starts": starts, "sockets": sockets}
+    for name in sys.argv[1:] or [name for name in scenarios if name != "anew"]:
         scenarios[name]()
     (ROOT / ".build/bench.json").write_text(json.dumps({"commit": commit, "cpu": cpu, "results": results}, indent=1))
 

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEngine
 import LarderServer
 import LarderTime
 import LarderWebSocket
@@ -56,6 +57,23 @@ struct LiveFaultTests {
             texts.append(try await listener.text()?["change"]?["entity"]?["text"]?.string ?? "none")
         }
         return texts
+    }
+
+    @Test func `an event goes to every socket once, and each of them is written down`() async throws {
+        let stage = try Stage { $0.server.loops = 2 }
+        var listeners: [Listener] = []
+        for number in 0..<24 { listeners.append(try await Listener(stage, device: "d\(number)")) }
+        post(stage, 1)
+        // Who comes later has another token, and sees the same.
+        listeners.append(try await Listener(stage, device: "late"))
+        post(stage, 2)
+        for (index, listener) in listeners.enumerated() {
+            #expect(try await texts(listener, index < 24 ? 3 : 2) == (index < 24 ? ["1", "1", "2"] : ["1", "2"]))
+        }
+        let frames = await stage.world.journal().filter { !$0.isExchange }
+        #expect(frames.count == 24 * 3 + 2)
+        #expect(Set(frames.map(\.connection)).count == 25)
+        await stage.backend.stop()
     }
 
     @Test func `frames are lost and doubled by their numbers, and the gap shows in the tokens`() async throws {

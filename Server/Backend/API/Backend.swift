@@ -86,7 +86,7 @@ struct Backend: Sendable {
         _ conditions: Conditions,
         _ trace: CallTrace
     ) throws(Problem) -> Answer {
-        switch router.match(request.method, path: Array(request.path)) {
+        switch router.match(request.method, path: request.path) {
         case .route(let route, let parameters):
             return try answer(request, exchange, world, conditions, trace, route, parameters)
         case .otherMethods(let methods):
@@ -120,7 +120,7 @@ struct Backend: Sendable {
                 fields: Authenticator.challenge(nil)
             )
         }
-        guard let query = QueryString(parsing: Array(request.query ?? [])) else {
+        guard let query = CallQuery(request) else {
             throw ProblemType.invalidParameter("The query is not well-formed percent-encoded UTF-8.")
         }
         var call = Call(
@@ -171,7 +171,7 @@ struct Backend: Sendable {
         // The tag alone, as caches send it, needs no parsing.
         if let range = request.fields.range(of: "if-none-match"), request.fields.range(of: "if-match") == nil,
             request.fields.range(of: "if-unmodified-since") == nil,
-            request.head[range].elementsEqual(representation.entityTag.description.utf8)
+            representation.isTagged(request.head[range])
         {
             return .prepared(representation.notModified, extra: extra)
         }

@@ -19,7 +19,7 @@ struct Call {
     let parameters: [String]
     /// Who asks; nil for somebody who has not signed in.
     let session: SessionRow?
-    let query: QueryString
+    let query: CallQuery
     var conditions = Conditions()
     let trace: CallTrace
 
@@ -59,10 +59,10 @@ struct Call {
     }
 
     /// A whole number in the query.
-    func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+    func integer(_ name: StaticString, in range: ClosedRange<Int>) throws(Problem) -> Int? {
         guard let text = query.first(name) else { return nil }
         guard let value = Int(text), range.contains(value), text.utf8.first != UInt8(ascii: "+") else {
-            throw invalid(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+            throw invalid(name.description, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return value
     }

@@ -47,6 +47,8 @@ struct Router: Sendable {
     let routes: [Route]
     /// Routes by number of segments: a path is compared with those of its own length only.
     private let byLength: [[Route]]
+    /// Routes without parameters, by the number of their path's bytes: most requests are found by comparing one or two.
+    private let literal: [[(path: [UInt8], route: Route)]]
 
     init(_ routes: [Route]) {
         self.routes = routes
@@ -56,14 +58,26 @@ struct Router: Sendable {
             byLength[route.segments.count].append(route)
         }
         self.byLength = byLength
+        var literal: [[(path: [UInt8], route: Route)]] = []
+        for route in routes where !route.segments.contains(nil) {
+            let path = Array(route.template.description.utf8)
+            while literal.count <= path.count { literal.append([]) }
+            literal[path.count].append((path, route))
+        }
+        self.literal = literal
     }
 
     /// Finds the route for a method and a path (without query). `HEAD` is answered wherever `GET` is.
-    func match(_ method: Method, path: [UInt8]) -> Match {
+    func match(_ method: Method, path: ArraySlice<UInt8>) -> Match {
         guard path.first == UInt8(ascii: "/") else { return .none }
+        let wanted = method == .head ? .get : method
+        if path.count < literal.count {
+            for entry in literal[path.count] where entry.route.method == wanted && entry.path.elementsEqual(path) {
+                return .route(entry.route, parameters: [])
+            }
+        }
         let segments = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard segments.count < byLength.count else { return .none }
-        let wanted = method == .head ? .get : method
         var others: [Method] = []
         for route in byLength[segments.count] {
             guard let parameters = Self.parameters(of: segments, under: route) else { continue }

@@ -14,28 +14,42 @@ protocol LiveSink: AnyObject, Sendable {
 
     /// Asks the peer for a sign of life, or gives one.
     func heartbeat()
+
+    /// The channel as one of many that are told the same at once; nil where it must be told by itself.
+    var listener: LiveListener? { get }
+}
+
+extension LiveSink {
+    var listener: LiveListener? { nil }
 }
 
 /// Everyone who listens to a world's changes.
 ///
-/// Readers who see alike (the same person, filter and last token) share one encoded event, so that a thousand sockets cost
-/// one encoding. Safe from any thread; lock order is the store first.
+/// Readers who see alike (the same person, filter and last token) share one encoded event, one entry into the journal's lock
+/// and one job for each loop, so that a thousand sockets cost one encoding and a thousand system calls. Safe from any thread;
+/// lock order is the store first.
 final class LiveHub: Sendable {
     private struct Reader {
+        let id: UInt64
         let scope: ReaderScope
         var token: ChangeToken
         let sink: any LiveSink
     }
 
-    private struct Group: Hashable {
-        let viewer: Int64
-        let filter: ChangeFilter
-        let position: Int64
+    private struct State {
+        /// In no order: the last takes the place of one who leaves.
+        var readers: [Reader] = []
+        var places: [UInt64: Int] = [:]
+        var lastID: UInt64 = 0
     }
 
-    private struct State {
-        var readers: [UInt64: Reader] = [:]
-        var lastID: UInt64 = 0
+    /// Everyone who is told the same of one change.
+    private struct Group {
+        /// The token of what they were told before: who has the same one sees alike.
+        let previous: ChangeToken
+        let token: ChangeToken
+        let event: LiveEvent
+        var sinks: [any LiveSink] = []
     }
 
     private let state = Mutex(State())
@@ -45,34 +59,40 @@ final class LiveHub: Sendable {
     func add(_ sink: any LiveSink, scope: ReaderScope, from token: ChangeToken) -> UInt64 {
         state.withLock { state in
             state.lastID += 1
-            state.readers[state.lastID] = Reader(scope: scope, token: token, sink: sink)
+            state.places[state.lastID] = state.readers.count
+            state.readers.append(Reader(id: state.lastID, scope: scope, token: token, sink: sink))
             return state.lastID
         }
     }
 
     func remove(_ id: UInt64) {
         // The sink is released after the lock, as its end may lead back here.
-        let removed = state.withLock { $0.readers.removeValue(forKey: id) }
+        let removed = state.withLock { state -> Reader? in
+            guard let place = state.places.removeValue(forKey: id) else { return nil }
+            state.readers.swapAt(place, state.readers.count - 1)
+            if place < state.readers.count - 1 { state.places[state.readers[place].id] = place }
+            return state.readers.removeLast()
+        }
         _ = consume removed
     }
 
     /// Ends every channel of a session.
     func end(session: Int64) {
         let sinks = state.withLock { state in
-            state.readers.values.filter { $0.sink.session == session }.map(\.sink)
+            state.readers.filter { $0.sink.session == session }.map(\.sink)
         }
         for sink in sinks { sink.sessionEnded() }
     }
 
     /// Ends every channel: the state that they told of is no more.
     func endAll() {
-        let sinks = state.withLock { $0.readers.values.map(\.sink) }
+        let sinks = state.withLock { $0.readers.map(\.sink) }
         for sink in sinks { sink.sessionEnded() }
     }
 
     /// Has every channel give a sign of life.
     func beat() {
-        let sinks = state.withLock { $0.readers.values.map(\.sink) }
+        let sinks = state.withLock { $0.readers.map(\.sink) }
         for sink in sinks { sink.heartbeat() }
     }
 
@@ -87,43 +107,50 @@ final class LiveHub: Sendable {
         }
     }
 
-    private static func publish(_ change: ChangeRow, to readers: inout [UInt64: Reader], from store: Store) {
-        var events: [Group: LiveEvent] = [:]
+    private static func publish(_ change: ChangeRow, to readers: inout [Reader], from store: Store) {
+        var groups: [Group] = []
+        var places: [ChangeToken: Int] = [:]
         var rendered: [Int64: [UInt8]] = [:]
-        for (id, reader) in readers {
-            guard reader.token.filter.includes(change.entity.kind), reader.scope.includes(change.audience) else {
+        // Neighbours mostly see alike.
+        var current = 0
+        for index in readers.indices {
+            let previous = readers[index].token
+            guard previous.filter.includes(change.entity.kind), readers[index].scope.includes(change.audience) else {
                 continue
             }
-            let group = Group(
-                viewer: reader.scope.viewer,
-                filter: reader.token.filter,
-                position: reader.token.position
-            )
-            let token = reader.token.advanced(to: change.position)
-            readers[id]?.token = token
-            if let event = events[group] {
-                reader.sink.send(event)
-                continue
-            }
-            // Only posts look different to different readers.
-            let viewer = change.entity.kind == .post ? reader.scope.viewer : 0
-            let json: [UInt8]
-            if let known = rendered[viewer] {
-                json = known
-            } else {
-                var bytes: [UInt8] = []
-                do {
-                    try ChangeJSON.append(change, viewer: viewer, from: store, to: &bytes)
-                } catch {
-                    // The commit stands. A reader who is not told sees the gap by the next token and reads the feed.
-                    continue
+            if current >= groups.count || groups[current].previous != previous {
+                if let known = places[previous] {
+                    current = known
+                } else {
+                    let token = previous.advanced(to: change.position)
+                    readers[index].token = token
+                    guard let json = json(of: change, for: previous.viewer, from: store, &rendered) else { continue }
+                    let event = LiveEvent(token: token.text, previous: previous.text, change: json)
+                    current = groups.count
+                    places[previous] = current
+                    groups.append(Group(previous: previous, token: token, event: event))
                 }
-                rendered[viewer] = bytes
-                json = bytes
             }
-            let event = LiveEvent(token: token.text, previous: reader.token.text, change: json)
-            events[group] = event
-            reader.sink.send(event)
+            readers[index].token = groups[current].token
+            groups[current].sinks.append(readers[index].sink)
         }
+        for group in groups { LiveListener.tell(group.event, to: group.sinks) }
+    }
+
+    /// The change as somebody sees it; nil where it cannot be read. The commit stands: a reader who is not told sees the gap by
+    /// the next token and reads the feed.
+    private static func json(
+        of change: ChangeRow,
+        for viewer: Int64,
+        from store: Store,
+        _ rendered: inout [Int64: [UInt8]]
+    ) -> [UInt8]? {
+        // Only posts look different to different readers.
+        let viewer = change.entity.kind == .post ? viewer : 0
+        if let known = rendered[viewer] { return known }
+        var bytes: [UInt8] = []
+        guard (try? ChangeJSON.append(change, viewer: viewer, from: store, to: &bytes)) != nil else { return nil }
+        rendered[viewer] = bytes
+        return bytes
     }
 }

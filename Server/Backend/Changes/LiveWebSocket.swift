@@ -51,6 +51,11 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
         filter?.opened(self, channel: "WebSocket")
     }
 
+    var listener: LiveListener? {
+        guard filter?.isPlain ?? true, let handle = state.withLock({ $0.handle }) else { return nil }
+        return LiveListener(handle: handle, filter: filter)
+    }
+
     func send(_ event: LiveEvent) {
         if let filter { filter.pass(event, to: self) } else { emit(event) }
     }

@@ -14,24 +14,33 @@ extension [UInt8] {
             append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value))
             return
         }
-        var digits: InlineArray<20, UInt8> = .init(repeating: 0)
-        var start = 20
-        var rest = value.magnitude
-        repeat {
-            start -= 1
-            let (quotient, remainder) = rest.quotientAndRemainder(dividingBy: 10)
-            digits[start] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: remainder)
-            rest = quotient
-        } while rest > 0
         if value < 0 { append(UInt8(ascii: "-")) }
-        for index in start..<20 { append(digits[index]) }
+        append(digits: value.magnitude, atLeast: 1)
+    }
+
+    /// Appends the digits of a number, eight at a time: packed into a word they are one copy.
+    private mutating func append(digits value: UInt64, atLeast least: Int) {
+        var rest = value
+        if rest >= 100_000_000 {
+            append(digits: rest / 100_000_000, atLeast: 1)
+            return append(digits: rest % 100_000_000, atLeast: 8)
+        }
+        var word: UInt64 = 0
+        var count = 0
+        repeat {
+            word = word << 8 | (UInt64(UInt8(ascii: "0")) + rest % 10)
+            rest /= 10
+            count += 1
+        } while rest > 0 || count < least
+        var packed = word.littleEndian
+        unsafe Swift.withUnsafeBytes(of: &packed) { raw in
+            unsafe append(contentsOf: UnsafeRawBufferPointer(rebasing: raw[..<count]))
+        }
     }
 
     /// Appends a timestamp as a JSON string.
     mutating func append(timestamp: WallTime) {
-        append(UInt8(ascii: "\""))
-        timestamp.appendRFC3339(to: &self)
-        append(UInt8(ascii: "\""))
+        TimestampText(timestamp).append(to: &self)
     }
 
     /// Appends a public identifier as a JSON string.

@@ -145,7 +145,7 @@ public struct Fault: Sendable, Hashable {
         guard let path = match.path, let pattern = PathPattern(path), pattern.isLiteral else { return nil }
         let method = match.method.map { Method($0) } ?? .get
         let bytes = Array(path.utf8)
-        switch Router(Backend.routes).match(method, path: bytes) {
+        switch Router(Backend.routes).match(method, path: bytes[...]) {
         case .route: return nil
         case .otherMethods(let others):
             guard match.method != nil else { return nil }

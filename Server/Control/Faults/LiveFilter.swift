@@ -37,6 +37,9 @@ final class LiveFilter: Sendable {
         self.subject = subject
     }
 
+    /// Whether it does nothing to frames but tell the journal.
+    var isPlain: Bool { decision == nil && fault.endAfter == nil && fault.endAfterFrames == nil }
+
     /// The channel is open.
     func opened(_ output: any LiveOutput, channel: String) {
         state.withLock { $0.channel = channel }
@@ -93,6 +96,26 @@ final class LiveFilter: Sendable {
         if ends { end(output) }
     }
 
+    /// Tells the journal of an event that the channels of several plain filters are sent, all of one world.
+    static func record(_ event: LiveEvent, for filters: [LiveFilter]) {
+        guard let world = filters.first?.world, world.control.journal.isEnabled else { return }
+        let uptime = world.clock.uptime
+        let roster = world.control.roster
+        world.control.journal.append(
+            JournalEntry.Frame(channel: "WebSocket", direction: .sent, token: event.token, fate: nil),
+            bytes: event.json.count,
+            to: filters.map { filter in
+                Journal.FrameReader(
+                    opening: filter.opening,
+                    connection: roster.index(of: filter.opening.connection, now: uptime),
+                    user: filter.subject
+                )
+            },
+            at: world.clock.now,
+            uptime: uptime
+        )
+    }
+
     private func end(_ output: any LiveOutput) {
         state.withLock { $0.isOver = true }
         output.end(code: fault.closeCode.map { UInt16($0) })
@@ -107,11 +130,9 @@ final class LiveFilter: Sendable {
         journal.append(
             JournalEntry.Frame(channel: channel, direction: direction, token: token, fate: fate),
             bytes: bytes,
-            opening: opening,
+            to: [Journal.FrameReader(opening: opening, connection: connection, user: subject)],
             at: world.clock.now,
-            uptime: uptime,
-            connection: connection,
-            user: subject
+            uptime: uptime
         )
     }
 }

@@ -96,49 +96,85 @@ final class Journal: Sendable {
         }
     }
 
-    /// Adds a frame of a live channel that `opening` opened.
-    func append(
-        _ frame: JournalEntry.Frame,
-        bytes: Int,
-        opening: Request,
-        at: WallTime,
-        uptime: MonotonicTime,
-        connection: Int,
-        user: Int64
-    ) {
-        var slot = Slot(at: at, started: uptime, ended: uptime)
-        slot.headCount = Int32(opening.head.count)
-        slot.droppedPrefixCount = Int32(opening.droppedPrefixCount)
-        slot.exchangeIndex = Int32(truncatingIfNeeded: opening.exchangeIndex)
-        slot.connection = Int32(truncatingIfNeeded: connection)
-        slot.user = user
-        slot.bytesSent = bytes
-        write(slot, [], uptime) { state, number in
-            Self.put(opening.head, &state)
-            state.frames[number] = frame
+    /// Whose frame it is.
+    struct FrameReader {
+        let openingHead: [UInt8]
+        let droppedPrefixCount: Int32
+        let exchangeIndex: Int32
+        let connection: Int32
+        let user: Int64
+
+        /// - Parameter opening: the request that opened the channel.
+        init(opening: Request, connection: Int, user: Int64) {
+            openingHead = opening.head
+            droppedPrefixCount = Int32(opening.droppedPrefixCount)
+            exchangeIndex = Int32(truncatingIfNeeded: opening.exchangeIndex)
+            self.connection = Int32(truncatingIfNeeded: connection)
+            self.user = user
         }
     }
 
-    private func write(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ fill: (inout State, Int) -> Void) {
-        guard capacity > 0, slot.byteCount <= arenaMaximum else { return }
-        let number = state.withLock { state in
-            state.count += 1
-            state.lastActivity = uptime
-            var slot = slot
-            slot.number = state.count
-            slot.start = makeRoom(slot.byteCount, &state)
-            if state.count - state.oldest >= capacity { Self.dropOldest(&state) }
-            let index = (state.count - 1) % capacity
-            if index < state.slots.count {
-                state.slots[index] = slot
-                state.replies[index] = reply
-            } else {
-                state.slots.append(slot)
-                state.replies.append(reply)
+    /// Adds a frame of a live channel for everyone whom it is sent to: an entry each.
+    func append(
+        _ frame: JournalEntry.Frame,
+        bytes: Int,
+        to readers: [FrameReader],
+        at: WallTime,
+        uptime: MonotonicTime
+    ) {
+        // An observer is to see each before the next can drive it out.
+        if readers.count > 1, observerCount.load(ordering: .relaxed) > 0 {
+            for reader in readers { append(frame, bytes: bytes, to: [reader], at: at, uptime: uptime) }
+            return
+        }
+        let last = state.withLock { state in
+            for reader in readers {
+                var slot = Slot(at: at, started: uptime, ended: uptime)
+                slot.headCount = Int32(reader.openingHead.count)
+                slot.droppedPrefixCount = reader.droppedPrefixCount
+                slot.exchangeIndex = reader.exchangeIndex
+                slot.connection = reader.connection
+                slot.user = reader.user
+                slot.bytesSent = bytes
+                guard add(slot, [], uptime, &state) else { continue }
+                Self.put(reader.openingHead, &state)
+                state.frames[state.count] = frame
             }
+            return state.count
+        }
+        if readers.count == 1 { tellObservers(last) }
+    }
+
+    private func write(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ fill: (inout State, Int) -> Void) {
+        let number = state.withLock { state -> Int? in
+            guard add(slot, reply, uptime, &state) else { return nil }
             fill(&state, state.count)
             return state.count
         }
+        if let number { tellObservers(number) }
+    }
+
+    /// Gives an entry its number and a place for its bytes, which are then to be put there; false where it cannot be kept.
+    private func add(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ state: inout State) -> Bool {
+        guard capacity > 0, slot.byteCount <= arenaMaximum else { return false }
+        state.count += 1
+        state.lastActivity = uptime
+        var slot = slot
+        slot.number = state.count
+        slot.start = makeRoom(slot.byteCount, &state)
+        if state.count - state.oldest >= capacity { Self.dropOldest(&state) }
+        let index = (state.count - 1) % capacity
+        if index < state.slots.count {
+            state.slots[index] = slot
+            state.replies[index] = reply
+        } else {
+            state.slots.append(slot)
+            state.replies.append(reply)
+        }
+        return true
+    }
+
+    private func tellObservers(_ number: Int) {
         guard observerCount.load(ordering: .relaxed) > 0 else { return }
         let (written, observers) = state.withLock { state -> (JournalEntry?, [@Sendable (JournalEntry) -> Void]) in
             let observers = state.observers.sorted { $0.key < $1.key }.map { $0.value }

@@ -35,7 +35,13 @@ struct Output {
 
     mutating func append(_ more: [UInt8]) {
         precondition(large.isEmpty, "Nothing is sent behind a large body before it has left.")
-        bytes.append(contentsOf: more)
+        if sent == bytes.count {
+            // Shared and not copied: what is sent to thousands at once exists once.
+            bytes = more
+            sent = 0
+        } else {
+            bytes.append(contentsOf: more)
+        }
     }
 
     mutating func appendLarge(_ body: [UInt8]) { large.append(.bytes(body, sent: 0)) }

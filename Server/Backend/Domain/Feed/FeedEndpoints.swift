@@ -48,10 +48,15 @@ enum FeedEndpoints {
                     list: list,
                     owner: owner
                 )
+                let itemsEnd = body.count
                 ListPage.close(&body, next: cursors.next, previous: cursors.previous)
                 if includesProfiles { try appendProfiles(page.authors, from: store, to: &body) }
+                // The items' own hashes and what stands behind them say as much as all bytes, and are fewer.
+                var digest = page.digest
+                if !digest.isEmpty { digest.append(contentsOf: body[itemsEnd...]) }
                 return Representation(
                     body: body,
+                    digest: digest.isEmpty ? nil : digest,
                     cacheControl: CachePolicy.feed,
                     dependencies: includesProfiles ? [.posts, .profiles] : .posts
                 )

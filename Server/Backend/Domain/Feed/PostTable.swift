@@ -12,25 +12,17 @@ struct PostRow {
     var updated: WallTime
 }
 
-/// What a page of posts holds besides the JSON that was appended.
-struct PostPage {
-    var rows: [Int64] = []
-    var authors: [Int64] = []
-    /// Whether there is more in the direction of reading.
-    var hasMore = false
-}
-
 /// Posts: rows are numbered in order of creation, so the feed, newest first, is the table read backwards.
+///
+/// Every statement that changes posts stands here, and tells the feed's shelf first.
 final class PostTable {
+    private let feed: FeedReader
     private let insert: Statement
     private let select: Statement
     private let update: Statement
     private let count: Statement
     private let remove: Statement
     private let one: Statement
-    private let bounds: Statement
-    private let feedAfter: Statement
-    private let feedAfterAs: Statement
     private let feedBefore: Statement
     private let authoredAfter: Statement
     private let authoredBefore: Statement
@@ -40,6 +32,7 @@ final class PostTable {
     private let next: Statement
 
     init(_ database: Database) throws(SQLiteError) {
+        feed = try FeedReader(database)
         insert = try database.prepare(
             "INSERT INTO posts (id, author, head, likes, version, updated) VALUES (?, ?, ?, 0, 1, ?)"
         )
@@ -53,16 +46,6 @@ final class PostTable {
             """
             SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
             LEFT JOIN likes l ON l.user = ?1 AND l.post = p.id WHERE p.id = ?2
-            """
-        )
-        bounds = try database.prepare("SELECT (SELECT min(id) FROM posts), (SELECT max(id) FROM posts)")
-        feedAfter = try database.prepare(
-            "SELECT id, head, likes, version, updated, author FROM posts WHERE id < ? ORDER BY id DESC LIMIT ?"
-        )
-        feedAfterAs = try database.prepare(
-            """
-            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
-            LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.id < ?1 ORDER BY p.id DESC LIMIT ?2
             """
         )
         feedBefore = try database.prepare(
@@ -97,6 +80,7 @@ final class PostTable {
     }
 
     func add(_ row: Int64, author: Int64, head: [UInt8], at: WallTime) throws(SQLiteError) {
+        feed.shelf.willAdd()
         try insert.bind(row, at: 1)
         try insert.bind(author, at: 2)
         try insert.bind(head, at: 3)
@@ -126,6 +110,7 @@ final class PostTable {
     }
 
     func replace(_ post: PostRow) throws(SQLiteError) {
+        feed.shelf.willChange(post.row)
         try update.bind(EntityHead.encode(post.members), at: 1)
         try update.bind(post.version, at: 2)
         try update.bind(post.updated.milliseconds, at: 3)
@@ -135,6 +120,7 @@ final class PostTable {
 
     /// Adds to the number of likes and returns the post's new version, or nil when there is no such post.
     func addLikes(_ delta: Int64, to row: Int64, at: WallTime) throws(SQLiteError) -> Int64? {
+        feed.shelf.willChange(row)
         defer { count.reset() }
         try count.bind(delta, at: 1)
         try count.bind(at.milliseconds, at: 2)
@@ -147,6 +133,7 @@ final class PostTable {
     }
 
     func delete(_ row: Int64) throws(SQLiteError) {
+        feed.shelf.willDelete()
         try remove.bind(row, at: 1)
         try remove.run()
     }
@@ -161,7 +148,7 @@ final class PostTable {
         try one.bind(viewer, at: 1)
         try one.bind(row, at: 2)
         guard try one.step() else { return nil }
-        Self.appendCurrent(one, isLiked: !one.isNull(6), to: &bytes)
+        PostJSON.append(one, isLiked: !one.isNull(6), to: &bytes)
         return (EntityVersion(one.int64(3), WallTime(milliseconds: one.int64(4))), one.int64(5))
     }
 
@@ -190,7 +177,7 @@ final class PostTable {
         var count = 0
         while try offset.step() {
             if count > 0 { bytes.append(UInt8(ascii: ",")) }
-            Self.appendCurrent(offset, isLiked: !offset.isNull(6), to: &bytes)
+            PostJSON.append(offset, isLiked: !offset.isNull(6), to: &bytes)
             count += 1
         }
         return count
@@ -198,11 +185,11 @@ final class PostTable {
 
     /// The lowest and highest numbers in use, of everybody's posts or one author's.
     func extent(author: Int64?) throws(SQLiteError) -> ClosedRange<Int64>? {
-        let statement = author == nil ? bounds : authoredBounds
-        defer { statement.reset() }
-        if let author { try statement.bind(author, at: 1) }
-        guard try statement.step(), !statement.isNull(0) else { return nil }
-        return statement.int64(0)...statement.int64(1)
+        guard let author else { return try feed.extent() }
+        defer { authoredBounds.reset() }
+        try authoredBounds.bind(author, at: 1)
+        guard try authoredBounds.step(), !authoredBounds.isNull(0) else { return nil }
+        return authoredBounds.int64(0)...authoredBounds.int64(1)
     }
 
     /// Appends up to `limit` posts, newest first and separated by commas.
@@ -227,20 +214,19 @@ final class PostTable {
         limit: Int,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> PostPage {
-        // Somebody who has not signed in likes nothing: their page is spared a look-up for every post.
-        let statement = author != nil ? authoredAfter : viewer == 0 ? feedAfter : feedAfterAs
-        defer { statement.reset() }
-        try bind(statement, row, limit: limit, viewer: viewer, author: author)
+        guard let author else { return try feed.append(below: row, viewer: viewer, limit: limit, to: &bytes) }
+        defer { authoredAfter.reset() }
+        try bind(authoredAfter, row, limit: limit, viewer: viewer, author: author)
         var page = PostPage()
-        while try statement.step() {
+        while try authoredAfter.step() {
             if page.rows.count == limit {
                 page.hasMore = true
                 break
             }
             if !page.rows.isEmpty { bytes.append(UInt8(ascii: ",")) }
-            page.rows.append(statement.int64(0))
-            page.authors.append(statement.int64(5))
-            Self.appendCurrent(statement, isLiked: viewer != 0 && !statement.isNull(6), to: &bytes)
+            page.rows.append(authoredAfter.int64(0))
+            page.authors.append(authoredAfter.int64(5))
+            PostJSON.append(authoredAfter, isLiked: !authoredAfter.isNull(6), to: &bytes)
         }
         return page
     }
@@ -263,7 +249,7 @@ final class PostTable {
                 break
             }
             var post: [UInt8] = []
-            Self.appendCurrent(statement, isLiked: !statement.isNull(6), to: &post)
+            PostJSON.append(statement, isLiked: !statement.isNull(6), to: &post)
             posts.append(post)
             page.rows.append(statement.int64(0))
             page.authors.append(statement.int64(5))
@@ -287,16 +273,7 @@ final class PostTable {
         try statement.bind(row, at: 1)
         // One more than asked for tells whether there is another page.
         try statement.bind(Int64(limit + 1), at: 2)
-        if statement !== feedAfter { try statement.bind(viewer, at: 3) }
+        try statement.bind(viewer, at: 3)
         if let author { try statement.bind(author, at: 4) }
-    }
-
-    /// Appends the post that a statement stands on: id, head, likes, version, updated in columns 0 to 4.
-    private static func appendCurrent(_ statement: Statement, isLiked: Bool, to bytes: inout [UInt8]) {
-        statement.append(1, to: &bytes)
-        bytes.append(",\"likeCount\":")
-        bytes.append(decimal: statement.int64(2))
-        bytes.append(isLiked ? ",\"likedByMe\":true" : ",\"likedByMe\":false")
-        bytes.append(version: statement.int64(3), updated: WallTime(milliseconds: statement.int64(4)))
     }
 }

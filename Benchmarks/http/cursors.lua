@@ -1,0 +1,11 @@
+-- Feed pages behind cursors that take turns, given by LARDER_CURSORS: rows that a page of came long ago.
+local requests = {}
+for cursor in os.getenv("LARDER_CURSORS"):gmatch("%S+") do
+  requests[#requests + 1] = "GET /v1/feed?limit=20&after=" .. cursor .. " HTTP/1.1\r\nHost: bench\r\n\r\n"
+end
+local index = 0
+
+request = function()
+  index = index % #requests + 1
+  return requests[index]
+end

@@ -1,0 +1,21 @@
+import LarderSQLite
+import LarderTime
+
+/// The JSON of a post out of its row.
+enum PostJSON {
+    /// Appends the post that a statement stands on: id, head, likes, version, updated in columns 0 to 4.
+    ///
+    /// - Returns: where the value of `likedByMe` begins.
+    @discardableResult static func append(_ statement: Statement, isLiked: Bool, to bytes: inout [UInt8]) -> Int {
+        statement.append(1, to: &bytes)
+        bytes.append(",\"likeCount\":")
+        bytes.append(decimal: statement.int64(2))
+        bytes.append(isLiked ? ",\"likedByMe\":true,\"version\":" : ",\"likedByMe\":false,\"version\":")
+        let end = bytes.count - ",\"version\":".utf8.count
+        bytes.append(decimal: statement.int64(3))
+        bytes.append(",\"updatedAt\":")
+        bytes.append(timestamp: WallTime(milliseconds: statement.int64(4)))
+        bytes.append(UInt8(ascii: "}"))
+        return end - (isLiked ? 4 : 5)
+    }
+}

@@ -1,0 +1,80 @@
+#if os(Linux)
+    import Glibc
+    import LarderHTTP
+    import TestSupport
+    import Testing
+
+    @testable import LarderEngine
+
+    @Suite("Descriptors", .timeLimit(.minutes(2)))
+    struct DescriptorTests {
+        private struct Yes: ExchangeHandler {
+            func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+                .response(Response(status: .ok, body: .bytes(Array("yes".utf8))))
+            }
+
+            func refused(_ refusal: Refusal) -> Response { Response(status: refusal.status) }
+            var wantsRecords: Bool { false }
+            func finished(_ record: ExchangeRecord) {}
+            var wantsHeads: Bool { false }
+            func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
+        }
+
+        /// How many sockets of connections to that port the system still keeps for somebody on the server's side.
+        private static func held(_ port: Int) throws -> Int {
+            guard let file = unsafe fopen("/proc/net/tcp", "r") else { throw RawClient.Failure(reason: "no /proc") }
+            defer { unsafe fclose(file) }
+            var line: UnsafeMutablePointer<CChar>?
+            var room = 0
+            defer { unsafe free(line) }
+            var count = 0
+            while unsafe getline(&line, &room, file) > 0 {
+                guard let start = unsafe line else { break }
+                let fields = unsafe String(cString: start).split(separator: " ")
+                // Local address, state (0A listens), and the inode, which is 0 once nobody holds the socket any more.
+                guard fields.count > 9, fields[3] != "0A", fields[9] != "0",
+                    let local = fields[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }), local == port
+                else { continue }
+                count += 1
+            }
+            return count
+        }
+
+        @Test(arguments: EngineTests.pollers)
+        func `ten thousand connections, however they end, leave no descriptor behind`(poller: PollerChoice) async throws
+        {
+            var configuration = ServerConfiguration()
+            configuration.poller = poller
+            configuration.headReadTimeout = .seconds(600)
+            let server = try HTTPServer(configuration, handler: Yes())
+            let port = server.address.port
+            let endings: [(text: String, waits: Bool)] = [
+                ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", true),
+                ("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", true),
+                ("GET / HTTP/1.1\r\nHo", false), ("GET / HTTP/1.1\r\n\r\n", true), ("", false),
+                ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", false),
+            ]
+            // Both pollers together make ten thousand.
+            for round in 0..<50 {
+                var clients: [(client: RawClient, waits: Bool)] = []
+                for number in 0..<100 {
+                    let ending = endings[(round + number) % endings.count]
+                    let client = try RawClient(port: port)
+                    try client.send(ending.text)
+                    clients.append((client, ending.waits))
+                }
+                for (client, waits) in clients where waits { _ = try await client.reply() }
+            }
+            // Who is answered now was looked at after all of them, or with the last.
+            var left = try Self.held(port)
+            for _ in 0..<200 where left > 0 {
+                let client = try RawClient(port: port)
+                try client.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+                _ = await client.readToEnd()
+                left = try Self.held(port)
+            }
+            #expect(left == 0)
+            await server.stop(grace: .zero)
+        }
+    }
+#endif
