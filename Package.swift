@@ -23,6 +23,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "larder-server", targets: ["larder-server"]),
+        .executable(name: "larder", targets: ["LarderCommand"]),
         .library(name: "LarderServer", targets: ["LarderServer"]),
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderTesting", targets: ["LarderTesting"]),
@@ -72,6 +73,12 @@ let package = Package(
             "Larder",
             "ClientSDK/Larder",
             ["LarderSQLite", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding", "LarderModels"]
+        ),
+        .executableTarget(
+            name: "LarderCommand",
+            dependencies: ["Larder", "LarderModels", "LarderTime", "LarderCoding"],
+            path: "ClientSDK/Command",
+            swiftSettings: strict
         ),
         library("LarderTesting", "ClientSDK/Testing", ["Larder", "LarderServer", "LarderTime", "LarderHTTP"]),
 
