@@ -101,9 +101,14 @@ let package = Package(
             resources: [.copy("Images/Fixtures")],
             swiftSettings: strict
         ),
+        tests("LarderCommandTests", ["LarderCommand", "Larder", "LarderModels", "LarderTime"]),
         tests(
             "EndToEndTests",
-            ["Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime"]
+            [
+                "Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime", "LarderCoding",
+                // Run as a process.
+                "LarderCommand",
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

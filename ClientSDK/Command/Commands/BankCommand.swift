@@ -18,7 +18,8 @@ struct BankCommand {
             if let error = reading.snapshot.refreshError, kitchen.connection.isOpen {
                 throw Failure(error, server: kitchen.arguments.server)
             }
-            throw Failure("Balances are never kept on a disk: \(kitchen.arguments.server) has to answer. Try again then.")
+            let server = kitchen.arguments.server
+            throw Failure("Balances are never kept on a disk: \(server) has to answer. Try again then.")
         }
         if terminal.isJSON {
             return terminal.json(
@@ -61,9 +62,11 @@ struct BankCommand {
 
     func transfer(_ from: String, _ to: String, _ amount: String, _ note: String) async throws {
         // Before anything is asked: what is wrong in itself needs no server to say so.
-        _ = try MoneyText.parse(amount, currency: "BHD")
+        try MoneyText.check(amount)
         guard kitchen.connection.isOpen else {
-            throw Failure("Money moves only with the server's word for it. Nothing was sent; try again when it answers.")
+            throw Failure(
+                "Money moves only with the server's word for it. Nothing was sent; try again when it answers."
+            )
         }
         let accounts = try await kitchen.read(bank.accounts, called: "accounts").snapshot.value?.items ?? []
         let source = try Self.account(from, accounts)
@@ -100,7 +103,9 @@ struct BankCommand {
         switch kitchen.journal.end(of: id) {
         case .accepted:
             guard !terminal.isJSON else {
-                return terminal.json(.members([("outcome", .string("resolved")), ("operation", .integer(id.rawValue))]))
+                return terminal.json(
+                    .members([("outcome", .string("resolved")), ("operation", .integer(id.rawValue))])
+                )
             }
             terminal.line(terminal.paint("✓ ", .green) + "resolved: \(text) was moved, once")
             if let accounts = try await kitchen.look(bank.accounts).snapshot.value?.items { show(accounts) }

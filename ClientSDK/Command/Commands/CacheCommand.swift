@@ -77,7 +77,8 @@ struct CacheCommand {
         switch action {
         case .clear: terminal.line(terminal.paint("✓ cleared; ", .green) + "who is signed in and what is unsent stays")
         case .trim(let bytes):
-            terminal.line(terminal.paint("✓ trimmed ", .green) + "to \(Sizes.text(bytes)), what was read last stays longest")
+            let size = Sizes.text(bytes)
+            terminal.line(terminal.paint("✓ trimmed ", .green) + "to \(size); what was read last stays longest")
         default: break
         }
         for (name, stock) in [("data", data), ("pictures", pictures)] {

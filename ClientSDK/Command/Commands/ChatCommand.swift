@@ -88,7 +88,8 @@ struct ChatCommand {
         }
         if found.count == 1 { return found[0].id }
         if list.contains(where: { $0.id == word }) { return word }
-        throw Failure("\(found.isEmpty ? "No" : "More than one") conversation is called «\(word)». larder chat lists them.")
+        let count = found.isEmpty ? "No" : "More than one"
+        throw Failure("\(count) conversation is called «\(word)». larder chat lists them.")
     }
 
     // MARK: Messages

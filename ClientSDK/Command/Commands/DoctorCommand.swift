@@ -40,7 +40,9 @@ struct DoctorCommand {
 
     private func server() async -> Finding {
         let url = kitchen.arguments.server
-        guard !kitchen.isOffline else { return Finding(name: "server", text: "\(url): not asked (--offline)", isWell: true) }
+        guard !kitchen.isOffline else {
+            return Finding(name: "server", text: "\(url): not asked (--offline)", isWell: true)
+        }
         let start = kitchen.uptime.uptime
         do {
             let reply = try await kitchen.transport.send(TransportRequest(url: url + "/healthz"))

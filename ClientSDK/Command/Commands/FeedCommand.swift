@@ -34,7 +34,9 @@ struct FeedCommand {
     private func lines(_ posts: [Post], _ now: WallTime) -> [String] {
         let unsent = PostLine.unsent(kitchen)
         let columns = kitchen.terminal.isTerminal ? kitchen.terminal.size.columns : 100
-        return posts.flatMap { PostLine.lines($0, names, kitchen.terminal, columns, now, isUnsent: unsent.contains($0.id)) }
+        return posts.flatMap { post in
+            PostLine.lines(post, names, kitchen.terminal, columns, now, isUnsent: unsent.contains(post.id))
+        }
     }
 
     // MARK: Live

@@ -43,7 +43,8 @@ struct ImagesCommand {
 
     private func prefetch() async throws {
         let feed = try await kitchen.read(kitchen.client.feed.newest, called: "the feed")
-        let posts = (feed.snapshot.value?.items ?? []).filter { $0.image != nil }.prefix(kitchen.arguments.limit ?? 50)
+        let pictured = (feed.snapshot.value?.items ?? []).filter { $0.image != nil }
+        let posts = pictured.prefix(kitchen.arguments.limit ?? 50)
         let requests = posts.compactMap { post in
             post.image.map { request($0.url, side: kitchen.arguments.width ?? 320, $0.placeholder) }
         }
@@ -106,7 +107,8 @@ struct ImagesCommand {
         guard let failure = totals.failures.first else { return }
         terminal.line(terminal.paint("  failed   \(totals.failures.count): \(failure)", .red))
         if totals.failures.count == total {
-            throw Failure("No picture could be shown. Look whether \(kitchen.arguments.server) answers (larder doctor).")
+            let server = kitchen.arguments.server
+            throw Failure("No picture could be shown. Look whether \(server) answers (larder doctor).")
         }
     }
 
@@ -117,7 +119,9 @@ struct ImagesCommand {
         var words = name
         if name.hasPrefix("post_") {
             let post = try await kitchen.read(kitchen.client.feed.post(name), called: name).snapshot.value
-            guard let image = post?.image else { throw Failure("\(name) has no picture. ▣ in larder feed marks those that do.") }
+            guard let image = post?.image else {
+                throw Failure("\(name) has no picture. ▣ in larder feed marks those that do.")
+            }
             path = image.url
             words = image.alt
         }
@@ -154,8 +158,8 @@ struct ImagesCommand {
         terminal.line(
             TextWidth.clean(words)
                 + terminal.paint(
-                    "  \(image.sourceWidth)×\(image.sourceHeight) shown at \(image.width)×\(image.height), from \(origin) in "
-                        + Ages.text(time),
+                    "  \(image.sourceWidth)×\(image.sourceHeight) shown at \(image.width)×\(image.height), "
+                        + "from \(origin) in \(Ages.text(time))",
                     .dim
                 )
         )

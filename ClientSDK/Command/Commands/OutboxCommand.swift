@@ -13,7 +13,9 @@ struct OutboxCommand {
         switch action {
         case .list: break
         case .send:
-            guard !kitchen.isOffline else { throw UsageError(message: "outbox send asks the server; leave out --offline") }
+            guard !kitchen.isOffline else {
+                throw UsageError(message: "outbox send asks the server; leave out --offline")
+            }
             if case .unreachable(let error) = kitchen.connection { throw error }
             await kitchen.drain()
         case .retry(let number):
@@ -29,8 +31,10 @@ struct OutboxCommand {
         }
         try list()
         if action == .send, !outbox.status.isDrained {
-            let server = kitchen.arguments.server
-            throw Failure("Not everything has left within \(kitchen.arguments.patience) s. Is \(server) well? --wait gives it longer.")
+            throw Failure(
+                "Not everything has left within \(kitchen.arguments.patience) s. larder doctor looks at the server; --wait "
+                    + "gives it longer."
+            )
         }
     }
 

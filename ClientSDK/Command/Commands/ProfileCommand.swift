@@ -32,7 +32,9 @@ struct ProfileCommand {
 
     private func edit(_ id: String, _ edits: [Arguments.ProfileEdit]) async throws {
         guard kitchen.connection.isOpen else {
-            throw Failure("A profile is edited with the server's word for it. Nothing was changed; try again when it answers.")
+            throw Failure(
+                "A profile is edited with the server's word for it. Nothing was changed; try again when it answers."
+            )
         }
         let change: @Sendable (inout Profile) -> Void = { profile in
             for edit in edits {
@@ -81,7 +83,8 @@ struct ProfileCommand {
         await names.learn([who], in: kitchen)
         if let known = names.person(handle) { return known.id }
         guard kitchen.connection.isOpen else {
-            throw Failure("Nobody called \(handle) is stored here. Ask \(kitchen.arguments.server) once, without --offline.")
+            let server = kitchen.arguments.server
+            throw Failure("Nobody called \(handle) is stored here. Ask \(server) once, without --offline.")
         }
         let found: Fetched<Page<Profile>> = try await client.source.fetch(
             "/v1/profiles",

@@ -39,6 +39,8 @@ struct SessionCommand {
             try kitchen.state.remember(nil, on: kitchen.arguments.server)
         }
         if terminal.isJSON { return terminal.json(.members([("signedOut", .string(kitchen.user))])) }
-        terminal.line(terminal.paint("✓ ", .green) + "\(kitchen.user) is signed out; nothing of the account is left here")
+        terminal.line(
+            terminal.paint("✓ ", .green) + "\(kitchen.user) is signed out; nothing of the account is left here"
+        )
     }
 }

@@ -37,8 +37,8 @@ extension Kitchen {
 
     /// The same, also where there is nothing.
     func look<Value>(_ resource: Resource<Value>) async throws -> Reading<Value> {
-        let policy: ReadPolicy? =
-            connection.isOpen ? (arguments.isRefresh ? .networkFirst(timeout: nil) : arguments.policy?.value) : .cacheOnly
+        let asked = arguments.isRefresh ? .networkFirst(timeout: nil) : arguments.policy?.value
+        let policy = connection.isOpen ? asked : .cacheOnly
         let start = uptime.uptime
         var steps: [Reading<Value>.Step] = []
         var last: Snapshot<Value>?

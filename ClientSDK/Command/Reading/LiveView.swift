@@ -67,9 +67,7 @@ struct LiveView<Value: Sendable & Equatable> {
             }
             guard terminal.isTerminal, let shown else { continue }
             last = await draw(Moment(snapshot: shown, state: state, now: kitchen.now))
-            let (columns, rows) = terminal.size
-            _ = columns
-            let frame = last.prefix(rows - 1).map { $0 + "\u{1b}[K" }.joined(separator: "\r\n")
+            let frame = last.prefix(terminal.size.rows - 1).map { $0 + "\u{1b}[K" }.joined(separator: "\r\n")
             terminal.write("\u{1b}[H" + frame + "\u{1b}[J")
         }
     }
@@ -89,7 +87,9 @@ struct LiveView<Value: Sendable & Equatable> {
         let (cache, live) = (kitchen.cache, kitchen.client.live)
         let policy = kitchen.arguments.policy?.value
         var tasks = [
-            Task { for await snapshot in cache.snapshots(resource, policy) { continuation.yield(.snapshot(snapshot)) } },
+            Task {
+                for await snapshot in cache.snapshots(resource, policy) { continuation.yield(.snapshot(snapshot)) }
+            },
             Task { for await state in live.states { continuation.yield(.state(state)) } },
             Task { for await _ in cache.outbox.statuses { continuation.yield(.outbox) } },
             Ticks.every(.seconds(1)) { continuation.yield(.tick) },

@@ -22,10 +22,10 @@ enum MoneyText {
         return "\(sign)\(text.dropLast(digits)).\(text.suffix(digits)) \(money.currency)"
     }
 
-    /// Reads `12`, `12.5` or `12.50` as an amount in a currency.
-    static func parse(_ text: String, currency: String) throws(UsageError) -> Money {
-        let digits = digits(currency)
-        let example = digits == 0 ? "12" : "12." + String("500".prefix(digits))
+    /// Whether a text is an amount at all, whatever the currency.
+    static func check(_ text: String) throws(UsageError) { _ = try parts(text, "12.50") }
+
+    private static func parts(_ text: String, _ example: String) throws(UsageError) -> (Substring, Substring) {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let isNumber = parts.allSatisfy { part in
             !part.isEmpty && part.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
@@ -33,7 +33,14 @@ enum MoneyText {
         guard isNumber, let whole = parts.first else {
             throw UsageError(message: "an amount is written like \(example), not «\(text)»")
         }
-        let fraction = parts.count > 1 ? parts[1] : ""
+        return (whole, parts.count > 1 ? parts[1] : "")
+    }
+
+    /// Reads `12`, `12.5` or `12.50` as an amount in a currency.
+    static func parse(_ text: String, currency: String) throws(UsageError) -> Money {
+        let digits = digits(currency)
+        let example = digits == 0 ? "12" : "12." + String("500".prefix(digits))
+        let (whole, fraction) = try parts(text, example)
         guard fraction.utf8.count <= digits else {
             throw UsageError(message: "\(currency) has \(digits) digits after the point; «\(text)» has more")
         }
