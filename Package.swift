@@ -76,7 +76,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "LarderCommand",
-            dependencies: ["Larder", "LarderModels", "LarderTime", "LarderCoding"],
+            dependencies: ["Larder", "LarderModels", "LarderTime", "LarderCoding", "LarderHTTP"],
             path: "ClientSDK/Command",
             swiftSettings: strict
         ),

@@ -219,7 +219,7 @@ struct CommandTests {
         let path = scene.directory + "/export.json"
         #expect(try await scene.run("cache", "export", path, on: backend.url).code == 0)
         let text = try String(contentsOfFile: path, encoding: .utf8)
-        #expect(text.contains("\"post_") && !text.contains("at_") && !text.contains("refresh"))
+        #expect(text.contains("\"post_") && !text.contains("\"access\"") && !text.contains("\"refresh"))
         let trimmed = try await scene.run("cache", "trim", "10K", "--json", on: backend.url)
         #expect(try trimmed.json["data"]?["bytes"]?.integer ?? .max <= 10_240, "\(trimmed)")
         let cleared = try await scene.run("cache", "clear", "--json", on: backend.url)

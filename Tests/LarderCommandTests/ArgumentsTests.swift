@@ -79,6 +79,6 @@ struct ArgumentsTests {
                 return
             }
         }
-        #expect(Help.text.split(separator: "\n").allSatisfy { $0.count <= 100 })
+        #expect(Help.text.split(separator: "\n").allSatisfy { $0.count <= 110 })
     }
 }

@@ -49,8 +49,8 @@ struct BankCommand {
         }
     }
 
-    private func tellUnresolved(except own: OperationID? = nil) {
-        for entry in bank.unresolved where entry.id != own {
+    private func tellUnresolved() {
+        for entry in bank.unresolved {
             terminal.line(
                 terminal.paint("unresolved since \(Ages.text(from: entry.enqueuedAt, to: kitchen.now)): ", .yellow)
                     + Kitchen.words(entry) + " (" + kitchen.standing(entry) + ")"
@@ -73,14 +73,13 @@ struct BankCommand {
         let target = accounts.first { Self.isCalled(to, $0) }?.id ?? to
         let money = try MoneyText.parse(amount, currency: source.balance.currency)
         let order = Bank.TransferOrder(from: source.id, to: target, money, note: note)
-        do {
-            let transfer = try await bank.transfer(order)
-            try await tell(transfer)
-            if !terminal.isJSON { tellUnresolved() }
-        } catch {
+        let transfer: Transfer
+        do { transfer = try await bank.transfer(order) } catch {
             guard error.code == .inDoubt, let id = error.operation else { throw Self.explained(error) }
-            try await resolve(id, order, error)
+            return try await resolve(id, order)
         }
+        try await tell(transfer)
+        if !terminal.isJSON { tellUnresolved() }
     }
 
     private func tell(_ transfer: Transfer) async throws {
@@ -96,7 +95,7 @@ struct BankCommand {
     }
 
     /// Nobody knows what became of it: it is asked for again under its key, for as long as one may wait here.
-    private func resolve(_ id: OperationID, _ order: Bank.TransferOrder, _ error: LarderError) async throws {
+    private func resolve(_ id: OperationID, _ order: Bank.TransferOrder) async throws {
         terminal.note("no reply came; asking again under the same key, which moves the money once at most")
         await kitchen.drain()
         let text = "\(MoneyText.text(order.amount)) from \(order.fromAccountId) to \(order.toAccountId)"

@@ -1,5 +1,6 @@
 import Larder
 import LarderCoding
+import LarderHTTP
 import LarderTime
 
 /// `larder doctor`: whether everything is well, and why.
@@ -72,7 +73,10 @@ struct DoctorCommand {
     // MARK: Stores
 
     private func pictures() throws -> Finding {
-        try store("pictures", DiskStore(DiskStore.Configuration(directory: kitchen.picturesDirectory)))
+        var configuration = DiskStore.Configuration(directory: kitchen.picturesDirectory)
+        let journal = kitchen.journal
+        configuration.onEvent = { journal.note($0) }
+        return try store("pictures", DiskStore(configuration))
     }
 
     /// Reads everything once: each payload has a checksum, and what is damaged is found by it.
@@ -81,7 +85,9 @@ struct DoctorCommand {
         _ = try Contents.json(disk, now: kitchen.now)
         let records = try disk.read { transaction in
             let keys = try transaction.recordKeys(startingWith: "")
-            return try keys.count { try transaction.record($0) != nil }
+            var count = 0
+            for key in keys { if try transaction.record(key) != nil { count += 1 } }
+            return count
         }
         let statistics = try disk.statistics()
         let damage = kitchen.journal.damage

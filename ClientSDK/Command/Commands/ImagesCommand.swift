@@ -70,7 +70,10 @@ struct ImagesCommand {
         let prefetched = (tally.totals, kitchen.uptime.uptime - start)
         // Now they are shown, as on a screen: nothing has to be loaded or decoded again.
         var shown = 0
-        for request in requests where (try? await pipeline.image(for: request)) != nil { shown += 1 }
+        for request in requests {
+            // Why one failed was told when it was fetched.
+            if (try? await pipeline.image(for: request)) != nil { shown += 1 }
+        }
         try tell(posts.count, total, prefetched, tally.totals, shown, pipeline.memoryCost)
     }
 

@@ -1,5 +1,6 @@
 import Larder
 import LarderCoding
+import LarderTime
 
 /// `larder outbox`: what is still to be sent, what was refused, and what to do about it.
 struct OutboxCommand {

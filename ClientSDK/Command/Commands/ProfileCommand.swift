@@ -80,7 +80,7 @@ struct ProfileCommand {
         if handle == kitchen.user, let own = client.session.userID { return own }
         var names = Names()
         // Whoever is known here already costs no request.
-        await names.learn([who], in: kitchen)
+        await names.learnEverybody(in: kitchen)
         if let known = names.person(handle) { return known.id }
         guard kitchen.connection.isOpen else {
             let server = kitchen.arguments.server

@@ -1,4 +1,5 @@
 import Larder
+import LarderCoding
 
 /// `larder login` and `larder logout`.
 struct SessionCommand {

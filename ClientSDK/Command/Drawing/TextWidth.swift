@@ -19,7 +19,7 @@ enum TextWidth {
     static func clean(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
-                text.unicodeScalars.map { scalar in
+                text.unicodeScalars.map { scalar -> Unicode.Scalar in
                     switch scalar.value {
                     case 0x09, 0x0A, 0x0D: " "
                     case ..<0x20, 0x7F..<0xA0, 0x202A...0x202E, 0x2066...0x2069: "·"

@@ -14,7 +14,7 @@ final class Interrupt {
     init(_ body: @escaping @Sendable () -> Void) {
         sources = [SIGINT, SIGTERM].map { number in
             // Otherwise the system ends the process before anybody is told.
-            _ = unsafe signal(number, SIG_IGN)
+            _ = signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler(handler: body)
             source.resume()
@@ -24,6 +24,6 @@ final class Interrupt {
 
     deinit {
         for source in sources { source.cancel() }
-        for number in [SIGINT, SIGTERM] { _ = unsafe signal(number, SIG_DFL) }
+        for number in [SIGINT, SIGTERM] { _ = signal(number, SIG_DFL) }
     }
 }

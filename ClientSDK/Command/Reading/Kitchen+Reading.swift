@@ -37,7 +37,7 @@ extension Kitchen {
 
     /// The same, also where there is nothing.
     func look<Value>(_ resource: Resource<Value>) async throws -> Reading<Value> {
-        let asked = arguments.isRefresh ? .networkFirst(timeout: nil) : arguments.policy?.value
+        let asked: ReadPolicy? = arguments.isRefresh ? .networkFirst(timeout: nil) : arguments.policy?.value
         let policy = connection.isOpen ? asked : .cacheOnly
         let start = uptime.uptime
         var steps: [Reading<Value>.Step] = []

@@ -41,7 +41,8 @@ final class Kitchen: Sendable {
         self.terminal = terminal
         state = try StateDirectory(arguments.directory, environment: environment)
         user = arguments.user ?? state.user(on: arguments.server) ?? "ana"
-        let journal = Journal(trace: arguments.isTracing ? { @Sendable in terminal.note($0) } : nil)
+        let trace: (@Sendable (String) -> Void)? = arguments.isTracing ? { terminal.note($0) } : nil
+        let journal = Journal(trace: trace)
         self.journal = journal
         let valve = Valve()
         self.valve = valve

@@ -1,4 +1,5 @@
 import Larder
+import LarderCoding
 import LarderTime
 
 /// What is followed until Ctrl-C: drawn in place on a terminal, told line by line elsewhere.

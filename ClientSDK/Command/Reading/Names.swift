@@ -21,17 +21,22 @@ struct Names: Sendable {
     mutating func learn(_ ids: some Sequence<String>, in kitchen: Kitchen) async {
         let missing = Set(ids).filter { people[$0] == nil }
         guard !missing.isEmpty else { return }
-        if people.isEmpty, let all = await kitchen.glance(Self.everybody(kitchen.client)) {
-            for person in all.items { people[person.id] = person }
-        }
+        if people.isEmpty { await learnEverybody(in: kitchen) }
+        let unknown = missing.filter { people[$0] == nil }
         let client = kitchen.client
         let found = await withTaskGroup(of: Profile?.self) { group in
-            for id in missing where people[id] == nil {
+            for id in unknown {
                 group.addTask { await kitchen.glance(client.profiles.resource(id)) }
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
         for case let person? in found { people[person.id] = person }
+    }
+
+    /// Learns who there is, as far as one request tells.
+    mutating func learnEverybody(in kitchen: Kitchen) async {
+        guard let all = await kitchen.glance(Self.everybody(kitchen.client)) else { return }
+        for person in all.items { people[person.id] = person }
     }
 
     /// The first hundred people, in one request that is good for a day: names seldom change.

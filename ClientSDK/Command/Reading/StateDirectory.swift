@@ -57,7 +57,7 @@ enum PrivateFile {
         guard manager.createFile(atPath: part, contents: data, attributes: [.posixPermissions: 0o600]) else {
             throw Failure("\(path) cannot be written. Choose another place, or look at its permissions.")
         }
-        guard rename(part, path) == 0 else {
+        guard unsafe rename(part, path) == 0 else {
             try? manager.removeItem(atPath: part)
             throw Failure("\(path) cannot be written. Choose another place, or look at its permissions.")
         }

@@ -102,9 +102,6 @@ struct Arguments {
             return
         }
         guard let name = plain.first, !flags.wantsHelp, name != "help" else {
-            guard plain.isEmpty || flags.wantsHelp || plain.first == "help" else {
-                throw UsageError(message: "larder help lists what there is")
-            }
             command = .help
             return
         }

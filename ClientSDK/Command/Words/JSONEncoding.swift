@@ -11,6 +11,8 @@ extension JSONValue {
 
     /// An object from its members, in their order.
     static func members(_ members: [(String, JSONValue?)]) -> JSONValue {
-        .object(JSONObject(members.compactMap { name, value in value.map { .init(name: name, value: $0) } }))
+        .object(
+            JSONObject(members.compactMap { name, value in value.map { JSONObject.Member(name: name, value: $0) } })
+        )
     }
 }

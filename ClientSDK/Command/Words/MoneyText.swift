@@ -45,7 +45,7 @@ enum MoneyText {
             throw UsageError(message: "\(currency) has \(digits) digits after the point; «\(text)» has more")
         }
         let padding = String(repeating: "0", count: digits - fraction.utf8.count)
-        guard let units = Int64(whole + fraction + padding) else {
+        guard let units = Int64(String(whole) + fraction + padding) else {
             throw UsageError(message: "«\(text)» is more than any account holds")
         }
         guard units > 0 else { throw UsageError(message: "an amount has to be more than nothing, such as \(example)") }

@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderCoding
 
 #if canImport(Darwin)
