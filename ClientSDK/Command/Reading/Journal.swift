@@ -17,9 +17,10 @@ final class Journal: Sendable {
     }
 
     private let state = Mutex(State())
-    private let trace: (@Sendable (String) -> Void)?
+    private let terminal: Terminal?
 
-    init(trace: (@Sendable (String) -> Void)?) { self.trace = trace }
+    /// - Parameter terminal: told of every event; nil: of none.
+    init(tellsEverythingTo terminal: Terminal?) { self.terminal = terminal }
 
     func end(of id: OperationID) -> End? { state.withLock { $0.ends[id.rawValue] } }
 
@@ -39,7 +40,7 @@ final class Journal: Sendable {
         case .disk(let event): note(event)
         default: break
         }
-        if let trace { trace(Self.text(event)) }
+        terminal?.note(Self.text(event))
     }
 
     func note(_ event: DiskEvent) {

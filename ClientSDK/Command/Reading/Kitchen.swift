@@ -41,8 +41,7 @@ final class Kitchen: Sendable {
         self.terminal = terminal
         state = try StateDirectory(arguments.directory, environment: environment)
         user = arguments.user ?? state.user(on: arguments.server) ?? "ana"
-        let trace: (@Sendable (String) -> Void)? = arguments.isTracing ? { terminal.note($0) } : nil
-        let journal = Journal(trace: trace)
+        let journal = Journal(tellsEverythingTo: arguments.isTracing ? terminal : nil)
         self.journal = journal
         let valve = Valve()
         self.valve = valve
