@@ -101,7 +101,7 @@ let package = Package(
             resources: [.copy("Images/Fixtures")],
             swiftSettings: strict
         ),
-        tests("LarderCommandTests", ["LarderCommand", "Larder", "LarderModels", "LarderTime"]),
+        tests("LarderCommandTests", ["LarderCommand", "Larder", "LarderModels", "LarderTime", "LarderCoding"]),
         tests(
             "EndToEndTests",
             [

@@ -1,4 +1,5 @@
 import Larder
+import LarderCoding
 import LarderModels
 import LarderTime
 import Testing
