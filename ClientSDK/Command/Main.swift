@@ -44,13 +44,18 @@ enum Main {
         _ terminal: Terminal,
         _ environment: [String: String]
     ) async throws -> Kitchen {
-        if case .cache(.trim(let bytes)) = arguments.command {
-            return try await Kitchen(arguments, terminal, environment: environment, bytesMaximum: bytes)
+        var bytesMaximum: Int64?
+        let need: Kitchen.Need
+        switch arguments.command {
+        case .cache(let action):
+            if case .trim(let bytes) = action { bytesMaximum = bytes }
+            need = .nothing
+        case .doctor, .outbox(.list), .outbox(.drop): need = .nothing
+        case .logout: need = .session
+        case .login: need = .newSignIn
+        default: need = .signIn
         }
-        if case .login = arguments.command {
-            return try await Kitchen(arguments, terminal, environment: environment, signsInAnew: true)
-        }
-        return try await Kitchen(arguments, terminal, environment: environment)
+        return try await Kitchen(arguments, terminal, environment: environment, need: need, bytesMaximum: bytesMaximum)
     }
 
     private static func carryOut(_ kitchen: Kitchen) async throws {

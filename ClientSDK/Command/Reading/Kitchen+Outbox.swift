@@ -18,15 +18,15 @@ extension Kitchen {
             default: break
             }
         }
-        let status = cache.outbox.status
         let others = cache.outbox.entries.count { $0.state != .refused && !own.contains($0.id) }
         if others > 0 {
             terminal.note(
                 "\(others) change\(others == 1 ? "" : "s") kept here until \(arguments.server) can be reached (larder outbox)"
             )
         }
-        if status.refused > 0 {
-            terminal.note("\(status.refused) refused and waiting for a decision: larder outbox")
+        let refused = cache.outbox.entries.count { $0.state == .refused && !own.contains($0.id) }
+        if refused > 0 {
+            terminal.note("\(refused) refused and waiting for a decision: larder outbox")
         }
     }
 

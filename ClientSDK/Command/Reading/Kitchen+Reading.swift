@@ -13,9 +13,10 @@ struct Reading<Value: Sendable & Equatable>: Sendable {
         var badge: Badge
     }
 
-    /// How it came about: `from disk after 3 ms, then from network after 12 ms`.
+    /// How it came about: `after 3 ms`, or `from disk after 3 ms, then from network after 12 ms`.
     var story: String {
         let shown = steps.compactMap { step in step.badge.source.map { ($0, step.time) } }
+        if shown.count == 1 { return "after \(Ages.text(shown[0].1))" }
         return shown.map { source, time in "from \(source) after \(Ages.text(time))" }.joined(separator: ", then ")
     }
 }

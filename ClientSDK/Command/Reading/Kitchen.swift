@@ -25,16 +25,28 @@ final class Kitchen: Sendable {
     var isOffline: Bool { arguments.isOffline }
     var cache: LarderCache { client.cache }
 
+    /// How much of the server a command needs.
+    enum Need: Sendable {
+        /// It only looks at what is stored: nobody is asked and nothing sent.
+        case nothing
+        /// Who is signed in is enough, and nobody is signed in for it.
+        case session
+        /// Somebody has to be signed in.
+        case signIn
+        /// Somebody has to be signed in anew.
+        case newSignIn
+    }
+
     /// Opens the account's stores and signs in where nobody is.
     ///
     /// - Parameters:
-    ///   - isFresh: whether to sign in also where somebody is.
+    ///   - need: how much of the server the command needs.
     ///   - bytesMaximum: how much the store may hold from now on.
     init(
         _ arguments: Arguments,
         _ terminal: Terminal,
         environment: [String: String],
-        signsInAnew isFresh: Bool = false,
+        need: Need = .signIn,
         bytesMaximum: Int64? = nil
     ) async throws {
         self.arguments = arguments
@@ -68,7 +80,7 @@ final class Kitchen: Sendable {
         )
         // Before anything can be sent: what is told of it later must be known by then.
         kept = client.cache.outbox.entries
-        connection = try await Self.connect(client, user, arguments, isFresh)
+        connection = try await Self.connect(client, user, arguments, need)
         if connection.isOpen {
             valve.open()
             client.cache.networkReturned()
@@ -91,10 +103,11 @@ final class Kitchen: Sendable {
         _ client: LarderClient,
         _ user: String,
         _ arguments: Arguments,
-        _ isFresh: Bool
+        _ need: Need
     ) async throws -> Connection {
-        guard !arguments.isOffline else { return .offline }
-        if case .signedIn = client.session.state, !isFresh { return .open }
+        guard !arguments.isOffline, need != .nothing else { return .offline }
+        if case .signedIn = client.session.state, need != .newSignIn { return .open }
+        if need == .session { return .offline }
         do {
             try await client.signIn(handle: user, password: arguments.password ?? "larder")
             return .open

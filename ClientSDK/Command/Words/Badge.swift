@@ -24,7 +24,7 @@ struct Badge: Sendable, Hashable {
         case .stale(let reason): parts.append("stale: \(Self.words(reason))")
         case .missing: parts.append("nothing is stored")
         }
-        if let source { parts.append("from \(source)") }
+        if let source { parts.append(source == "merged" ? "with what was changed here" : "from \(source)") }
         if pendingChanges > 0 { parts.append("\(pendingChanges) change\(pendingChanges == 1 ? "" : "s") pending") }
         if isFetching { parts.append("refreshing…") }
         if let failure { parts.append("not refreshed: \(failure)") }
