@@ -23,6 +23,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "larder-server", targets: ["larder-server"]),
+        .executable(name: "larder", targets: ["LarderCommand"]),
         .library(name: "LarderServer", targets: ["LarderServer"]),
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderTesting", targets: ["LarderTesting"]),
@@ -73,6 +74,12 @@ let package = Package(
             "ClientSDK/Larder",
             ["LarderSQLite", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding", "LarderModels"]
         ),
+        .executableTarget(
+            name: "LarderCommand",
+            dependencies: ["Larder", "LarderModels", "LarderTime", "LarderCoding", "LarderHTTP"],
+            path: "ClientSDK/Command",
+            swiftSettings: strict
+        ),
         library("LarderTesting", "ClientSDK/Testing", ["Larder", "LarderServer", "LarderTime", "LarderHTTP"]),
 
         // Tests, beside each target's name.
@@ -94,9 +101,14 @@ let package = Package(
             resources: [.copy("Images/Fixtures")],
             swiftSettings: strict
         ),
+        tests("LarderCommandTests", ["LarderCommand", "Larder", "LarderModels", "LarderTime", "LarderCoding"]),
         tests(
             "EndToEndTests",
-            ["Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime"]
+            [
+                "Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime", "LarderCoding",
+                // Run as a process.
+                "LarderCommand",
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

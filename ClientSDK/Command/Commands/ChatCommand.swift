@@ -1,0 +1,180 @@
+import Larder
+import LarderCoding
+import LarderModels
+import LarderTime
+
+/// `larder chat`: conversations, what is said in one, and what is said to it.
+struct ChatCommand {
+    let kitchen: Kitchen
+    private let board: NameBoard
+    private var client: LarderClient { kitchen.client }
+    private var terminal: Terminal { kitchen.terminal }
+
+    init(_ kitchen: Kitchen) {
+        self.kitchen = kitchen
+        board = NameBoard(kitchen)
+    }
+
+    private var limit: Int { kitchen.arguments.limit ?? 15 }
+
+    func run(_ conversation: String?, send text: String?) async throws {
+        guard let conversation else { return try await conversations() }
+        let id = try await identifier(conversation)
+        var own: Set<OperationID> = []
+        if let text, let sent = try client.chat.send(text, to: id) {
+            own.insert(sent)
+            await kitchen.drain()
+        }
+        if kitchen.arguments.isLive { try await follow(id) } else { try await messages(id) }
+        await kitchen.finish(own: own)
+        for sent in own { try tell(sent) }
+    }
+
+    private func tell(_ id: OperationID) throws {
+        switch kitchen.journal.end(of: id) {
+        case .accepted: break
+        case .refused(let error):
+            throw Failure(
+                "The message was refused: \(error.description). Those behind it wait; larder outbox drop \(id) forgets it."
+            )
+        default: terminal.note("the message is kept here; the next command that reaches the server sends it")
+        }
+    }
+
+    // MARK: Conversations
+
+    private func conversations() async throws {
+        let reading = try await kitchen.read(client.chat.conversations, called: "conversations")
+        let list = reading.snapshot.value?.items ?? []
+        if terminal.isJSON {
+            terminal.json(
+                .members([
+                    ("badge", Badge(reading.snapshot).json),
+                    ("items", .array(try list.map { try JSONValue(encoding: $0) })),
+                ])
+            )
+            return await kitchen.finish()
+        }
+        let names = await board.names(list.flatMap(\.memberIds))
+        for conversation in list.prefix(kitchen.arguments.limit ?? 50) {
+            terminal.line(
+                terminal.paint(TextWidth.pad(conversation.id, 16), .dim) + "  "
+                    + TextWidth.fit(title(conversation, names), 60) + "  "
+                    + terminal.paint(Ages.text(from: conversation.updatedAt, to: kitchen.now), .dim)
+            )
+        }
+        if list.isEmpty { terminal.line("No conversations yet.") }
+        terminal.line(kitchen.footer(reading))
+        await kitchen.finish()
+    }
+
+    private func title(_ conversation: Conversation, _ names: Names) -> String {
+        let others = conversation.memberIds.filter { $0 != client.session.userID }.map { names.handle($0) }
+        guard let title = conversation.title, !title.isEmpty else { return others.joined(separator: ", ") }
+        return "\(TextWidth.clean(title)) (\(others.joined(separator: ", ")))"
+    }
+
+    /// A conversation by its identifier, its title, or who is in it.
+    private func identifier(_ word: String) async throws -> String {
+        if word.hasPrefix("conversation_") || word.hasPrefix("conv_") { return word }
+        let reading = try await kitchen.read(client.chat.conversations, called: "conversations")
+        let list = reading.snapshot.value?.items ?? []
+        let names = await board.names(list.flatMap(\.memberIds))
+        let handle = word.hasPrefix("@") ? word : "@" + word
+        let found = list.filter { conversation in
+            if conversation.title?.lowercased() == word.lowercased() { return true }
+            let others = conversation.memberIds.filter { $0 != client.session.userID }
+            return others.count == 1 && names.handle(others[0]) == handle
+        }
+        if found.count == 1 { return found[0].id }
+        if list.contains(where: { $0.id == word }) { return word }
+        let count = found.isEmpty ? "No" : "More than one"
+        throw Failure("\(count) conversation is called «\(word)». larder chat lists them.")
+    }
+
+    // MARK: Messages
+
+    private func messages(_ id: String) async throws {
+        let reading = try await kitchen.read(client.chat.messages(id), called: id)
+        let messages = reading.snapshot.value?.items ?? []
+        if terminal.isJSON {
+            return terminal.json(
+                .members([
+                    ("badge", Badge(reading.snapshot).json),
+                    ("items", .array(try messages.prefix(limit).map { try JSONValue(encoding: $0) })),
+                ])
+            )
+        }
+        let names = await board.names(messages.prefix(limit).map(\.authorId))
+        for message in messages.prefix(limit).reversed() { terminal.line(line(message, names, kitchen.now)) }
+        if messages.isEmpty { terminal.line("Nothing was said yet.") }
+        terminal.line(kitchen.footer(reading))
+    }
+
+    private func line(_ message: Message, _ names: Names, _ now: WallTime) -> String {
+        var parts = [
+            terminal.paint(TextWidth.pad(Ages.text(from: message.sentAt, to: now), 10), .dim),
+            terminal.paint(names.handle(message.authorId), .cyan), TextWidth.clean(message.text),
+        ]
+        if message.editedAt != nil { parts.append(terminal.paint("(edited)", .dim)) }
+        if message.isPending { parts.append(terminal.paint("(not sent yet)", .yellow)) }
+        return parts.joined(separator: "  ")
+    }
+
+    private func follow(_ id: String) async throws {
+        kitchen.noteConnection()
+        let view = LiveView<EntityList<Message>>(
+            kitchen: kitchen,
+            draw: { moment in
+                let (columns, rows) = terminal.size
+                let messages = (moment.snapshot.value?.items ?? []).prefix(max(1, min(limit, rows - 4)))
+                let names = await board.names(messages.map(\.authorId))
+                let badge = Badge(moment.snapshot)
+                return [
+                    terminal.paint("larder chat \(id)", .bold) + "  \(LiveWords.text(moment.state))",
+                    terminal.paint(badge, TextWidth.fit(badge.text(at: moment.now), columns)), "",
+                ] + messages.reversed().map { line($0, names, moment.now) }
+            },
+            changes: { old, new in
+                let before = old?.value?.items ?? []
+                guard let list = new.value?.items else { return [] }
+                let shown = old?.value == nil ? Array(list.prefix(limit)) : list
+                let names = await board.names(shown.map(\.authorId))
+                return try changes(before, shown, names)
+            }
+        )
+        try await view.run(client.chat.messages(id))
+    }
+
+    /// What has changed between two states of a conversation, the oldest first.
+    private func changes(_ old: [Message], _ new: [Message], _ names: Names) throws -> [String] {
+        let before = Dictionary(old.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+        let sent = Dictionary(old.compactMap { message in message.clientId.map { ($0, message) } }) { $1 }
+        var lines: [String] = []
+        for message in new.reversed() {
+            let earlier = before[message.id] ?? message.clientId.flatMap { sent[$0] }
+            let sign: String
+            switch earlier {
+            case nil: sign = "+"
+            case let earlier? where earlier.isPending && !message.isPending: sign = "✓"
+            case let earlier? where earlier.text != message.text: sign = "~"
+            default: continue
+            }
+            lines.append(try row(sign, message, names))
+        }
+        let after = Set(new.map(\.id))
+        let known = Set(new.compactMap(\.clientId))
+        for message in old where !after.contains(message.id) && old.count <= new.count + 1 {
+            if let client = message.clientId, known.contains(client) { continue }
+            lines.append(try row("-", message, names))
+        }
+        return lines
+    }
+
+    private func row(_ sign: String, _ message: Message, _ names: Names) throws -> String {
+        guard terminal.isJSON else { return "\(sign) \(line(message, names, kitchen.now))" }
+        var writer = JSONWriter()
+        writer.value(.members([("change", .string(sign)), ("message", try JSONValue(encoding: message))]))
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}

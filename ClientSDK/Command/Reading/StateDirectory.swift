@@ -1,0 +1,65 @@
+import Foundation
+import LarderCoding
+
+/// Where the command keeps what it knows between runs: a directory of stores, and who logged in last on which server.
+struct StateDirectory: Sendable {
+    let path: String
+
+    /// The directory that was asked for, or the one that the user's system has for state.
+    init(_ given: String?, environment: [String: String]) throws(UsageError) {
+        if let given {
+            path = given
+        } else if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
+            path = state + "/larder"
+        } else if let home = environment["HOME"], home.hasPrefix("/") {
+            path = home + "/.local/state/larder"
+        } else {
+            throw UsageError(message: "there is no home directory to keep the cache in; say --directory DIR")
+        }
+    }
+
+    private var usersPath: String { path + "/users.json" }
+
+    /// Who logged in last on a server.
+    func user(on server: String) -> String? {
+        guard let data = FileManager.default.contents(atPath: usersPath),
+            let known = try? JSONDecoder().decode([String: String].self, from: data)
+        else { return nil }
+        return known[server]
+    }
+
+    /// Notes who logged in; nil forgets.
+    func remember(_ user: String?, on server: String) throws {
+        var known: [String: String] = [:]
+        if let data = FileManager.default.contents(atPath: usersPath) {
+            // What does not decode is replaced: it says nothing that could not be said again.
+            known = (try? JSONDecoder().decode([String: String].self, from: data)) ?? [:]
+        }
+        known[server] = user
+        try PrivateFile.write(try JSONEncoder().encode(known), to: usersPath)
+    }
+}
+
+/// Files that only their owner may read.
+enum PrivateFile {
+    /// Writes a file as a whole, and makes its directory.
+    static func write(_ data: Data, to path: String) throws {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        let manager = FileManager.default
+        if !manager.fileExists(atPath: folder) {
+            try manager.createDirectory(
+                atPath: folder,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        }
+        let part = path + ".part"
+        guard manager.createFile(atPath: part, contents: data, attributes: [.posixPermissions: 0o600]) else {
+            throw Failure("\(path) cannot be written. Choose another place, or look at its permissions.")
+        }
+        guard unsafe rename(part, path) == 0 else {
+            try? manager.removeItem(atPath: part)
+            throw Failure("\(path) cannot be written. Choose another place, or look at its permissions.")
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Larder
+import LarderCoding
+import LarderModels
+import LarderTime
+import Testing
+
+@testable import LarderCommand
+
+@Suite("The command's words")
+struct WordsTests {
+    private func units(_ text: String, _ currency: String = "EUR") -> Int64? {
+        (try? MoneyText.parse(text, currency: currency))?.minorUnits
+    }
+
+    // MARK: Money
+
+    @Test func `amounts are read exactly, in the digits of their currency`() {
+        #expect(units("12") == 1_200 && units("12.5") == 1_250 && units("12.50") == 1_250 && units("0.01") == 1)
+        #expect(units("12", "JPY") == 12 && units("1.234", "BHD") == 1_234)
+        // What no floating point number holds.
+        #expect(units("90071992547409.93") == 9_007_199_254_740_993)
+        #expect(units("92233720368547758.07") == .max)
+    }
+
+    @Test(arguments: [
+        "", ".", "1.", ".5", "-1", "+1", "1,5", "1.234", "1e3", "0", "0.00", "12.50 ", "٣", "92233720368547758.08",
+        "1.2.3",
+    ])
+    func `what is no amount is refused`(text: String) { #expect(units(text) == nil) }
+
+    @Test func `yen have no fraction`() { #expect(units("12.5", "JPY") == nil) }
+
+    @Test func `amounts are written as they are read`() {
+        func text(_ units: Int64, _ currency: String = "EUR") -> String {
+            MoneyText.text(Money(minorUnits: units, currency: currency))
+        }
+        #expect(text(1_250) == "12.50 EUR" && text(5) == "0.05 EUR" && text(-5) == "-0.05 EUR")
+        #expect(text(12, "JPY") == "12 JPY" && text(1, "KWD") == "0.001 KWD")
+        #expect(text(.min) == "-92233720368547758.08 EUR")
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<500 {
+            let amount = Int64.random(in: 1 ... .max, using: &random)
+            for currency in ["EUR", "JPY", "BHD"] {
+                let written = text(amount, currency)
+                #expect(units(String(written.dropLast(4)), currency) == amount, "seed 7: \(written)")
+            }
+        }
+    }
+
+    // MARK: Badges
+
+    private let now = WallTime(seconds: 1_790_000_000)
+
+    @Test func `a badge says how old, how fresh, from where, and what is pending`() {
+        var badge = Badge(freshness: .stale(.expired), source: "disk", validatedAt: now - .seconds(125))
+        badge.pendingChanges = 1
+        #expect(badge.text(at: now) == "updated 2 min ago · stale: expired · from disk · 1 change pending")
+        badge.pendingChanges = 2
+        badge.isFetching = true
+        badge.failure = "offline"
+        #expect(badge.text(at: now).hasSuffix("2 changes pending · refreshing… · not refreshed: offline"))
+        #expect(
+            Badge(freshness: .fresh, source: "network", validatedAt: now).text(at: now).hasPrefix(
+                "updated just now · fresh"
+            )
+        )
+    }
+
+    @Test func `a badge does not make up an age`() {
+        #expect(Badge(freshness: .missing).text(at: now) == "nothing is stored")
+        var badge = Badge(freshness: .stale(.clockUncertain), source: "disk", validatedAt: now - .seconds(5))
+        badge.isUncertain = true
+        #expect(badge.text(at: now) == "nobody knows how old · stale: clock set back · from disk")
+        badge = Badge(freshness: .stale(.neverValidated), validatedAt: WallTime(nanosecondsSinceEpoch: .min))
+        #expect(badge.text(at: now) == "made here · stale: never confirmed" && badge.json["validatedAt"] == nil)
+    }
+
+    @Test func `ages and sizes are said as people say them`() {
+        let ages: [(Int64, String)] = [
+            (0, "just now"), (59, "59 s ago"), (60, "1 min ago"), (3_599, "59 min ago"), (3_600, "1 h ago"),
+            (90_000, "1 d ago"), (-90, "in 1 min"),
+        ]
+        for (seconds, text) in ages { #expect(Ages.text(from: now - .seconds(seconds), to: now) == text) }
+        #expect(Ages.text(.microseconds(900)) == "900 µs" && Ages.text(.milliseconds(1_250)) == "1.2 s")
+        #expect(Sizes.text(812) == "812 B" && Sizes.text(1_536) == "1.5 KB" && Sizes.text(5 << 20) == "5.0 MB")
+        #expect(Sizes.text(3 << 30) == "3.0 GB")
+    }
+
+    // MARK: Text
+
+    @Test func `text from elsewhere cannot steer the terminal`() {
+        #expect(TextWidth.clean("a\u{1b}[2Jb\u{7}\nc\u{9b}d\u{202e}e") == "a·[2Jb· c·d·e")
+        #expect(TextWidth.clean("Grüße 👋🏽 日本") == "Grüße 👋🏽 日本")
+    }
+
+    @Test func `text is cut by columns and not by characters`() {
+        #expect(TextWidth.columns("日本") == 4 && TextWidth.columns("é") == 1 && TextWidth.columns("👋🏽") == 2)
+        #expect(TextWidth.fit("short", 10) == "short" && TextWidth.fit("日本語です", 7) == "日本語…")
+        #expect(TextWidth.pad("日", 4) == "日  ")
+    }
+
+    // MARK: Pictures
+
+    @Test func `two rows of pixels are one row of half blocks`() {
+        let red: [UInt8] = [255, 0, 0, 255]
+        let clear: [UInt8] = [255, 255, 255, 0]
+        let image = DecodedImage(width: 2, height: 3, pixels: red + red + clear + clear + red + clear)
+        #expect(
+            HalfBlocks.lines(image) == [
+                "\u{1b}[38;2;255;0;0;48;2;0;0;0m▀▀\u{1b}[0m",
+                "\u{1b}[38;2;255;0;0;49m▀\u{1b}[38;2;0;0;0;49m▀\u{1b}[0m",
+            ]
+        )
+        #expect(HalfBlocks.shades(DecodedImage(width: 1, height: 2, pixels: [255, 255, 255, 255] + clear)) == ["▒"])
+        #expect(HalfBlocks.lines(DecodedImage(width: 0, height: 0, pixels: [])).isEmpty)
+    }
+
+    @Test func `a progress bar fills by eighths`() {
+        #expect(ProgressBar.text(0, of: 4, width: 4) == "░░░░  0/4")
+        #expect(ProgressBar.text(3, of: 8, width: 4) == "█▌░░  3/8")
+        #expect(
+            ProgressBar.text(4, of: 4, width: 4) == "████  4/4" && ProgressBar.text(0, of: 0, width: 2) == "██  0/0"
+        )
+    }
+}
