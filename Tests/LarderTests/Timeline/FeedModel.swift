@@ -1,0 +1,133 @@
+import Larder
+import LarderTime
+import Synchronization
+
+/// A server with a list in pages, whose replies wait until a test lets them go, in whatever order it likes.
+///
+/// Cursors say after which post a page begins. They hold for ever, or die with the post that they name.
+final class FeedModel: Sendable {
+    struct Post: Sendable {
+        var text: String
+        var revision: Int64
+    }
+
+    private struct Request {
+        var request: PageRequest
+        /// As it would have been answered at once.
+        var early: Fetched<EntityPage<Note>>
+        var continuation: CheckedContinuation<Fetched<EntityPage<Note>>, Never>
+    }
+
+    private struct State {
+        var posts: [Int: Post] = [:]
+        var last = 0
+        var requests: [Request] = []
+        var isAutomatic = false
+        var events = 0
+        var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+    }
+
+    let cursorsDie: Bool
+    private let state = Mutex(State())
+
+    init(cursorsDie: Bool) { self.cursorsDie = cursorsDie }
+
+    // MARK: What is there
+
+    var posts: [Int: Post] { state.withLock { $0.posts } }
+
+    func insert() -> Int {
+        state.withLock { state in
+            state.last += 1
+            state.posts[state.last] = Post(text: "first", revision: 1)
+            return state.last
+        }
+    }
+
+    func edit(_ number: Int, _ text: String) -> Post? {
+        state.withLock { state in
+            guard var post = state.posts[number] else { return nil }
+            post.text = text
+            post.revision += 1
+            state.posts[number] = post
+            return post
+        }
+    }
+
+    func delete(_ number: Int) -> Int64? {
+        state.withLock { state in state.posts.removeValue(forKey: number).map { $0.revision + 1 } }
+    }
+
+    // MARK: What is asked
+
+    func fetch(_ request: PageRequest) async -> Fetched<EntityPage<Note>> {
+        let now = state.withLock { state in state.isAutomatic ? self.answer(request, state.posts) : nil }
+        if let now { return now }
+        return await withCheckedContinuation { continuation in
+            state.withLock { state in
+                let early = self.answer(request, state.posts)
+                state.requests.append(Request(request: request, early: early, continuation: continuation))
+            }
+            note()
+        }
+    }
+
+    private func answer(_ request: PageRequest, _ posts: [Int: Post]) -> Fetched<EntityPage<Note>> {
+        let first = request.cursor.flatMap { Int($0) } ?? .max
+        if cursorsDie, request.cursor != nil, posts[first] == nil { return .gone }
+        let numbers = posts.keys.filter { $0 < first }.sorted(by: >)
+        let page = numbers.prefix(request.limit)
+        let validator = page.map { "\($0)/\(posts[$0]?.revision ?? 0)" }.joined(separator: " ")
+        if let known = request.validator, known == validator { return .notModified() }
+        let next = page.count < numbers.count ? page.last.map { "\($0)" } : nil
+        let notes = page.map { Note($0, posts[$0]?.text ?? "", revision: posts[$0]?.revision ?? 0) }
+        return .value(EntityPage(notes, nextCursor: next), validator: validator)
+    }
+
+    var waiting: Int { state.withLock { $0.requests.count } }
+
+    /// Answers a request that waits: as it is now, or as it was when it came.
+    func release(_ index: Int, isEarly: Bool) {
+        let (request, answer) = state.withLock { state in
+            let request = state.requests.remove(at: index)
+            return (request, isEarly ? request.early : self.answer(request.request, state.posts))
+        }
+        request.continuation.resume(returning: answer)
+    }
+
+    /// From now on every request is answered at once.
+    func answerAll() {
+        state.withLock { $0.isAutomatic = true }
+        while waiting > 0 { release(0, isEarly: true) }
+    }
+
+    func answerByHand() { state.withLock { $0.isAutomatic = false } }
+
+    // MARK: What happens
+
+    /// How many requests have come and how many readers were done.
+    var events: Int { state.withLock { $0.events } }
+
+    /// A request has come, or a reader is done.
+    func note() {
+        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            state.events += 1
+            guard let waiter = state.waiter, state.events >= waiter.count else { return nil }
+            state.waiter = nil
+            return waiter.continuation
+        }
+        waiter?.resume()
+    }
+
+    /// Waits until so much has happened.
+    func wait(forEvents count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if state.events >= count { return true }
+                state.waiter = (count, continuation)
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+}
