@@ -231,6 +231,8 @@ def starts():
 
 
 def sockets():
+    if hasattr(os, "sched_setaffinity") and os.cpu_count() > 1:
+        os.sched_setaffinity(0, {1})
     handshake = (b"GET /v1/live HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                  b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
     with Server("--connection-limit", "20000") as server:
