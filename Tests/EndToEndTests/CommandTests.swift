@@ -1,7 +1,9 @@
 import Foundation
+import Larder
 import LarderCoding
 import LarderServer
 import LarderTesting
+import Synchronization
 import Testing
 
 @Suite("The command, end to end", .timeLimit(.minutes(1)))
@@ -113,6 +115,32 @@ struct CommandTests {
         #expect(try await scene.run("outbox", "drop", "1", on: backend.url).output.contains("dropped: like post_99999"))
         let gone = try await scene.run("outbox", "drop", "1", on: backend.url)
         #expect(gone.code == 1 && gone.errors.contains("no operation 1"), "\(gone)")
+        await backend.stop()
+    }
+
+    @Test func `a malformed operation takes no other of its batch with it`() async throws {
+        let backend = try MockBackend.startSmall()
+        let items = try await scene.run("feed", "--json", on: backend.url).json["items"]?.array
+        let good = try #require(items?.first { $0["likedByMe"]?.bool == false }?["id"]?.string)
+        let isOpen = Atomic(false)
+        var configuration = LarderClient.Configuration()
+        configuration.followsLive = false
+        configuration.cache.mayUseNetwork = { isOpen.load(ordering: .relaxed) }
+        let client = try await LarderClient(
+            server: backend.url,
+            account: "ana",
+            directory: scene.directory,
+            configuration
+        )
+        try await client.signIn(handle: "ana", password: "larder")
+        try client.likes.set(true, good)
+        try client.likes.set(true, "../x")
+        isOpen.store(true, ordering: .relaxed)
+        client.cache.networkReturned()
+        try await client.cache.outbox.drained()
+        let left = client.cache.outbox.entries.map(\.scope)
+        #expect(left == ["like/../x"])
+        client.close()
         await backend.stop()
     }
 

@@ -127,7 +127,7 @@ struct BankCommand {
             default: nil
             }
         guard let hint else { return error }
-        return Failure("\(error.description)\(error.description.hasSuffix(".") ? "" : ".") \(hint)")
+        return Failure("\(Failure.sentence(error.description)) \(hint)")
     }
 
     private static func account(_ name: String, _ accounts: [Account]) throws -> Account {

@@ -24,6 +24,7 @@ struct ChatCommand {
         if let text, let sent = try client.chat.send(text, to: id) {
             own.insert(sent)
             await kitchen.drain()
+            if case .refused? = kitchen.journal.end(of: sent) { try tell(sent) }
         }
         if kitchen.arguments.isLive { try await follow(id) } else { try await messages(id) }
         await kitchen.finish(own: own)
@@ -35,7 +36,8 @@ struct ChatCommand {
         case .accepted: break
         case .refused(let error):
             throw Failure(
-                "The message was refused: \(error.description). Those behind it wait; larder outbox drop \(id) forgets it."
+                "The message was refused: \(Failure.sentence(error.description)) Those behind it wait; larder outbox drop "
+                    + "\(id) forgets it."
             )
         default: terminal.note("the message is kept here; the next command that reaches the server sends it")
         }

@@ -18,7 +18,9 @@ struct LikeCommand {
         await finish(post, id, isLike)
         await kitchen.finish(own: [id])
         if case .refused(let error)? = kitchen.journal.end(of: id) {
-            throw Failure("\(post): \(error.description). The heart is as it was; larder outbox drop \(id) forgets it.")
+            throw Failure(
+                "\(post): \(Failure.sentence(error.description)) The heart is as it was; larder outbox drop \(id) forgets it."
+            )
         }
     }
 
@@ -27,7 +29,7 @@ struct LikeCommand {
         case .accepted: await tell(post, "sent", "the server has it", .green)
         case .refused: break
         case .postponed(let error)? where error.code != .offline:
-            await tell(post, "kept", "kept here: \(error.description) It is sent again", .yellow)
+            await tell(post, "kept", "kept here: \(Failure.sentence(error.description)) It is sent again", .yellow)
         default:
             let why = kitchen.isOffline ? "--offline" : "\(kitchen.arguments.server) cannot be reached"
             await tell(post, "kept", "kept here (\(why)); the next command that reaches the server sends it", .yellow)

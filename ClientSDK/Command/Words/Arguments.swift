@@ -197,6 +197,10 @@ struct Arguments {
             return .profile(who: words.first, edits: flags.edits)
         case "like", "unlike":
             try check("\(name) POST", 1...1)
+            // What is not one would be refused, and wait in the outbox for a decision.
+            guard words[0].hasPrefix("post_"), Int64(words[0].dropFirst(5)) != nil else {
+                throw UsageError(message: "posts are called like post_5, not «\(words[0])»; larder feed shows them")
+            }
             return .like(post: words[0], isLike: name == "like")
         case "accounts":
             try check("accounts", 0...0, reading)

@@ -17,8 +17,11 @@ struct Failure: Error {
             case .storage: "larder doctor looks at the stores; --directory uses another place."
             default: nil
             }
-        var text = error.description
-        if !text.hasSuffix(".") && !text.hasSuffix("?") && !text.hasSuffix(")") { text += "." }
-        message = ([text] + [hint].compactMap { $0 }).joined(separator: " ")
+        message = ([Self.sentence(error.description)] + [hint].compactMap { $0 }).joined(separator: " ")
+    }
+
+    /// A text with one full stop at its end.
+    static func sentence(_ text: String) -> String {
+        text.hasSuffix(".") || text.hasSuffix("?") || text.hasSuffix(")") ? text : text + "."
     }
 }

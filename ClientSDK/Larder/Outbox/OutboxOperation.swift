@@ -101,6 +101,15 @@ struct OutboxOperation: Sendable {
             }
         } catch {
             outcomes = readable.map { _ in .failure(error) }
+            // Refused as a whole, perhaps for one of them: each by itself shows for which.
+            if readable.count > 1, case .rejected? = outcomes.first {
+                outcomes = []
+                for attempt in readable {
+                    do { outcomes.append(try await send([attempt]).first ?? .failure(error)) } catch {
+                        outcomes.append(.failure(error))
+                    }
+                }
+            }
         }
         var next = outcomes.makeIterator()
         return attempts.map { attempt in
