@@ -50,7 +50,9 @@ package struct CivilTime: Sendable, Hashable {
         hour = ofDay / 3_600
         minute = ofDay / 60 % 60
         second = ofDay % 60
-        nanosecond = Int(time.nanosecondsSinceEpoch - seconds * 1_000_000_000)
+        // Not by the seconds: at the lowest times there are, a product with them overflows.
+        let fraction = Int(time.nanosecondsSinceEpoch % 1_000_000_000)
+        nanosecond = fraction < 0 ? fraction + 1_000_000_000 : fraction
         weekday = ((days % 7) + 11) % 7
     }
 

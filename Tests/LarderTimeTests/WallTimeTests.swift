@@ -98,4 +98,9 @@ struct SeededGeneratorTests {
         let numbers = (0..<1_000).map { _ in random.uniform(in: -3..<4) }
         #expect(Set(numbers) == Set(-3..<4))
     }
+
+    @Test func `the lowest and the highest times can be told like any other`() {
+        #expect(WallTime(nanosecondsSinceEpoch: .min).rfc3339() == "1677-09-21T00:12:43.145Z")
+        #expect(WallTime(nanosecondsSinceEpoch: .max).rfc3339() == "2262-04-11T23:47:16.854Z")
+    }
 }
