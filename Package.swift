@@ -105,7 +105,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "Larder", "LarderTesting", "LarderServer", "LarderModels", "LarderHTTP", "LarderTime", "LarderCoding",
+                "Larder", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels", "LarderHTTP", "LarderTime",
+                "LarderCoding",
                 // Run as a process.
                 "LarderCommand",
             ]

@@ -38,8 +38,8 @@ final class CommandScene: Sendable {
             "HOME": directory, "XDG_STATE_HOME": directory + "/state", "LARDER_SERVER": server, "LARDER_USER": user,
         ]
         let running = Running()
-        process.standardOutput = running.pipe(\.output)
-        process.standardError = running.pipe(\.errors)
+        process.standardOutput = running.pipe(isError: false)
+        process.standardError = running.pipe(isError: true)
         process.standardInput = FileHandle.nullDevice
         process.terminationHandler = { process in
             running.note { state in
@@ -74,13 +74,13 @@ final class CommandScene: Sendable {
 
         private let state = Mutex(State())
 
-        fileprivate func pipe(_ end: WritableKeyPath<State, [UInt8]> & Sendable) -> Pipe {
+        fileprivate func pipe(isError: Bool) -> Pipe {
             let pipe = Pipe()
             pipe.fileHandleForReading.readabilityHandler = { handle in
                 let data = handle.availableData
                 if data.isEmpty { handle.readabilityHandler = nil }
                 self.note { state in
-                    state[keyPath: end] += data
+                    if isError { state.errors += data } else { state.output += data }
                     if data.isEmpty { state.openEnds -= 1 }
                 }
             }

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderCoding
+import LarderEngine
 import LarderServer
 import LarderTesting
 import Synchronization
