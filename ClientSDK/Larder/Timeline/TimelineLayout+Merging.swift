@@ -23,15 +23,23 @@ extension TimelineLayout {
             if isLate { return }
             let new = Set(page.keys)
             let rest = elements.filter { $0.item.map { !new.contains($0) } ?? true }
-            let front = protected(rest, page, orders, isLooseOnly: page.cursor != nil)
-            let kept = Set(front)
-            let others = rest.filter { !kept.contains($0) }
-            let hasConfirmed = others.contains { $0.item.map { loose[$0] == nil } ?? false }
+            let hasConfirmed = rest.contains { $0.item.map { loose[$0] == nil } ?? false }
+            let isBehindGap = page.cursor != nil && hasConfirmed && rule == .keepBehindGap
+            var front = protected(rest, page, orders, isLooseOnly: page.cursor != nil)
+            if isBehindGap {
+                // The server is far ahead of what is here: what it has not on this page lies behind it, unless it came later.
+                front.removeAll { element in
+                    element.item.flatMap { loose[$0] }.map {
+                        WallTime(nanosecondsSinceEpoch: $0.insertedAt) < page.startedAt
+                    } ?? false
+                }
+            }
             elements = front + page.keys.map { .item($0) }
             if let cursor = page.cursor {
-                if hasConfirmed, rule == .keepBehindGap {
+                if isBehindGap {
+                    let kept = Set(front)
                     elements.append(newGap(cursor))
-                    elements += others
+                    elements += rest.filter { !kept.contains($0) }
                 } else {
                     tail = .cursor(cursor)
                 }

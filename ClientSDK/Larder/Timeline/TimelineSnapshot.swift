@@ -133,18 +133,18 @@ struct TimelineReader<Item: Entity>: Sendable {
     private func visible(_ list: TimelineList<Item>) -> [TimelineSegment<Item>] {
         guard !held.isEmpty else { return list.segments }
         var result = TimelineList<Item>()
-        var rest = held.count
+        var isBehindHeld = false
         for segment in list.segments {
             switch segment {
             // A gap between what is held back and what is shown comes with the former.
-            case .gap(let gap): if rest == 0 { result.append(gap) }
+            case .gap(let gap): if !isBehindHeld { result.append(gap) }
             case .items(let items):
                 for item in items {
-                    if held.contains(item.id) { rest -= 1 } else { result.append(item) }
+                    isBehindHeld = held.contains(item.id)
+                    if !isBehindHeld { result.append(item) }
                 }
             }
         }
-        if case .gap = result.segments.first { result.segments.removeFirst() }
         return result.segments
     }
 }

@@ -117,7 +117,7 @@ private final class FeedStory {
     /// Begins to read, and waits until the request has come or nothing was to be asked.
     private func read(_ name: String, _ body: @escaping @Sendable (Timeline<Note>) async throws -> Void) async {
         // A second one would join the first, and nothing would come.
-        guard busy.withLock({ $0.insert(name).inserted }) else { return }
+        guard busy.names.withLock({ $0.insert(name).inserted }) else { return }
         expected += 1
         let timeline = timeline
         let server = server
