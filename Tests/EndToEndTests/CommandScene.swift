@@ -90,9 +90,9 @@ final class CommandScene: Sendable {
         fileprivate func note(_ change: (inout State) -> Void) {
             let ready = state.withLock { state in
                 change(&state)
-                let ready = state.waiters.filter { $0.isReady(state) || state.isOver }
-                state.waiters.removeAll { $0.isReady(state) || state.isOver }
-                return ready
+                let present = state
+                state.waiters.removeAll { $0.isReady(present) || present.isOver }
+                return present.waiters.filter { $0.isReady(present) || present.isOver }
             }
             for waiter in ready { waiter.continuation.resume() }
         }
