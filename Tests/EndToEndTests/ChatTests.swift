@@ -68,10 +68,7 @@ struct ChatTests {
         )
         online.withLock { $0 = true }
         client.cache.networkReturned()
-        while !client.cache.outbox.status.isDrained {
-            scene.clock.advance(by: .seconds(60))
-            await Task.yield()
-        }
+        try await client.cache.outbox.drained()
         #expect(try await shown() == ["three", "two", "one"])
         let tablet = try await scene.client(device: "tablet")
         let there = try await tablet.cache.value(tablet.chat.messages(conversation.id)).items.prefix(4).map(\.text)

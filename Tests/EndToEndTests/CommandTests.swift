@@ -147,8 +147,8 @@ struct CommandTests {
 
     // MARK: Money
 
-    private func accounts(_ url: String) async throws -> [JSONValue] {
-        let run = try await scene.run("accounts", "--json", on: url)
+    private func accounts(_ url: String, of user: String = "ana") async throws -> [JSONValue] {
+        let run = try await scene.run("accounts", "--json", on: url, user: user)
         return try #require(try run.json["items"]?.array, "\(run)")
     }
 
@@ -157,10 +157,15 @@ struct CommandTests {
     @Test func `money moves exactly, and a lost reply moves it once`() async throws {
         let backend = try MockBackend.startSmall()
         let before = try await accounts(backend.url).filter { $0["status"]?.string == "open" }
-        let from = try #require(before.max { balance($0) < balance($1) })
-        let to = try #require(
-            before.first { $0["id"] != from["id"] && $0["balance"]?["currency"] == from["balance"]?["currency"] }
-        )
+        var pair: (from: JSONValue, to: JSONValue, owner: String)?
+        for owner in (2...9).map({ "person\($0)" }) where pair == nil {
+            let theirs = try await accounts(backend.url, of: owner).filter { $0["status"]?.string == "open" }
+            for from in before where balance(from) > 100 {
+                let to = theirs.first { $0["balance"]?["currency"] == from["balance"]?["currency"] }
+                if let to { pair = (from, to, owner) }
+            }
+        }
+        let (from, to, owner) = try #require(pair)
         let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
 
         let plain = try await scene.run("transfer", source, target, "0.07", on: backend.url)
@@ -174,7 +179,8 @@ struct CommandTests {
         #expect(lost.code == 0 && lost.output.contains("was moved, once"), "\(lost)")
         let after = try await accounts(backend.url)
         #expect(after.first { $0["id"] == from["id"] }.map(balance) == balance(from) - 8)
-        #expect(after.first { $0["id"] == to["id"] }.map(balance) == balance(to) + 8)
+        let theirs = try await accounts(backend.url, of: owner)
+        #expect(theirs.first { $0["id"] == to["id"] }.map(balance) == balance(to) + 8)
 
         let much = try await scene.run("transfer", source, target, "92233720368547758.07", on: backend.url)
         #expect(much.code == 1 && much.errors.contains("larder accounts"), "\(much)")

@@ -166,7 +166,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         content.isPartial = lookup.missing > 0
         content.completeness =
             lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial
-        content.validator = content.isPartial ? nil : stored.query.entityTag
+        // «Not modified» would confirm the index alone, and leave stale what is stale of the entities.
+        content.validator = content.isPartial || lookup.isInvalidated ? nil : stored.query.entityTag
         content.isInvalidated =
             stored.query.isInvalidated || lookup.isInvalidated
             || core.invalidations.covers(
