@@ -7,7 +7,7 @@ import LarderTesting
 import Synchronization
 import Testing
 
-@Suite("The command, end to end", .timeLimit(.minutes(1)))
+@Suite("The command, end to end", .timeLimit(.minutes(1)), .serialized)
 struct CommandTests {
     private let scene = CommandScene()
 
