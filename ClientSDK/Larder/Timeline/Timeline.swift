@@ -167,6 +167,7 @@ extension Update {
             try query.editLayout { layout in
                 layout.insertNewest(key, at: context.startedAt.nanosecondsSinceEpoch, isOwn: isOwn)
             }
+            if try query.beginsLoose { query.entityTag = nil }
         }
         steps.append(.mergeQuery(timeline, merge))
     }

@@ -98,7 +98,8 @@ extension TimelineList {
                     layout.takeNewest(page, rule, &orders)
                     layout.keep(atMost: resource.keptMaximum)
                 }
-                if isLatest { query.entityTag = answer.entityTag }
+                // While something is in front that no page has, «not modified» would keep it there for ever.
+                if isLatest { query.entityTag = try query.beginsLoose ? nil : answer.entityTag }
             }
         }
         return normalizer
@@ -147,6 +148,14 @@ extension TimelineLayout.Tail {
 }
 
 extension DiskQuery {
+    /// Whether the first item was inserted here, and no page has confirmed it.
+    var beginsLoose: Bool {
+        get throws {
+            let layout = TimelineLayout(ids, try TimelineLayout.Details(details))
+            return layout.items.first.map { layout.loose[$0] != nil } ?? false
+        }
+    }
+
     /// Changes the layout that the index holds.
     mutating func editLayout(_ change: (inout TimelineLayout) -> Void) throws {
         var layout = TimelineLayout(ids, try TimelineLayout.Details(details))

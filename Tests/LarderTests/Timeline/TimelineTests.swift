@@ -238,19 +238,24 @@ struct TimelineTests {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
-        source.prepare([2, 1])
+        source.prepare([2, 1], validator: "v")
         try await timeline.refresh()
         try timeline.insertNewest(Note(3), isOwn: true)
         for _ in 0..<3 {
             scene.clock.advance(by: .seconds(10))
-            source.prepare([2, 1])
+            source.prepare([2, 1], validator: "v")
             try await timeline.refresh()
             #expect(try await line(cache, feed) == "3 2 1 .")
         }
         scene.clock.advance(by: .seconds(31))
-        source.prepare([2, 1])
+        source.prepare([2, 1], validator: "v")
         try await timeline.refresh()
         #expect(try await line(cache, feed) == "2 1 .")
+        // «Not modified» would have kept it there.
+        #expect(source.requests.allSatisfy { $0.validator == nil })
+        source.script.prepare(.notModified())
+        try await timeline.refresh()
+        #expect(source.requests.last?.validator == "v")
     }
 
     @Test func `an event that tells of what is there already moves nothing`() async throws {
