@@ -34,7 +34,10 @@ func measureReads() async throws {
             try await clock.measure { for _ in 0..<count { _ = try await larder.snapshot(one) } },
             operations: count
         )
-        fifty.add(try await clock.measure { for _ in 0..<count { _ = try await larder.value(list) } }, operations: count)
+        fifty.add(
+            try await clock.measure { for _ in 0..<count { _ = try await larder.value(list) } },
+            operations: count
+        )
         // Put together from its entities each time, as after any of them has changed.
         for _ in 0..<100 {
             larder.noteVersion(1, of: Post.self, "post_7")

@@ -5,7 +5,9 @@ struct Samples {
     private var times: [Double] = []
 
     mutating func add(_ time: Duration, operations: Int) {
-        times.append((Double(time.components.seconds) * 1e9 + Double(time.components.attoseconds) / 1e9) / Double(operations))
+        times.append(
+            (Double(time.components.seconds) * 1e9 + Double(time.components.attoseconds) / 1e9) / Double(operations)
+        )
     }
 
     func show(_ name: String, goal: String = "–") {
@@ -13,7 +15,13 @@ struct Samples {
         guard let best = sorted.first, let worst = sorted.last else { return }
         print(
             name.padding(toLength: 66, withPad: " ", startingAt: 0),
-            Self.text(sorted[sorted.count / 2]), "  best", Self.text(best), "  worst", Self.text(worst), "  goal", goal
+            Self.text(sorted[sorted.count / 2]),
+            "  best",
+            Self.text(best),
+            "  worst",
+            Self.text(worst),
+            "  goal",
+            goal
         )
     }
 

@@ -52,5 +52,7 @@ func coldStart(_ directory: String) async throws {
 }
 
 extension Duration {
-    fileprivate var nanosecondsOfAll: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
+    fileprivate var nanosecondsOfAll: Int64 {
+        components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
+    }
 }

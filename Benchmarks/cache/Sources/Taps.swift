@@ -22,7 +22,9 @@ func measureTaps(_ directory: String?) async throws {
         tasks.append(
             Task {
                 for await snapshot in larder.snapshots(list) {
-                    guard let likes = snapshot.value?.items.first(where: { $0.id == "post_50" })?.likes else { continue }
+                    guard let likes = snapshot.value?.items.first(where: { $0.id == "post_50" })?.likes else {
+                        continue
+                    }
                     shown.note(number, likes)
                 }
             }

@@ -41,6 +41,9 @@ final class InvalidationTable: Sendable {
         }
     }
 
+    /// Whether anything was declared stale by a name.
+    var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != ValueTimes.never } }
+
     /// Whether something with these tags, that was confirmed by a request of that order, was declared stale since.
     func covers(_ tags: Set<String>, validatedAt: WallTime, order: UInt64) -> Bool {
         state.withLock { state in

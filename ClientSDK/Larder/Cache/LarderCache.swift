@@ -39,20 +39,20 @@ public final class LarderCache: Sendable {
 
     // MARK: Reading
 
-    /// Reads a value.
+    /// Reads a value. What memory has is given on the caller's actor, without a change of threads.
     ///
     /// - Parameters:
     ///   - policy: how the read goes about it; nil: as the resource says.
     ///   - fields: the sensitive fields that the reader uses: each may shorten the time to live (`FreshnessRule.fieldLifetimes`).
     /// - Throws: what the network failed with, where the policy has nothing else to give; `.notCached`, `.gone`, `.cancelled`.
-    public func value<Value>(
+    nonisolated(nonsending) public func value<Value>(
         _ resource: Resource<Value>,
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) async throws(LarderError) -> Value {
         let options = ReadOptions(policy: policy, fields: fields)
         let node = core.nodes.node(of: resource, in: core)
-        if let value = node.atHand(options, at: core.now())?.value {
+        if let value = node.valueAtHand(options, at: core.now()) {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
             return value
         }
@@ -66,7 +66,7 @@ public final class LarderCache: Sendable {
     /// Reads a value, and what is known of it.
     ///
     /// - Throws: as `value`. A snapshot that this returns has a value.
-    public func snapshot<Value>(
+    nonisolated(nonsending) public func snapshot<Value>(
         _ resource: Resource<Value>,
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []

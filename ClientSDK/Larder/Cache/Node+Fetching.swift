@@ -8,20 +8,33 @@ extension Node {
     ///   - since: a request that began earlier is no answer, and another is begun beside it.
     ///   - isForced: whether somebody asked for the network by name.
     func join(startedSince since: MonotonicTime? = nil, isForced: Bool = false) throws(LarderError) -> Flight {
+        while true {
+            if let flight = try join(startedSince: since, isForced: isForced, unlessChangedSince: nil) { return flight }
+        }
+    }
+
+    /// Joins as above. Nil where there is no request on its way and what there is has changed since the caller looked at it: the
+    /// request that it would have joined has just ended, and may have brought what it wants.
+    func join(
+        startedSince since: MonotonicTime? = nil,
+        isForced: Bool = false,
+        unlessChangedSince changes: UInt64?
+    ) throws(LarderError) -> Flight? {
         // Put together beforehand: it may read from the disk, which is not done under the lock.
         let content = content()
         let now = core.now()
-        let (flight, isNew) = try state.withLock { state throws(LarderError) in
+        let (flight, isNew) = try state.withLock { state throws(LarderError) -> (Flight?, Bool) in
             guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
             if let flight = state.flight, since.map({ flight.moment.uptime >= $0 }) ?? true, flight.hold() {
                 return (flight, false)
             }
+            if let changes, state.changes != changes { return (nil, false) }
             let flight = Flight(order: core.order.begin(), moment: now) { [weak self] in self?.abandon($0) }
             state.flight = flight
             return (flight, true)
         }
-        guard isNew else {
-            core.configuration.onEvent(.merged(resource: key.name))
+        guard let flight, isNew else {
+            if flight != nil { core.configuration.onEvent(.merged(resource: key.name)) }
             return flight
         }
         let context = FetchContext(validator: content.validator, isForced: isForced)

@@ -170,6 +170,7 @@ extension Node {
             state.changes += 1
             state.revision += 1
             state.content = nil
+            standing.withLock { $0 = nil }
             return !state.observers.isEmpty && state.answers == 0
         }
         guard isObserved else { return }
@@ -237,6 +238,7 @@ extension Node {
                 state.observers = [:]
                 state.flight = nil
                 state.content = nil
+                standing.withLock { $0 = nil }
             }
             return (Array(state.observers.values), state.flight)
         }

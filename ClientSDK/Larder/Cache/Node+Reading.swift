@@ -12,6 +12,20 @@ extension Node {
         return permits(policy.local, content, freshness, at: now) ? content : nil
     }
 
+    /// The value that memory has, where `atHand` gives it: judged first, and then copied alone.
+    func valueAtHand(_ options: ReadOptions, at now: Moment) -> Value? {
+        let policy = effective(options.policy)
+        guard policy.remote != .always, policy.local != .never else { return nil }
+        guard let standing = standing.withLock({ $0 }) else { return nil }
+        let freshness = rule.judge(inContext(standing.facts), fields: options.fields, at: now)
+        guard
+            policy.remote == .ifStale
+                ? freshness == .fresh : permits(policy.local, standing.facts.times, freshness, at: now)
+        else { return nil }
+        // What was judged is what is given, and nothing that came after it.
+        return state.withLock { state in state.changes == standing.changes ? state.content?.value : nil }
+    }
+
     /// From now on it is fetched as this reader says: they may know a newer session.
     func take(_ resource: Resource<Value>) { state.withLock { $0.fetch = resource.fetch } }
 
@@ -25,6 +39,7 @@ extension Node {
     /// Reads once.
     func read(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let policy = effective(options.policy)
+        let changes = state.withLock { $0.changes }
         let content = content()
         let now = core.now()
         let freshness = freshness(content, fields: options.fields, at: now)
@@ -38,7 +53,7 @@ extension Node {
         guard policy.remote != .never else {
             throw LarderError(.notCached, "«\(key)» is not stored, and the policy forbids to ask the network.")
         }
-        let flight = try join()
+        guard let flight = try join(unlessChangedSince: changes) else { return try await read(options) }
         let error: LarderError
         do {
             try await wait(for: flight, policy, content, freshness, now)

@@ -46,7 +46,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     let core: CacheCore
     let resource: Resource<Value>
     let rule: FreshnessRule
+    let needsContext: Bool
     let state: Mutex<State>
+    /// Nil where there is no value at hand. Locked alone, or while the state is.
+    let standing = Mutex<Standing?>(nil)
     private let name: NodeRegistry.Name
 
     init(_ resource: Resource<Value>, _ core: CacheCore) {
@@ -56,6 +59,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         self.resource = resource
         state = Mutex(State(fetch: resource.fetch))
         rule = resource.freshness.rule(in: core.configuration.freshness)
+        needsContext = rule.metric.needsContext
     }
 
     deinit {
@@ -84,6 +88,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 state.content = new
                 // Whoever reads it next finds it in memory.
                 state.content?.isFromDisk = false
+                let judged = new.value == nil ? nil : new.times
+                standing.withLock { standing in
+                    standing = judged.map { Standing(facts: intrinsic(new, $0), changes: changes) }
+                }
                 return true
             }
             if isSet { return new }
@@ -137,6 +145,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var content = Content(parts: [.query(key)])
         guard let (stored, rows) = core.query(key) else { return content }
         let ids = core.entities.visible(stored.query.ids, key)
+        content.parts.reserveCapacity(ids.count + 1)
         for key in ids { content.parts.insert(.entity(key)) }
         let core = core
         let epoch = core.now().epoch
@@ -181,6 +190,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     }
 
     private static func judged(_ stored: StoredEntity, _ key: EntityKey, _ core: CacheCore) -> StoredEntity {
+        // To put the tag together for each of a list's entities would take longer than all the rest.
+        guard core.invalidations.hasMarks else { return stored }
         var stored = stored
         if core.invalidations.covers(
             [InvalidationTable.tag(entityType: key.type)],
@@ -194,17 +205,22 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     // MARK: Judging
 
-    func facts(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
+    func facts(_ content: Content, _ times: ValueTimes) -> FreshnessFacts { inContext(intrinsic(content, times)) }
+
+    private func intrinsic(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
         var facts = FreshnessFacts(times: times)
         facts.version = content.version
         facts.isInvalidated = content.isInvalidated
         facts.isPartial = content.isPartial
-        if rule.metric.needsContext {
-            if case .single(let key, _, _) = resource.shape {
-                facts.knownVersion = core.invalidations.knownVersion(key)
-            }
-            facts.feeds = core.invalidations.feeds
-        }
+        return facts
+    }
+
+    /// With what others know of it at present, where the rule looks at that.
+    func inContext(_ known: FreshnessFacts) -> FreshnessFacts {
+        guard needsContext else { return known }
+        var facts = known
+        if case .single(let key, _, _) = resource.shape { facts.knownVersion = core.invalidations.knownVersion(key) }
+        facts.feeds = core.invalidations.feeds
         return facts
     }
 
@@ -215,14 +231,18 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     /// Whether a policy allows to show it.
     func permits(_ local: ReadPolicy.Local, _ content: Content, _ freshness: Freshness, at now: Moment) -> Bool {
-        guard content.value != nil else { return false }
+        content.value != nil && permits(local, content.times, freshness, at: now)
+    }
+
+    /// Whether a policy allows to show a value that was confirmed at these times.
+    func permits(_ local: ReadPolicy.Local, _ times: ValueTimes?, _ freshness: Freshness, at now: Moment) -> Bool {
         switch local {
         case .never: return false
         case .fresh: return freshness == .fresh
         case .any(within: nil): return true
         case .any(within: let limit?):
             if freshness == .fresh { return true }
-            guard let age = content.times?.age(at: now) else { return false }
+            guard let age = times?.age(at: now) else { return false }
             return age <= limit
         }
     }

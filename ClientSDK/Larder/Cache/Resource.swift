@@ -100,7 +100,7 @@ extension Resource where Value: Entity {
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
     ) -> Resource {
         Resource(
-            QueryKey(Value.entityType, ["id": id]),
+            QueryKey(Value.entityType, [.init("id", id)]),
             freshness: freshness,
             policy: policy,
             demands: .complete,

@@ -37,7 +37,8 @@ struct KeyHashTests {
         var seen: [UInt64: String] = [:]
         var texts = (0..<20_000).map { "/v1/posts/post_\($0)?view=full" }
         texts += (0..<2_000).map { "\($0)" }
-        texts += (0..<70).map { String(repeating: "a", count: $0) } + (1..<70).map { String(repeating: "\0", count: $0) }
+        texts +=
+            (0..<70).map { String(repeating: "a", count: $0) } + (1..<70).map { String(repeating: "\0", count: $0) }
         for length in 1..<40 {
             for position in 0..<length {
                 var bytes = [UInt8](repeating: 0x62, count: length)

@@ -169,7 +169,14 @@ compare("insert with eviction", inserts)
 /// Hits by several threads at once, each in an order of its own: the time for each of all hits.
 func threads(_ number: Int, _ read: @escaping @Sendable (Int) -> Void) -> Double {
     nanoseconds(20 * count * number, passes: 1) {
-        DispatchQueue.concurrentPerform(iterations: number) { thread in for _ in 0..<20 { read(thread) } }
+        let ends = DispatchSemaphore(value: 0)
+        for thread in 0..<number {
+            Thread.detachNewThread {
+                for _ in 0..<20 { read(thread) }
+                ends.signal()
+            }
+        }
+        for _ in 0..<number { ends.wait() }
     }
 }
 
