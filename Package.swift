@@ -107,8 +107,6 @@ let package = Package(
             [
                 "Larder", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels", "LarderHTTP", "LarderTime",
                 "LarderCoding",
-                // Run as a process.
-                "LarderCommand",
             ]
         ),
     ],

@@ -25,6 +25,7 @@ public final class Outbox: Sendable {
     let gate = Mutex(())
     let signal = Mailbox<Void>()
     private let hub = EventHub<OutboxStatus>()
+    private let telling = Mutex(())
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
@@ -330,12 +331,19 @@ public final class Outbox: Sendable {
     }
 
     /// How it stands, now and whenever that changes; who is slow gets the newest.
-    public var statuses: EventSequence<OutboxStatus> { hub.subscribe(limit: 1, first: status) }
+    public var statuses: EventSequence<OutboxStatus> {
+        // First there, then told: what changes in between is not missed.
+        let sequence = hub.subscribe(limit: 1)
+        changed()
+        return sequence
+    }
 
     /// Tells that something has changed. Costs little while nobody listens.
     func changed() {
         guard hub.hasListeners else { return }
-        for wakeup in hub.post(status) { wakeup.resume() }
+        // Looked at and told in one go: otherwise an older status could be the last that is heard.
+        let wakeups = telling.withLock { _ in hub.post(status) }
+        for wakeup in wakeups { wakeup.resume() }
     }
 }
 

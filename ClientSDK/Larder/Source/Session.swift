@@ -54,7 +54,11 @@ public final class Session: RequestAuthorizer {
     public var state: State { kept.withLock { Self.state($0.tokens) } }
 
     /// Whether somebody is signed in, now and whenever that changes.
-    public var states: EventSequence<State> { hub.subscribe(limit: 1, first: state) }
+    public var states: EventSequence<State> {
+        let sequence = hub.subscribe(limit: 1)
+        announce()
+        return sequence
+    }
 
     private static func state(_ tokens: Tokens?) -> State {
         guard let tokens else { return .signedOut }
@@ -126,7 +130,11 @@ public final class Session: RequestAuthorizer {
         announce()
     }
 
-    private func announce() { for wakeup in hub.post(state) { wakeup.resume() } }
+    /// Tells the state; looked at and told in one go, so that an older one is never the last that is heard.
+    private func announce() {
+        let wakeups = kept.withLock { hub.post(Self.state($0.tokens)) }
+        for wakeup in wakeups { wakeup.resume() }
+    }
 
     // MARK: Authorising
 

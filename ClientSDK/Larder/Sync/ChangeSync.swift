@@ -43,7 +43,11 @@ public final class ChangeSync: Sendable {
     public var status: Status { state.withLock { $0.status } }
 
     /// How it stands, now and whenever that changes.
-    public var statuses: EventSequence<Status> { hub.subscribe(limit: 1, first: status) }
+    public var statuses: EventSequence<Status> {
+        let sequence = hub.subscribe(limit: 1)
+        change { _ in }
+        return sequence
+    }
 
     /// The token up to which everything is stored; nil before the first.
     public var token: String? {
@@ -51,11 +55,12 @@ public final class ChangeSync: Sendable {
     }
 
     private func change(_ body: (inout Status) -> Void) {
-        let status = state.withLock { state in
+        // Changed and told in one go: otherwise an older status could be the last that is heard.
+        let wakeups = state.withLock { state in
             body(&state.status)
-            return state.status
+            return hub.post(state.status)
         }
-        for wakeup in hub.post(status) { wakeup.resume() }
+        for wakeup in wakeups { wakeup.resume() }
     }
 
     /// Reads and stores what has changed, until there is no more. Each part is a commit of its own, so that reads are never kept

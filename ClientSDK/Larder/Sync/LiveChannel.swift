@@ -81,11 +81,19 @@ public final class LiveSync: Sendable {
     public var state: State { present.withLock { $0 } }
 
     /// How it stands, now and whenever that changes.
-    public var states: EventSequence<State> { hub.subscribe(limit: 16, first: state) }
+    public var states: EventSequence<State> {
+        let sequence = hub.subscribe(limit: 16)
+        become(nil)
+        return sequence
+    }
 
-    private func become(_ state: State) {
-        present.withLock { $0 = state }
-        for wakeup in hub.post(state) { wakeup.resume() }
+    /// Tells the state: a new one, or again the one that it is.
+    private func become(_ state: State?) {
+        let wakeups = present.withLock { present in
+            present = state ?? present
+            return hub.post(present)
+        }
+        for wakeup in wakeups { wakeup.resume() }
     }
 
     /// Follows until the calling task is cancelled.

@@ -7,12 +7,12 @@ import Testing
 @Suite("Parts of the memory tier")
 struct MemoryTierPartsTests {
     @Test func `the index finds what is there, also where hashes meet`() {
-        for seed in UInt64(1)...20 {
+        for seed in UInt64(1)...8 {
             var generator = SeededGenerator(seed: seed)
             var index = SlotIndex()
             var model: [Int: UInt32] = [:]
-            for step in 0..<2_000 {
-                let slot = generator.uniform(in: 0..<200)
+            for step in 0..<400 {
+                let slot = generator.uniform(in: 0..<40)
                 if let hash = model.removeValue(forKey: slot) {
                     index.remove(slot, hash: hash)
                 } else {
@@ -22,17 +22,19 @@ struct MemoryTierPartsTests {
                     index.insert(slot, hash: hash)
                 }
                 var found: [Int: UInt32] = [:]
+                var isReachable = true
                 for position in 0...index.mask where index.buckets[position] != 0 {
                     let bucket = index.buckets[position]
                     found[SlotIndex.slot(bucket)] = SlotIndex.hash(bucket)
-                    // Reachable from its home without a gap.
+                    // From its home without a gap.
                     var place = Int(SlotIndex.hash(bucket)) & index.mask
                     while place != position {
-                        #expect(index.buckets[place] != 0, "seed \(seed), step \(step)")
+                        isReachable = isReachable && index.buckets[place] != 0
                         place = (place + 1) & index.mask
                     }
                 }
-                #expect(found == model && index.count == model.count, "seed \(seed), step \(step)")
+                let isSame = found == model && index.count == model.count
+                #expect(isReachable && isSame, "seed \(seed), step \(step)")
             }
         }
     }
@@ -58,11 +60,12 @@ struct MemoryTierPartsTests {
             for task in 0..<4 {
                 group.addTask {
                     var generator = SeededGenerator(seed: UInt64(task))
-                    for step in 0..<20_000 {
+                    for step in 0..<10_000 {
                         let number = generator.uniform(in: 0..<12_000)
                         let key = "key \(number)"
                         switch generator.uniform(in: 0..<20) {
-                        case 0..<8: if let value = tier[key] { #expect(value == "value \(number)") }
+                        case 0..<8:
+                            if let value = tier[key], value != "value \(number)" { Issue.record("\(key): \(value)") }
                         case 8..<19:
                             let cost = generator.uniform(in: 0..<(step % 500 == 0 ? 20_000 : 20))
                             tier.store("value \(number)", for: key, cost: cost)
