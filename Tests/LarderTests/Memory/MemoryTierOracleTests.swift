@@ -77,7 +77,7 @@ struct MemoryTierOracleTests {
                     tier.store(step, for: key, cost: cost, lifetime: seconds.map { .seconds($0) })
                     // Whatever left for it was told of before this, the one before it under the same key too.
                     Self.check(oracle[key] == nil, note)
-                    if tier.peek(key) != nil || (seconds != 0 && cost <= limits.cost) {
+                    if seconds != 0, limits.count > 0, limits.cost > 0, cost <= limits.cost {
                         let expires = seconds.map { (clock.uptime + .seconds($0)).nanoseconds } ?? .max
                         oracle.store(Known(value: step, cost: cost, expires: expires), for: key)
                     }

@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Outbox", .timeLimit(.minutes(1)))
+@Suite("Outbox", .timeLimit(.minutes(4)))
 struct OutboxTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 60)
