@@ -95,14 +95,15 @@ import CSQLite
         at secondIndex: Int32,
         _ row: () -> Void
     ) throws(SQLiteError) -> Bool {
+        let handle = try unsafe compiled()
         var (first, second) = (first, second)
         var failure: SQLiteError?
         var isFound = false
         first.withUTF8 { first in
             second.withUTF8 { second in
                 do throws(SQLiteError) {
-                    try check(unsafe bindBorrowed(first, at: firstIndex))
-                    try check(unsafe bindBorrowed(second, at: secondIndex))
+                    try check(unsafe bindBorrowed(first, to: handle, at: firstIndex))
+                    try check(unsafe bindBorrowed(second, to: handle, at: secondIndex))
                     isFound = try step()
                     if isFound { row() }
                 } catch {
@@ -119,7 +120,11 @@ import CSQLite
     }
 
     /// Binds a text without a copy: it must live until another value is bound.
-    @unsafe private func bindBorrowed(_ text: UnsafeBufferPointer<UInt8>, at index: Int32) -> Int32 {
+    @unsafe private func bindBorrowed(
+        _ text: UnsafeBufferPointer<UInt8>,
+        to handle: OpaquePointer,
+        at index: Int32
+    ) -> Int32 {
         // An empty string may have no address, and without one SQLite would bind NULL.
         guard let start = text.baseAddress, text.count > 0 else {
             return unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8))
