@@ -115,7 +115,7 @@ public final class URLSessionTransport: Transport {
         delegate.start(exchange)
         let timeout = max(.zero, request.timeout ?? configuration.timeout)
         // Whoever lets go of the body lets go of this, and with it of the exchange.
-        let lifeline = Lifeline(exchange, self)
+        let lifeline = ReplyLifeline(exchange, self)
         let clock = clock
         let head = await until(clock.uptime + timeout, by: clock) { await exchange.head() }
         guard let head else { throw Self.late(exchange, timeout) }
@@ -134,7 +134,7 @@ public final class URLSessionTransport: Transport {
         )
     }
 
-    private static func late(_ exchange: URLSessionExchange, _ timeout: Duration) -> TransportError {
+    private static func late(_ exchange: any ReplyExchange, _ timeout: Duration) -> TransportError {
         let error = TransportError(.timedOut, "Nothing came for \(timeout).")
         exchange.abandon(error)
         return error
@@ -165,17 +165,4 @@ public final class URLSessionTransport: Transport {
             false
         #endif
     }
-}
-
-/// Gives the exchange up when nobody can read it any more. Holds the transport, whose end would cancel the exchange.
-private final class Lifeline: Sendable {
-    let exchange: URLSessionExchange
-    private let transport: URLSessionTransport
-
-    init(_ exchange: URLSessionExchange, _ transport: URLSessionTransport) {
-        self.exchange = exchange
-        self.transport = transport
-    }
-
-    deinit { exchange.abandon(TransportError(.cancelled, "Nobody reads the reply any more.")) }
 }

@@ -1,0 +1,421 @@
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// One connection to a server: it is made for an exchange, serves it, and others after it.
+///
+/// All state is under one lock. Requests are written by whoever brings them, as far as the network takes them; the loop's
+/// thread reads. An exchange and its reader are told under the lock, which only puts a waiting task in its executor's queue;
+/// the pool is told when the lock is free again.
+final class SocketConnection: SocketHandler {
+    private enum Phase {
+        case connecting
+        case busy
+        case idle
+        case over
+    }
+
+    private struct State {
+        var phase = Phase.connecting
+        var descriptor: Int32?
+        /// Those that were not tried yet.
+        var addresses: ArraySlice<SocketCall.Address>
+        var attempt = 0
+        var timer: UInt64?
+        var exchange: SocketExchange?
+        var reader = ReplyReader()
+        var output: [UInt8] = []
+        var outputStart = 0
+        /// Why the network takes nothing more. What the peer said before may still be there to be read.
+        var outputFailure: String?
+        var isPaused = false
+        /// Whether it has served before: then it may have died since.
+        var isKept = false
+        var buffer: [UInt8] = []
+        weak var pool: SocketPool?
+
+        var pendingOutput: Int { output.count - outputStart }
+    }
+
+    /// What is to be done when the lock is free again.
+    private enum Aftermath {
+        case nothing
+        /// A reply is whole, and the connection free or closed. First the pool learns of that, so that the next request of
+        /// whoever waits for this reply finds the connection.
+        case served(SocketPool?, isFree: Bool, SocketExchange, [ReplyReader.Event])
+        case over(SocketPool?, again: SocketExchange?)
+    }
+
+    /// What has become of an exchange that was to go over it.
+    enum Begin {
+        case begun
+        /// The connection has ended.
+        case gone
+        /// Nobody waits for the reply any more.
+        case notWanted
+    }
+
+    private static let readBytes = 32 << 10
+
+    let origin: SocketTarget.Origin
+    private let keeper: TimeoutKeeper
+    private let loop: SocketLoop
+    private let deadline: MonotonicTime
+    private let state: Mutex<State>
+
+    /// - Parameter deadline: when it is too late to be connected.
+    init(
+        _ addresses: [SocketCall.Address],
+        _ exchange: SocketExchange,
+        deadline: MonotonicTime,
+        pool: SocketPool,
+        loop: SocketLoop
+    ) {
+        origin = exchange.target.origin
+        keeper = pool.keeper
+        self.loop = loop
+        self.deadline = deadline
+        var first = State(addresses: addresses[...])
+        first.exchange = exchange
+        first.pool = pool
+        state = Mutex(first)
+    }
+
+    /// Whether it has ended.
+    var isOver: Bool { state.withLock { $0.phase == .over } }
+
+    /// Begins to connect, on the loop's thread; false where nobody waits for it.
+    func start() -> Bool {
+        guard let exchange = state.withLock({ $0.exchange }), exchange.board(self) else { return false }
+        guard loop.add(self) else {
+            let error = TransportError(.unreachable, "The system has no descriptor left.")
+            let pool = state.withLock { $0.pool }
+            // First those who wait: none of them is to try the same in vain.
+            pool?.collapsed(origin, error)
+            perform(state.withLock { fail(&$0, error) })
+            return true
+        }
+        return true
+    }
+
+    // MARK: For the loop
+
+    var interest: SocketInterest? {
+        state.withLock { state in
+            var interest = SocketInterest()
+            switch state.phase {
+            case .over: return nil
+            case .connecting:
+                interest.descriptor = state.descriptor
+                interest.writes = true
+                // The first address is tried on the loop's thread, so that its failure is nobody's who asks for a connection.
+                if state.descriptor == nil { interest.timeLeft = .zero }
+            case .busy, .idle:
+                interest.reads = !state.isPaused
+                interest.writes = state.pendingOutput > 0
+                // Without any wish a socket that was hung up would be reported again and again.
+                interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
+            }
+            return interest
+        }
+    }
+
+    func ready() {
+        perform(
+            state.withLock { state in
+                guard let descriptor = state.descriptor else { return .nothing }
+                if state.phase == .connecting {
+                    if let failure = SocketCall.connectionFailure(descriptor) {
+                        return connectNext(&state, TransportError(.unreachable, failure.description))
+                    }
+                    connected(&state)
+                }
+                flush(&state)
+                return read(&state)
+            }
+        )
+    }
+
+    func deadlineReached() {
+        perform(
+            state.withLock { state in
+                guard state.phase == .connecting, state.descriptor == nil else { return .nothing }
+                return connectNext(&state, TransportError(.unreachable, "«\(origin.host)» has no address."))
+            }
+        )
+    }
+
+    private func perform(_ aftermath: Aftermath) {
+        switch aftermath {
+        case .nothing: return
+        case .served(let pool, let isFree, let exchange, let rest):
+            if !isFree {
+                perform(.over(pool, again: nil))
+            } else if let pool {
+                pool.becameIdle(self)
+            } else {
+                closeIdle()
+            }
+            exchange.completed(rest)
+        case .over(let pool, let again):
+            loop.wake()
+            pool?.ended(self, origin)
+            guard let again else { return }
+            guard let pool else {
+                return again.end(.failure(TransportError(.interrupted, "The connection had died before.")))
+            }
+            pool.start(again)
+        }
+    }
+
+    // MARK: Connecting
+
+    /// Tries the next address; each gets its share of the time that is left.
+    private func connectNext(_ state: inout State, _ reason: TransportError) -> Aftermath {
+        var reason = reason
+        keeper.remove(state.timer)
+        state.timer = nil
+        if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
+        state.descriptor = nil
+        while let address = state.addresses.popFirst() {
+            switch SocketCall.connect(address) {
+            case .failure(let error): reason = TransportError(.unreachable, error.description)
+            case .success(let descriptor):
+                state.descriptor = descriptor
+                state.attempt += 1
+                let (attempt, now) = (state.attempt, keeper.clock.uptime)
+                let share = max(.zero, deadline - now) / (state.addresses.count + 1)
+                state.timer = keeper.set(now + share) { [weak self] in self?.isLate(attempt) }
+                return .nothing
+            }
+        }
+        return fail(&state, reason)
+    }
+
+    private func isLate(_ attempt: Int) {
+        let aftermath: Aftermath = state.withLock { state in
+            guard state.phase == .connecting, state.attempt == attempt else { return .nothing }
+            return connectNext(
+                &state,
+                TransportError(.unreachable, "«\(origin.host)» did not take the connection in time.")
+            )
+        }
+        loop.wake()
+        perform(aftermath)
+    }
+
+    private func connected(_ state: inout State) {
+        keeper.remove(state.timer)
+        state.timer = nil
+        state.addresses = []
+        guard let exchange = state.exchange else { return }
+        serve(exchange, &state)
+    }
+
+    // MARK: Serving
+
+    /// Sends an exchange's request, if the connection is there and free.
+    func begin(_ exchange: SocketExchange) -> Begin {
+        let (begin, isLeft): (Begin, Bool) = state.withLock { state in
+            guard state.phase == .idle, state.descriptor != nil else { return (.gone, false) }
+            guard exchange.board(self) else { return (.notWanted, false) }
+            state.isKept = true
+            state.exchange = exchange
+            serve(exchange, &state)
+            flush(&state)
+            return (.begun, state.pendingOutput > 0)
+        }
+        // While it was idle it was watched already for what comes.
+        if isLeft { loop.wake() }
+        return begin
+    }
+
+    private func serve(_ exchange: SocketExchange, _ state: inout State) {
+        state.phase = .busy
+        state.reader = ReplyReader(isHead: exchange.isHead)
+        state.output = exchange.bytes
+        state.outputStart = 0
+        state.isPaused = false
+    }
+
+    /// Reads on for an exchange whose reader has made room.
+    func resumeReading(_ exchange: SocketExchange) {
+        let isOurs = state.withLock { state in
+            guard state.exchange === exchange else { return false }
+            state.isPaused = false
+            return true
+        }
+        if isOurs { loop.wake() }
+    }
+
+    /// Nobody wants an exchange's reply any more. What is still to come of it cannot be told from another, so this is the end.
+    func giveUp(_ exchange: SocketExchange) {
+        perform(
+            state.withLock { state in
+                guard state.exchange === exchange else { return .nothing }
+                state.exchange = nil
+                return close(&state)
+            }
+        )
+    }
+
+    /// Closes it, if it serves nobody.
+    func closeIdle() {
+        perform(
+            state.withLock { state in
+                guard state.phase == .idle else { return .nothing }
+                return close(&state)
+            }
+        )
+    }
+
+    // MARK: What leaves and what comes
+
+    /// Writes what the network takes; the loop does the rest.
+    private func flush(_ state: inout State) {
+        guard state.phase == .busy, let descriptor = state.descriptor else { return }
+        while state.pendingOutput > 0 {
+            switch SocketCall.send(descriptor, state.output, from: state.outputStart) {
+            case .count(let count): state.outputStart += count
+            case .wouldBlock: return
+            case .failed(let reason):
+                // The end comes with what is read: there the peer may have said why it goes.
+                state.outputFailure = reason
+                state.outputStart = state.output.count
+            }
+        }
+        state.output = []
+        state.outputStart = 0
+    }
+
+    /// Reads what is there, in bounded steps so that one connection does not starve the others.
+    private func read(_ state: inout State) -> Aftermath {
+        // Taken out, so that it can be looked at while the rest changes.
+        var buffer: [UInt8] = []
+        swap(&buffer, &state.buffer)
+        if buffer.isEmpty { buffer = [UInt8](repeating: 0, count: Self.readBytes) }
+        defer { if state.phase != .over { swap(&buffer, &state.buffer) } }
+        for _ in 0..<16 {
+            guard state.phase == .busy || state.phase == .idle, !state.isPaused, let descriptor = state.descriptor
+            else { return .nothing }
+            switch SocketCall.receive(descriptor, into: &buffer) {
+            case .wouldBlock: return .nothing
+            case .count(0): return ended(&state)
+            case .failed(let reason): return broke(&state, reason)
+            case .count(let count):
+                let aftermath = take(&state, buffer.span.extracting(0..<count))
+                guard case .nothing = aftermath else { return aftermath }
+                // A short read has emptied the socket; to ask again would be a call for nothing.
+                if count < buffer.count { return .nothing }
+            }
+        }
+        return .nothing
+    }
+
+    private func take(_ state: inout State, _ bytes: Span<UInt8>) -> Aftermath {
+        // What comes unasked belongs to nobody, and what came after it could not be told from a reply.
+        guard let exchange = state.exchange else { return close(&state) }
+        var events: [ReplyReader.Event] = []
+        var failure: ReplyReader.Failure?
+        do throws(ReplyReader.Failure) {
+            try state.reader.receive(bytes, &events)
+        } catch { failure = error }
+        if let aftermath = tell(exchange, events, &state) { return aftermath }
+        return failure.map { fail(&state, Self.error($0)) } ?? .nothing
+    }
+
+    /// The peer closes in order.
+    private func ended(_ state: inout State) -> Aftermath {
+        guard let exchange = state.exchange else { return close(&state) }
+        if let again = again(exchange, &state) { return again }
+        var events: [ReplyReader.Event] = []
+        do throws(ReplyReader.Failure) {
+            try state.reader.end(&events)
+        } catch { return fail(&state, Self.error(error)) }
+        return tell(exchange, events, &state) ?? close(&state)
+    }
+
+    private func broke(_ state: inout State, _ reason: String) -> Aftermath {
+        guard let exchange = state.exchange else { return close(&state) }
+        let error = TransportError(.interrupted, "The connection broke: \(reason).")
+        return again(exchange, &state) ?? fail(&state, error)
+    }
+
+    /// A connection that was kept and ends without a word was dead, most likely, before the request left; whether it was is not
+    /// known, so only what may be done twice is sent again (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    private func again(_ exchange: SocketExchange, _ state: inout State) -> Aftermath? {
+        guard state.isKept, !state.reader.hasBegun, exchange.isRepeatable else { return nil }
+        exchange.leaveForAnother()
+        state.exchange = nil
+        guard case .over(let pool, _) = close(&state) else { return nil }
+        return .over(pool, again: exchange)
+    }
+
+    /// Tells an exchange what has come for it; nil where it goes on.
+    private func tell(
+        _ exchange: SocketExchange,
+        _ events: [ReplyReader.Event],
+        _ state: inout State
+    ) -> Aftermath? {
+        if state.reader.isOver { return served(exchange, events, &state) }
+        for event in events {
+            switch event {
+            case .head(let status, let fields): exchange.inbox.responded((status, fields))
+            case .content(let bytes):
+                switch exchange.inbox.received(bytes) {
+                case .more: break
+                case .pause: state.isPaused = true
+                case .stop(let error):
+                    exchange.inbox.finish(.failure(error), dropsContent: true)
+                    return fail(&state, error)
+                }
+            case .end: break
+            }
+        }
+        return nil
+    }
+
+    private func served(
+        _ exchange: SocketExchange,
+        _ rest: [ReplyReader.Event],
+        _ state: inout State
+    ) -> Aftermath {
+        let isFree = state.reader.keepsAlive && state.pendingOutput == 0 && state.outputFailure == nil
+        let pool = state.pool
+        state.exchange = nil
+        state.isPaused = false
+        if isFree { state.phase = .idle } else { _ = close(&state) }
+        return .served(pool, isFree: isFree, exchange, rest)
+    }
+
+    // MARK: The end
+
+    private func fail(_ state: inout State, _ error: TransportError) -> Aftermath {
+        let exchange = state.exchange
+        state.exchange = nil
+        let aftermath = close(&state)
+        exchange?.end(.failure(error))
+        return aftermath
+    }
+
+    private func close(_ state: inout State) -> Aftermath {
+        guard state.phase != .over else { return .nothing }
+        state.phase = .over
+        keeper.remove(state.timer)
+        state.timer = nil
+        if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
+        state.descriptor = nil
+        state.addresses = []
+        state.output = []
+        state.outputStart = 0
+        state.buffer = []
+        return .over(state.pool, again: nil)
+    }
+
+    private static func error(_ failure: ReplyReader.Failure) -> TransportError {
+        switch failure {
+        case .noReply: TransportError(.interrupted, "The server closed the connection without a reply.")
+        case .cutShort(let reason), .malformed(let reason): TransportError(.interrupted, reason)
+        }
+    }
+}
