@@ -20,8 +20,8 @@ final class SocketConnection: SocketHandler {
         var descriptor: Int32?
         /// Those that were not tried yet.
         var addresses: ArraySlice<SocketCall.Address>
-        var attempt = 0
-        var timer: UInt64?
+        /// When the present address has had its share of time, or when nobody has used the connection for too long.
+        var deadline: MonotonicTime?
         var exchange: SocketExchange?
         var reader = ReplyReader()
         var output: [UInt8] = []
@@ -58,7 +58,9 @@ final class SocketConnection: SocketHandler {
     private static let readBytes = 32 << 10
 
     let origin: SocketTarget.Origin
-    private let keeper: TimeoutKeeper
+    private let clock: any MonotonicClock
+    private let keepAlive: Duration
+    private let jumps: ClockRegistration?
     private let loop: SocketLoop
     private let deadline: MonotonicTime
     private let state: Mutex<State>
@@ -72,8 +74,10 @@ final class SocketConnection: SocketHandler {
         loop: SocketLoop
     ) {
         origin = exchange.target.origin
-        keeper = pool.keeper
+        clock = pool.clock
+        keepAlive = pool.keepAlive
         self.loop = loop
+        jumps = clock.onJump { loop.wake() }
         self.deadline = deadline
         var first = State(addresses: addresses[...])
         first.exchange = exchange
@@ -116,6 +120,7 @@ final class SocketConnection: SocketHandler {
                 // Without any wish a socket that was hung up would be reported again and again.
                 interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
             }
+            if interest.timeLeft == nil, let deadline = state.deadline { interest.timeLeft = deadline - clock.uptime }
             return interest
         }
     }
@@ -139,8 +144,13 @@ final class SocketConnection: SocketHandler {
     func deadlineReached() {
         perform(
             state.withLock { state in
-                guard state.phase == .connecting, state.descriptor == nil else { return .nothing }
-                return connectNext(&state, TransportError(.unreachable, "«\(origin.host)» has no address."))
+                if state.phase == .connecting, state.descriptor == nil {
+                    return connectNext(&state, TransportError(.unreachable, "«\(origin.host)» has no address."))
+                }
+                guard let deadline = state.deadline, clock.uptime >= deadline else { return .nothing }
+                guard state.phase == .connecting else { return close(&state) }
+                let late = "«\(origin.host)» did not take the connection in time."
+                return connectNext(&state, TransportError(.unreachable, late))
             }
         )
     }
@@ -173,8 +183,7 @@ final class SocketConnection: SocketHandler {
     /// Tries the next address; each gets its share of the time that is left.
     private func connectNext(_ state: inout State, _ reason: TransportError) -> Aftermath {
         var reason = reason
-        keeper.remove(state.timer)
-        state.timer = nil
+        state.deadline = nil
         if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
         state.descriptor = nil
         while let address = state.addresses.popFirst() {
@@ -182,31 +191,15 @@ final class SocketConnection: SocketHandler {
             case .failure(let error): reason = TransportError(.unreachable, error.description)
             case .success(let descriptor):
                 state.descriptor = descriptor
-                state.attempt += 1
-                let (attempt, now) = (state.attempt, keeper.clock.uptime)
-                let share = max(.zero, deadline - now) / (state.addresses.count + 1)
-                state.timer = keeper.set(now + share) { [weak self] in self?.isLate(attempt) }
+                let now = clock.uptime
+                state.deadline = now + max(.zero, deadline - now) / (state.addresses.count + 1)
                 return .nothing
             }
         }
         return fail(&state, reason)
     }
 
-    private func isLate(_ attempt: Int) {
-        let aftermath: Aftermath = state.withLock { state in
-            guard state.phase == .connecting, state.attempt == attempt else { return .nothing }
-            return connectNext(
-                &state,
-                TransportError(.unreachable, "«\(origin.host)» did not take the connection in time.")
-            )
-        }
-        loop.wake()
-        perform(aftermath)
-    }
-
     private func connected(_ state: inout State) {
-        keeper.remove(state.timer)
-        state.timer = nil
         state.addresses = []
         guard let exchange = state.exchange else { return }
         serve(exchange, &state)
@@ -232,6 +225,7 @@ final class SocketConnection: SocketHandler {
 
     private func serve(_ exchange: SocketExchange, _ state: inout State) {
         state.phase = .busy
+        state.deadline = nil
         state.reader = ReplyReader(isHead: exchange.isHead)
         state.output = exchange.bytes
         state.outputStart = 0
@@ -384,7 +378,12 @@ final class SocketConnection: SocketHandler {
         let pool = state.pool
         state.exchange = nil
         state.isPaused = false
-        if isFree { state.phase = .idle } else { _ = close(&state) }
+        if isFree {
+            state.phase = .idle
+            state.deadline = clock.uptime + keepAlive
+        } else {
+            _ = close(&state)
+        }
         return .served(pool, isFree: isFree, exchange, rest)
     }
 
@@ -401,8 +400,7 @@ final class SocketConnection: SocketHandler {
     private func close(_ state: inout State) -> Aftermath {
         guard state.phase != .over else { return .nothing }
         state.phase = .over
-        keeper.remove(state.timer)
-        state.timer = nil
+        state.deadline = nil
         if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
         state.descriptor = nil
         state.addresses = []

@@ -3,8 +3,7 @@ import Synchronization
 
 /// The connections of one transport: a bounded number for each host, kept for the next request, closed when nobody comes.
 ///
-/// Requests that find no connection wait in order. Nothing is called under its lock but the leaves: the keeper's and an
-/// exchange's. Safe from any thread.
+/// Requests that find no connection wait in order. Nothing is called under its lock but an exchange. Safe from any thread.
 final class SocketPool: Sendable {
     private struct Lane {
         /// Connections that serve nobody; the one that did so last is last.
@@ -28,7 +27,6 @@ final class SocketPool: Sendable {
 
     private struct State {
         var lanes: [SocketTarget.Origin: Lane] = [:]
-        var sweep: UInt64?
         var isShut = false
     }
 
@@ -38,21 +36,22 @@ final class SocketPool: Sendable {
         case wait
     }
 
-    let keeper: TimeoutKeeper
+    let clock: any MonotonicClock
+    /// For how long a connection is kept that nobody uses.
+    let keepAlive: Duration
     private let resolver: HostResolver
     private let loop: SocketLoop
     private let connectionsPerHost: Int
-    private let keepAlive: Duration
     private let connectTimeout: Duration
     private let state = Mutex(State())
 
     init(
         _ configuration: SocketTransport.Configuration,
-        keeper: TimeoutKeeper,
+        clock: any MonotonicClock,
         resolver: HostResolver = .shared,
         loop: SocketLoop = .shared
     ) {
-        self.keeper = keeper
+        self.clock = clock
         self.resolver = resolver
         self.loop = loop
         connectionsPerHost = max(1, configuration.connectionsPerHost)
@@ -73,7 +72,7 @@ final class SocketPool: Sendable {
     func start(_ exchange: SocketExchange) {
         let origin = exchange.target.origin
         while true {
-            let now = keeper.clock.uptime
+            let now = clock.uptime
             let (step, expired): (Step, [SocketConnection]) = state.withLock { state in
                 var expired: [SocketConnection] = []
                 let step = plan(exchange, &state.lanes[origin, default: Lane()], now, &expired)
@@ -126,7 +125,7 @@ final class SocketPool: Sendable {
     /// Makes a connection, whose place is counted already.
     private func make(_ exchange: SocketExchange) {
         let origin = exchange.target.origin
-        let deadline = keeper.clock.uptime + connectTimeout
+        let deadline = clock.uptime + connectTimeout
         // Whoever looks up holds the pool only for so long.
         resolver.addresses(of: origin) { [weak self] found in
             switch found {
@@ -161,9 +160,8 @@ final class SocketPool: Sendable {
             let next: Next = state.withLock { state in
                 guard !state.isShut, keepAlive > .zero else { return .close }
                 guard let exchange = state.lanes[origin, default: Lane()].next() else {
-                    let now = keeper.clock.uptime
+                    let now = clock.uptime
                     state.lanes[origin, default: Lane()].idle.append((connection, now))
-                    if state.sweep == nil { state.sweep = sweep(at: now + keepAlive) }
                     return .rest
                 }
                 guard exchange.needsFresh else { return .serve(exchange) }
@@ -221,43 +219,17 @@ final class SocketPool: Sendable {
         _ = forgotten
     }
 
-    // MARK: What nobody uses
-
-    private func sweep(at time: MonotonicTime) -> UInt64 {
-        keeper.set(time) { [weak self] in self?.sweep() }
-    }
-
-    private func sweep() {
-        let now = keeper.clock.uptime
-        let expired = state.withLock { state in
-            var expired: [SocketConnection] = []
-            var oldest: MonotonicTime?
-            for origin in Array(state.lanes.keys) {
-                guard var lane = state.lanes.removeValue(forKey: origin) else { continue }
-                expired += lane.idle.filter { now - $0.since >= keepAlive }.map(\.connection)
-                lane.idle.removeAll { now - $0.since >= keepAlive }
-                if let first = lane.idle.first?.since { oldest = min(oldest ?? first, first) }
-                state.lanes[origin] = lane
-            }
-            state.sweep = oldest.map { sweep(at: $0 + keepAlive) }
-            return expired
-        }
-        for connection in expired { connection.closeIdle() }
-    }
-
     /// Closes what serves nobody, and keeps nothing from now on.
     func shut() {
-        let (idle, sweep) = state.withLock { state in
+        let idle = state.withLock { state in
             state.isShut = true
             var idle: [SocketConnection] = []
             for origin in Array(state.lanes.keys) {
                 idle += state.lanes[origin]?.idle.map(\.connection) ?? []
                 state.lanes[origin]?.idle = []
             }
-            defer { state.sweep = nil }
-            return (idle, state.sweep)
+            return idle
         }
-        keeper.remove(sweep)
         for connection in idle { connection.closeIdle() }
     }
 }

@@ -61,7 +61,7 @@ public final class SocketTransport: Transport {
     init(_ configuration: Configuration, clock: any MonotonicClock & Sleeper, resolver: HostResolver) {
         self.configuration = configuration
         keeper = TimeoutKeeper(clock)
-        pool = SocketPool(configuration, keeper: keeper, resolver: resolver)
+        pool = SocketPool(configuration, clock: clock, resolver: resolver)
     }
 
     deinit { pool.shut() }

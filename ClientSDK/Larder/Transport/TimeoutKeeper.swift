@@ -4,23 +4,41 @@ import Synchronization
 /// Calls when a time has come, for many who seldom need it: one task sleeps until the first of their times, and no others.
 ///
 /// What is removed leaves the sleeping task alone; it looks again when it wakes. So a request costs an entry in a table, and no
-/// task. Safe from any thread.
+/// task. On a clock that is not the system's everybody sleeps in a task of his own, so that a test that moves the clock can wait
+/// for exactly those who wait. Safe from any thread.
 final class TimeoutKeeper: Sendable {
     typealias Sleeping = MonotonicClock & Sleeper
 
+    private struct Entry {
+        let deadline: MonotonicTime
+        let body: @Sendable () -> Void
+        /// The task that sleeps for this one alone.
+        let task: Task<Void, Never>?
+    }
+
     private struct State {
-        var entries: [UInt64: (deadline: MonotonicTime, body: @Sendable () -> Void)] = [:]
+        var entries: [UInt64: Entry] = [:]
         var lastID: UInt64 = 0
         /// Until when the task sleeps, and which one it is.
         var sleep: (until: MonotonicTime, id: UInt64, task: Task<Void, Never>)?
     }
 
     let clock: any Sleeping
+    private let sharesSleep: Bool
     private let state = Mutex(State())
 
-    init(_ clock: any Sleeping) { self.clock = clock }
+    /// - Parameter sharesSleep: whether one task sleeps for all; nil: where the clock is the system's.
+    init(_ clock: any Sleeping, sharesSleep: Bool? = nil) {
+        self.clock = clock
+        self.sharesSleep = sharesSleep ?? (clock is SystemMonotonicClock)
+    }
 
-    deinit { state.withLock { $0.sleep?.task.cancel() } }
+    deinit {
+        state.withLock { state in
+            state.sleep?.task.cancel()
+            for entry in state.entries.values { entry.task?.cancel() }
+        }
+    }
 
     /// Calls `body` once when the time has come, unless it is removed before. It is called under no lock of this.
     ///
@@ -29,7 +47,11 @@ final class TimeoutKeeper: Sendable {
         let (id, outrun): (UInt64, Task<Void, Never>?) = state.withLock { state in
             state.lastID += 1
             let id = state.lastID
-            state.entries[id] = (deadline, body)
+            guard sharesSleep else {
+                state.entries[id] = Entry(deadline: deadline, body: body, task: sleeper(of: id, until: deadline))
+                return (id, nil)
+            }
+            state.entries[id] = Entry(deadline: deadline, body: body, task: nil)
             if let sleep = state.sleep, sleep.until <= deadline { return (id, nil) }
             let outrun = state.sleep?.task
             state.sleep = (deadline, id, sleeper(id, until: deadline))
@@ -44,7 +66,15 @@ final class TimeoutKeeper: Sendable {
         guard let id else { return }
         // Released outside of the lock: the last to hold something may have much to do.
         let removed = state.withLock { $0.entries.removeValue(forKey: id) }
-        _ = removed
+        removed?.task?.cancel()
+    }
+
+    private func sleeper(of id: UInt64, until deadline: MonotonicTime) -> Task<Void, Never> {
+        Task { [weak self, clock] in
+            do { try await clock.sleep(until: deadline) } catch { return }
+            guard let self else { return }
+            state.withLock { $0.entries.removeValue(forKey: id) }?.body()
+        }
     }
 
     private func sleeper(_ id: UInt64, until first: MonotonicTime) -> Task<Void, Never> {
