@@ -125,7 +125,6 @@ final class SocketPool: Sendable {
     /// Makes a connection, whose place is counted already.
     private func make(_ exchange: SocketExchange) {
         let origin = exchange.target.origin
-        let deadline = clock.uptime + connectTimeout
         // Whoever looks up holds the pool only for so long.
         resolver.addresses(of: origin) { [weak self] found in
             switch found {
@@ -136,6 +135,7 @@ final class SocketPool: Sendable {
                 guard let self else {
                     return exchange.end(.failure(TransportError(.cancelled, "The transport is gone.")))
                 }
+                let deadline = clock.uptime + connectTimeout
                 let connection = SocketConnection(addresses, exchange, deadline: deadline, pool: self, loop: loop)
                 guard connection.start() else { return ended(nil, origin) }
             }

@@ -17,8 +17,8 @@ public final class SocketTransport: Transport {
     public struct Configuration: Sendable, Hashable {
         /// How long a reply's head may take, connecting included, and then each further piece, where a request does not say.
         public var timeout: Duration = .seconds(30)
-        /// How long it may take to look a host up and to connect to it; each of its addresses gets a share. Nothing has
-        /// happened at the server then, so the failure is `.unreachable`.
+        /// How long it may take to connect to a host whose addresses are found; each of them gets a share. Nothing has happened
+        /// at the server then, so the failure is `.unreachable`. Looking the host up counts towards `timeout` alone.
         public var connectTimeout: Duration = .seconds(10)
         /// How long a reply may take in all, to its end; nil for as long as something comes. It is looked at when somebody waits.
         public var totalTimeout: Duration?

@@ -324,6 +324,26 @@ import Testing
         #expect(transport.pool.counts == (0, 0, 0))
     }
 
+    @Test func `a server that does not take connections is unreachable when the time to connect is over`() async throws
+    {
+        let server = try WireServer()
+        // It never accepts: with its queue full the system leaves further connections without an answer.
+        let address = try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
+        let crowd = try (0..<130).map { _ in try SocketCall.connect(address).get() }
+        defer { for descriptor in crowd { SocketCall.shut(descriptor) } }
+        let clock = ManualClock()
+        let transport = transport(clock)
+        let sending = send(transport, TransportRequest(url: url(server), timeout: .seconds(1 << 32)))
+        let end = Pending<TransportError.Code?>()
+        Task { end.finish(code(await sending.value)) }
+        while !sending.isCancelled, transport.pool.counts.open == 0 { await Task.yield() }
+        while transport.pool.counts.open > 0 {
+            clock.advance(by: .seconds(10))
+            await Task.yield()
+        }
+        #expect(await end.value(ifCancelled: nil) == .unreachable)
+    }
+
     @Test func `the next address is tried where one refuses, and its name is what the server is told`() async throws {
         let server = try WireServer()
         let port = server.port
