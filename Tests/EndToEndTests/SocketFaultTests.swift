@@ -37,7 +37,7 @@ struct SocketFaultTests {
         let transport = SocketTransport()
         let request = TransportRequest(url: backend.url + "/v1/feed?limit=20")
         let whole = try await transport.send(request).body
-        var (kept, failed) = (0, 0)
+        var failed = 0
         for seed in UInt64(1)...150 {
             var random = SeededGenerator(seed: seed)
             let cut = FaultAction.truncate(.byte(random.uniform(in: 0..<(whole.count + 400))))
@@ -50,16 +50,14 @@ struct SocketFaultTests {
             try backend.main.set(Fault(action, when: FaultMatch("GET", "/v1/feed")))
             do throws(TransportError) {
                 #expect(try await transport.send(request).body == whole, "seed \(seed): \(action)")
-                kept += 1
             } catch {
                 #expect(error.code == .interrupted, "seed \(seed): \(error)")
                 failed += 1
             }
             backend.main.removeFaults()
+            #expect(try await transport.send(request).body == whole, "after seed \(seed)")
         }
-        // What is cut behind its end is whole.
-        #expect(kept > 0 && failed > 50, "\(kept) whole, \(failed) broken")
-        #expect(try await transport.send(request).body == whole)
+        #expect(failed > 100)
         await backend.stop()
     }
 }
