@@ -106,7 +106,7 @@ let package = Package(
             "EndToEndTests",
             [
                 "Larder", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels", "LarderHTTP", "LarderTime",
-                "LarderCoding",
+                "LarderCoding", "LarderCommand",
             ]
         ),
     ],
