@@ -89,18 +89,12 @@ extension DoctorCommand {
 
     /// What all runs that are known have done.
     func tellTotals(_ totals: TelemetryTotals) {
-        let features = totals.features.sorted { $0.key < $1.key }
-        let width = features.map { $0.key.utf8.count }.max() ?? 0
+        let features = totals.features.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        let width = features.map { $0.0.utf8.count }.max() ?? 3
         var rows: [(String, String)] = []
-        for (name, feature) in features {
+        for (name, feature) in features + [("all", totals.all)] {
             for (tier, reads) in feature.reads.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                let all = reads.hits + reads.misses
-                rows.append(
-                    (
-                        "reads",
-                        "\(TextWidth.pad(name, width))  \(tier.rawValue) \(reads.hits) of \(all) (\(Self.percent(reads)))"
-                    )
-                )
+                rows.append(("reads", "\(TextWidth.pad(name, width))  \(tier.rawValue) \(Self.rate(reads))"))
             }
         }
         for (name, feature) in features where feature.requests.count > 0 {
@@ -115,7 +109,7 @@ extension DoctorCommand {
         for (stage, times) in totals.images.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             rows.append(("images", "\(TextWidth.pad(stage.rawValue, width))  \(Self.latency(times))"))
         }
-        rows += summary(totals).map { ($0, $1) }
+        rows += summary(totals)
         terminal.line()
         guard !rows.isEmpty else { return terminal.line("Nothing was measured yet.") }
         terminal.line("measured in these runs")
@@ -145,9 +139,10 @@ extension DoctorCommand {
         return rows
     }
 
-    private static func percent(_ reads: TelemetryTotals.Reads) -> String {
+    /// `3 of 4 (75 %)`.
+    private static func rate(_ reads: TelemetryTotals.Reads) -> String {
         let all = reads.hits + reads.misses
-        return all == 0 ? "–" : "\(reads.hits * 100 / all) %"
+        return "\(reads.hits) of \(all) (\(all == 0 ? "–" : "\(reads.hits * 100 / all) %"))"
     }
 
     private static func latency(_ times: LatencyHistogram) -> String {
