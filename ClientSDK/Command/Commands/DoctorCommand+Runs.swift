@@ -69,7 +69,7 @@ extension DoctorCommand {
         switch run.end {
         case .inOrder(let time, let words):
             let length = Ages.text(time - run.began)
-            how = words.isEmpty ? "ended in order after \(length)" : "ended after \(length): \(TextWidth.clean(words))"
+            how = words.isEmpty ? "ended in order after \(length)" : "ended with an error after \(length)"
         case .none: how = "is running"
         case .sudden:
             how = terminal.paint("ended suddenly: it was stopped, killed, or crashed. Before that:", .yellow)
