@@ -162,14 +162,13 @@ struct CommandKeepingTests {
         let id = try #require(try feed.json["items"]?.array?.first { $0["likedByMe"]?.bool == false }?["id"]?.string)
         let chats = try await scene.run("chat", "--json", on: url)
         let chat = try #require(try chats.json["items"]?[0]?["id"]?.string)
-        let (from, to, _) = try await scene.pair(on: url)
+        let (from, to, _) = try scene.pair(in: backend.main)
         let transfer = ["transfer", from["id"]?.string ?? "", to["id"]?.string ?? "", "0.01"]
         let commands = [
             ["feed"], ["accounts"], transfer, ["login"], ["profile"], ["profile", "person2"],
-            ["profile", "--edit", "bio=JSON"], ["chat", chat],
-            ["chat", chat, "--send", "hello"], ["like", id], ["unlike", id, "--offline"], ["outbox"],
-            ["outbox", "send"],
-            ["sync"], ["sync", "--offline"], ["images"], ["cache", "stats"],
+            ["profile", "--edit", "bio=JSON"], ["chat", chat], ["chat", chat, "--send", "hello"], ["like", id],
+            ["unlike", id, "--offline"], ["outbox"], ["outbox", "send"], ["sync"], ["sync", "--offline"], ["images"],
+            ["cache", "stats"],
             ["cache", "export", scene.directory + "/x.json"], ["cache", "trim", "1M"], ["cache", "clear"], ["doctor"],
             ["doctor", "--telemetry", "json"], ["logout"],
         ]
@@ -179,11 +178,15 @@ struct CommandKeepingTests {
             let documents = try run.jsonLines
             #expect(documents.count == 1 && documents[0].object != nil, "\(words): \(run)")
         }
-        for words in [["feed", "--live", "--seconds", "1"], ["sync", "--live", "--seconds", "1"]] {
-            let run = try await scene.run(words + ["--json"], on: url)
-            let documents = try run.jsonLines
-            #expect(run.code == 0 && documents.count > 1, "\(words): \(run)")
-            #expect(documents.contains { $0["live"]?.string == "live by WebSocket" }, "\(words): \(run)")
+        // Both at once: each takes its second.
+        let followed = try [["feed"], ["sync"]].map { words in
+            try scene.start(words + ["--live", "--seconds", "1", "--json"], on: url)
+        }
+        for process in followed {
+            await process.ended()
+            let documents = try process.run.jsonLines
+            #expect(process.run.code == 0 && documents.count > 1, "\(process.run)")
+            #expect(documents.contains { $0["live"]?.string == "live by WebSocket" }, "\(process.run)")
         }
         await backend.stop()
     }

@@ -1,5 +1,6 @@
 import Foundation
 import LarderCoding
+import LarderServer
 import Synchronization
 import Testing
 
@@ -75,20 +76,27 @@ final class CommandScene: Sendable {
 // MARK: Money
 
 extension CommandScene {
-    /// A person's open accounts.
-    func accounts(on server: String, of user: String = "ana") async throws -> [JSONValue] {
-        let run = try await run("accounts", "--json", on: server, user: user)
+    /// Ana's open accounts, as the command tells them.
+    func accounts(on server: String) async throws -> [JSONValue] {
+        let run = try await run("accounts", "--json", on: server)
         return try #require(try run.json["items"]?.array, "\(run)").filter { $0["status"]?.string == "open" }
+    }
+
+    /// A person's open accounts, as the server has them.
+    func accounts(in world: MockWorld, of person: String) throws -> [JSONValue] {
+        let reply = world.perform(PhantomAct("GET", "/v1/accounts", as: person))
+        let items = try JSONParser.parse(Array(reply.body))["items"]?.array
+        return try #require(items, "\(reply)").filter { $0["status"]?.string == "open" }
     }
 
     /// What is in an account, in its currency's smallest unit.
     func balance(_ account: JSONValue) -> Int64 { account["balance"]?["minorUnits"]?.integer ?? .min }
 
     /// An account of Ana's with some money, and one of somebody else's in the same currency.
-    func pair(on server: String) async throws -> (from: JSONValue, to: JSONValue, owner: String) {
-        let mine = try await accounts(on: server).filter { balance($0) > 100 }
+    func pair(in world: MockWorld) throws -> (from: JSONValue, to: JSONValue, owner: String) {
+        let mine = try accounts(in: world, of: "ana").filter { balance($0) > 100 }
         for owner in (2...9).map({ "person\($0)" }) {
-            let theirs = try await accounts(on: server, of: owner)
+            let theirs = try accounts(in: world, of: owner)
             for from in mine {
                 let to = theirs.first { $0["balance"]?["currency"] == from["balance"]?["currency"] }
                 if let to { return (from, to, owner) }

@@ -146,7 +146,7 @@ struct CommandTests {
 
     @Test func `money moves exactly, and what cannot be is told of before anything is sent`() async throws {
         let backend = try MockBackend.startSmall()
-        let (from, to, owner) = try await scene.pair(on: backend.url)
+        let (from, to, owner) = try scene.pair(in: backend.main)
         let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
         let plain = try await scene.run("transfer", source, target, "0.07", on: backend.url)
         #expect(plain.code == 0 && plain.output.contains("0.07 "), "\(plain)")
@@ -154,7 +154,7 @@ struct CommandTests {
             try await scene.accounts(on: backend.url).first { $0["id"] == from["id"] }.map(scene.balance)
                 == scene.balance(from) - 7
         )
-        let theirs = try await scene.accounts(on: backend.url, of: owner)
+        let theirs = try scene.accounts(in: backend.main, of: owner)
         #expect(theirs.first { $0["id"] == to["id"] }.map(scene.balance) == scene.balance(to) + 7)
 
         let much = try await scene.run("transfer", source, target, "1000000", on: backend.url)
@@ -171,7 +171,7 @@ struct CommandTests {
 
     @Test func `a transfer whose reply is lost is unresolved, and resolved by the next command, once`() async throws {
         let backend = try MockBackend.startSmall()
-        let (from, to, owner) = try await scene.pair(on: backend.url)
+        let (from, to, owner) = try scene.pair(in: backend.main)
         let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
         // However often it is asked for: it is done, and nobody is told.
         try backend.main.set(Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/transfers")))
@@ -191,7 +191,7 @@ struct CommandTests {
             try await scene.accounts(on: backend.url).first { $0["id"] == from["id"] }.map(scene.balance)
                 == scene.balance(from) - 1
         )
-        let theirs = try await scene.accounts(on: backend.url, of: owner)
+        let theirs = try scene.accounts(in: backend.main, of: owner)
         #expect(theirs.first { $0["id"] == to["id"] }.map(scene.balance) == scene.balance(to) + 1)
         #expect(try backend.ledgerFaults().isEmpty)
         await backend.stop()
