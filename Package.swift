@@ -107,7 +107,7 @@ let package = Package(
             "EndToEndTests",
             [
                 "Larder", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels", "LarderHTTP", "LarderTime",
-                "LarderCoding",
+                "LarderCoding", "LarderCommand",
             ]
         ),
     ],

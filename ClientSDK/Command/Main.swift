@@ -30,8 +30,11 @@ enum Main {
         }
         do {
             let kitchen = try await open(arguments, terminal, environment)
-            defer { kitchen.close() }
-            try await carryOut(kitchen)
+            do { try await carryOut(kitchen) } catch {
+                kitchen.close(error)
+                throw error
+            }
+            kitchen.close()
         } catch let error as LarderError {
             throw Failure(error, server: arguments.server)
         } catch let error as DiskError {
@@ -84,7 +87,7 @@ enum Main {
         case .images(let draw):
             try await ImagesCommand(kitchen).run(draw: draw)
             await kitchen.finish()
-        case .doctor: try await DoctorCommand(kitchen).run()
+        case .doctor(let format): try await DoctorCommand(kitchen).run(format)
         case .login:
             try await SessionCommand(kitchen).login()
             await kitchen.finish()

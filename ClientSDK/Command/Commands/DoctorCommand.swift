@@ -6,37 +6,46 @@ import LarderTime
 /// `larder doctor`: whether everything is well, and why.
 struct DoctorCommand {
     let kitchen: Kitchen
-    private var terminal: Terminal { kitchen.terminal }
+    var terminal: Terminal { kitchen.terminal }
 
     init(_ kitchen: Kitchen) { self.kitchen = kitchen }
 
-    private struct Finding {
+    /// One thing that was looked at.
+    struct Finding {
         var name: String
         var text: String
         var isWell: Bool
         var details: [(String, JSONValue?)] = []
     }
 
-    func run() async throws {
+    func run(_ format: Arguments.TelemetryFormat?) async throws {
+        let history = RunHistory(directory: kitchen.runsDirectory)
+        switch format {
+        case .json: return terminal.line(history.totals.json)
+        // Its lines have ends already.
+        case .prometheus: return terminal.write(history.totals.prometheus)
+        case nil: break
+        }
         var findings = [await server(), session()]
         findings += [try store("data", kitchen.cache.disk), try pictures(), outbox(), sync(), network(), memory()]
+        findings.append(runs(history))
         if terminal.isJSON {
-            return terminal.json(
-                .members(
-                    findings.map { finding in
-                        let base: [(String, JSONValue?)] = [
-                            ("isWell", .bool(finding.isWell)), ("text", .string(finding.text)),
-                        ]
-                        return (finding.name, .members(base + finding.details))
-                    }
-                )
-            )
+            let members = findings.map { finding -> (String, JSONValue?) in
+                let base: [(String, JSONValue?)] = [
+                    ("isWell", .bool(finding.isWell)), ("text", .string(finding.text)),
+                ]
+                return (finding.name, .members(base + finding.details))
+            }
+            let totals = try JSONParser.parse(Array(history.totals.json.utf8))
+            return terminal.json(.members(members + [("telemetry", totals)]))
         }
         for finding in findings {
             let mark = finding.isWell ? terminal.paint("✓", .green) : terminal.paint("!", .yellow)
             terminal.line("\(mark) \(TextWidth.pad(finding.name, 9)) \(TextWidth.clean(finding.text))")
         }
         terminal.line(terminal.paint("  kept in   \(kitchen.state.path)", .dim))
+        tellLastRun(history)
+        tellTotals(history.totals)
     }
 
     private func server() async -> Finding {

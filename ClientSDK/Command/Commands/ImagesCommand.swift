@@ -19,8 +19,11 @@ struct ImagesCommand {
     private func pipeline() throws -> ImagePipeline {
         let disk = try DiskStore(DiskStore.Configuration(directory: kitchen.picturesDirectory))
         var configuration = ImagePipeline.Configuration(transport: kitchen.transport, disk: disk)
-        let tally = tally
-        configuration.onEvent = { tally.note($0) }
+        let (tally, recorder) = (tally, kitchen.recorder)
+        configuration.onEvent = { event in
+            tally.note(event)
+            recorder.note(event)
+        }
         return ImagePipeline(configuration)
     }
 

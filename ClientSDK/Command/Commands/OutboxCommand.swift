@@ -81,8 +81,9 @@ struct OutboxCommand {
     }
 
     private func reason(_ entry: OutboxEntry) -> String? {
-        if let error = entry.error { return error.description }
-        // What earlier runs were told is not kept: asking again tells it anew.
-        return entry.state == .refused ? "larder outbox retry \(entry.id) asks again, drop \(entry.id) forgets it" : nil
+        let advice =
+            entry.state == .refused ? "larder outbox retry \(entry.id) asks again, drop \(entry.id) forgets it." : nil
+        let parts = [entry.error.map { Failure.sentence($0.description) }, advice].compactMap { $0 }
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
     }
 }

@@ -71,6 +71,7 @@ struct ProfileCommand {
     private func identifier(_ who: String?) async throws -> String {
         guard let who else {
             guard let own = client.session.userID else {
+                if case .unreachable(let error) = kitchen.connection { throw error }
                 throw Failure("Nobody is signed in here. larder login --user NAME signs in when the server answers.")
             }
             return own

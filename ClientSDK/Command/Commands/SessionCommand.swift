@@ -36,6 +36,8 @@ struct SessionCommand {
         let pictures = try DiskStore(DiskStore.Configuration(directory: kitchen.picturesDirectory))
         try pictures.erase()
         try await kitchen.client.signOut()
+        // What was recorded of earlier runs, and of this one so far.
+        try RunHistory.erase(directory: kitchen.runsDirectory)
         if kitchen.state.user(on: kitchen.arguments.server) == kitchen.user {
             try kitchen.state.remember(nil, on: kitchen.arguments.server)
         }

@@ -23,6 +23,7 @@ struct SyncCommand {
         guard !kitchen.arguments.isLive else { return await follow() }
         let start = kitchen.uptime.uptime
         let count = try await sync.catchUp()
+        kitchen.recorder.telemetry.record(.sync(feature: "changes", applied: count, remaining: 0))
         let status = sync.status
         guard !terminal.isJSON else {
             return terminal.json(

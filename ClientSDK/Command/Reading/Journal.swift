@@ -60,7 +60,6 @@ final class Journal: Sendable {
         case .revalidated(let resource, let time):
             "\(resource): the server said «not modified» in \(Ages.text(time)); nothing was sent"
         case .failed(let resource, let error): "\(resource): \(error.code.rawValue): \(error.description)"
-        case .gateRefused(let resource): "\(resource): not confirmed lately enough"
         case .disk(let event): "disk: \(event)"
         case .storageFailed(let error): "storage failed: \(error.description)"
         case .clockSetBack: "the clock was set back: everything has to be confirmed again"
@@ -68,6 +67,8 @@ final class Journal: Sendable {
         case .operation(let name, let id, .refused(let error)): "outbox \(id) (\(name)): refused: \(error.description)"
         case .operation(let name, let id, .postponed(let error, let time)):
             "outbox \(id) (\(name)): \(error.code.rawValue), again in \(Ages.text(time))"
+        // The SDK may tell more with time.
+        default: "\(event)"
         }
     }
 }

@@ -12,6 +12,8 @@ final class Kitchen: Sendable {
     let client: LarderClient
     let connection: Connection
     let journal: Journal
+    /// What this run leaves for `larder doctor`.
+    let recorder: RunRecorder
     let monitor: NetworkMonitor
     let networkExplanation: String
     let transport: any Transport
@@ -55,32 +57,51 @@ final class Kitchen: Sendable {
         user = arguments.user ?? state.user(on: arguments.server) ?? "ana"
         let journal = Journal(tellsEverythingTo: arguments.isTracing ? terminal : nil)
         self.journal = journal
+        let recorder = RunRecorder(
+            Self.record(arguments),
+            in: Self.runsDirectory(Self.account(arguments.server, user), in: state)
+        )
+        self.recorder = recorder
+        if arguments.isTracing, let failure = recorder.failure { terminal.note("this run is not recorded: \(failure)") }
         let valve = Valve()
         self.valve = valve
         let (source, explanation) = SystemNetworkSource.make()
         var monitoring = NetworkMonitor.Configuration()
         // A server on this machine needs no interface.
         monitoring.heedsInterfaces = !Self.isLocal(arguments.server)
-        monitor = NetworkMonitor(source: source, configuration: monitoring)
+        monitor = NetworkMonitor(source: source, configuration: monitoring, telemetry: recorder.telemetry)
         networkExplanation = explanation
         transport =
             arguments.isOffline
             ? ClosedTransport()
-            : MonitoredTransport(DefaultTransport(timeout: .seconds(arguments.timeout)), monitor: monitor)
+            : MonitoredTransport(
+                DefaultTransport(timeout: .seconds(arguments.timeout)),
+                monitor: monitor,
+                telemetry: recorder.telemetry,
+                feature: RunRecorder.feature
+            )
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.followsLive = arguments.isLive
         configuration.cache.mayUseNetwork = { valve.isOpen }
-        configuration.cache.onEvent = { journal.note($0) }
+        configuration.cache.onEvent = { event in
+            journal.note(event)
+            recorder.note(event)
+        }
         if let bytesMaximum { configuration.cache.disk.bytesMaximum = bytesMaximum }
-        client = try await LarderClient(
-            server: arguments.server,
-            account: Self.account(arguments.server, user),
-            directory: state.path,
-            configuration
-        )
-        // Before anything can be sent: what is told of it later must be known by then.
-        kept = client.cache.outbox.entries
-        connection = try await Self.connect(client, user, arguments, need)
+        do {
+            client = try await LarderClient(
+                server: arguments.server,
+                account: Self.account(arguments.server, user),
+                directory: state.path,
+                configuration
+            )
+            // Before anything can be sent: what is told of it later must be known by then.
+            kept = client.cache.outbox.entries
+            connection = try await Self.connect(client, user, arguments, need)
+        } catch {
+            recorder.end(error)
+            throw error
+        }
         if connection.isOpen {
             valve.open()
             client.cache.networkReturned()
@@ -93,6 +114,23 @@ final class Kitchen: Sendable {
     /// Where an account's pictures are.
     var picturesDirectory: String {
         DiskStore.directory(forAccount: Self.account(arguments.server, user) + " pictures", in: state.path)
+    }
+
+    /// Where it is recorded what commands of this account have done. Apart from its store, which removes what it does not know.
+    var runsDirectory: String { Self.runsDirectory(Self.account(arguments.server, user), in: state) }
+
+    private static func runsDirectory(_ account: String, in state: StateDirectory) -> String {
+        DiskStore.directory(forAccount: account + " runs", in: state.path)
+    }
+
+    /// What is recorded of a command line: nothing of what was written in it. Who only looks at records leaves none.
+    private static func record(_ arguments: Arguments) -> String? {
+        if case .doctor = arguments.command { return nil }
+        let flags = [
+            arguments.isLive ? "--live" : nil, arguments.isRefresh ? "--refresh" : nil,
+            arguments.isOffline ? "--offline" : nil,
+        ]
+        return ([arguments.command.name] + flags.compactMap { $0 }).joined(separator: " ")
     }
 
     private static func isLocal(_ server: String) -> Bool {
@@ -124,5 +162,10 @@ final class Kitchen: Sendable {
     }
 
     /// Ends everything that runs.
-    func close() { client.close() }
+    ///
+    /// - Parameter error: what went wrong.
+    func close(_ error: (any Error)? = nil) {
+        client.close()
+        recorder.end(error)
+    }
 }

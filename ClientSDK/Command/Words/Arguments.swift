@@ -18,7 +18,7 @@ struct Arguments {
         case outbox(OutboxAction)
         case cache(CacheAction)
         case images(draw: String?)
-        case doctor
+        case doctor(TelemetryFormat?)
         case login
         case logout(isForced: Bool)
         case help
@@ -37,6 +37,11 @@ struct Arguments {
         case clear
         case trim(bytes: Int64)
         case export(path: String)
+    }
+
+    /// How measurements are written for programs.
+    enum TelemetryFormat: String, CaseIterable {
+        case json, prometheus
     }
 
     /// A field of a profile and what it is to be.
@@ -116,6 +121,7 @@ struct Arguments {
         var edits: [ProfileEdit] = []
         var send: String?
         var draw: String?
+        var telemetry: TelemetryFormat?
         var note = ""
         var isForced = false
         var wantsHelp = false
@@ -158,6 +164,12 @@ struct Arguments {
                 throw UsageError(message: "--policy takes one of \(names), not «\(text)»")
             }
             policy = (text, value)
+        case "--telemetry":
+            let text = try Self.value(name, inline, &rest)
+            guard let value = TelemetryFormat(rawValue: text) else {
+                throw UsageError(message: "--telemetry takes json or prometheus, not «\(text)»")
+            }
+            flags.telemetry = value
         case "--colour", "--color":
             let text = try Self.value(name, inline, &rest)
             guard let value = Colour(rawValue: text) else {
@@ -227,8 +239,8 @@ struct Arguments {
             try check("images [--limit N] [--width N] [--draw POST|IMAGE]", 0...0, ["--limit", "--draw", "--width"])
             return .images(draw: flags.draw)
         case "doctor":
-            try check("doctor", 0...0)
-            return .doctor
+            try check("doctor [--telemetry json|prometheus]", 0...0, ["--telemetry"])
+            return .doctor(flags.telemetry)
         case "login":
             try check("login [--user NAME] [--password WORD]", 0...0)
             return .login
@@ -318,5 +330,28 @@ struct Arguments {
             )
         }
         return number
+    }
+}
+
+extension Arguments.Command {
+    /// The word that it is asked for with.
+    var name: String {
+        switch self {
+        case .feed: "feed"
+        case .profile: "profile"
+        case .like(_, let isLike): isLike ? "like" : "unlike"
+        case .accounts: "accounts"
+        case .transfer: "transfer"
+        case .chat: "chat"
+        case .sync: "sync"
+        case .outbox: "outbox"
+        case .cache: "cache"
+        case .images: "images"
+        case .doctor: "doctor"
+        case .login: "login"
+        case .logout: "logout"
+        case .help: "help"
+        case .version: "version"
+        }
     }
 }

@@ -26,7 +26,8 @@ enum Help {
           sync [--live]                     read what has changed elsewhere
           outbox [send|retry ID|drop ID]    what is still to be sent, and what was refused
           cache stats|clear|trim BYTES|export FILE
-          doctor                            stores, unsent changes, network and memory, and why
+          doctor                            stores, unsent changes, network, memory and earlier runs, and why
+          doctor --telemetry FORMAT         what was measured in them, as json or for prometheus
           login, logout [--force]           logout leaves nothing of the account here
 
         EVERYWHERE

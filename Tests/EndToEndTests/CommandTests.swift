@@ -1,0 +1,248 @@
+import Foundation
+import LarderCoding
+import LarderEngine
+import LarderServer
+import LarderTesting
+import Testing
+
+/// The built command against a server in this process. One after another: each test has several processes already.
+@Suite("The command, end to end", .timeLimit(.minutes(1)), .serialized)
+struct CommandTests {
+    private let scene = CommandScene()
+
+    // MARK: Looking
+
+    @Test func `the feed comes from the network, then from disk, then from disk without a server`() async throws {
+        let backend = try MockBackend.startSmall()
+        let first = try await scene.run("feed", "--limit", "3", on: backend.url)
+        #expect(first.code == 0 && first.output.contains("fresh · from network"), "\(first)")
+        #expect(first.lines.count == 7, "\(first)")
+        // No colours and no steering where no terminal is.
+        #expect(!first.output.contains("\u{1b}"))
+        let second = try await scene.run("feed", "--limit", "3", on: backend.url)
+        #expect(second.code == 0 && second.output.contains("fresh · from disk"), "\(second)")
+        #expect(await backend.main.journal(JournalFilter("GET", "/v1/feed")).count == 1)
+        await backend.stop()
+        let offline = try await scene.run("feed", "--limit", "3", "--offline", on: backend.url)
+        #expect(offline.code == 0 && offline.output.contains("from disk"), "\(offline)")
+        let posts = { (run: CommandScene.Run) in run.lines.prefix(6).map { $0.prefix(8) } }
+        #expect(posts(first) == posts(second) && posts(second) == posts(offline))
+    }
+
+    @Test func `a server that is gone leaves what is stored, and its absence is said in one line`() async throws {
+        let backend = try MockBackend.startSmall()
+        let nothing = try await scene.run("feed", "--offline", on: backend.url)
+        #expect(nothing.code == 1 && nothing.errors.contains("without --offline"), "\(nothing)")
+        #expect(try await scene.run("feed", on: backend.url).code == 0)
+        await backend.stop()
+        let run = try await scene.run("feed", "--policy", "cacheAndLoad", "--json", on: backend.url)
+        #expect(run.code == 0, "\(run)")
+        #expect(try run.json["badge"]?["failure"]?.string == "offline", "\(run)")
+        #expect(try run.json["items"]?.array?.isEmpty == false)
+        for words in [["feed"], ["profile"], ["accounts"], ["chat"], ["images"], ["sync"], ["login"]] {
+            let stranger = try await scene.run(words, on: backend.url, user: "person2")
+            #expect(stranger.code == 1 && stranger.output.isEmpty, "\(words): \(stranger)")
+            #expect(stranger.errorLines.last?.contains(backend.url) == true, "\(words): \(stranger)")
+        }
+    }
+
+    @Test func `a profile is found by handle and edited with the server's word`() async throws {
+        let backend = try MockBackend.startSmall()
+        let other = try await scene.run("profile", "person2", "--json", on: backend.url)
+        #expect(try other.json["item"]?["handle"]?.string == "person2", "\(other)")
+        let edit = try await scene.run("profile", "--edit", "displayName=Ana B.", "--json", on: backend.url)
+        #expect(try edit.json["item"]?["displayName"]?.string == "Ana B.", "\(edit)")
+        let seen = try await scene.run("profile", "ana", "--json", on: backend.url, user: "person2")
+        #expect(try seen.json["item"]?["displayName"]?.string == "Ana B.", "\(seen)")
+        let missing = try await scene.run("profile", "nobody", on: backend.url)
+        #expect(missing.code == 1 && missing.errors.contains("nobody"), "\(missing)")
+        let offline = try await scene.run("profile", "--edit", "bio=x", "--offline", on: backend.url)
+        #expect(offline.code == 1 && offline.errors.contains("Nothing was changed"), "\(offline)")
+        await backend.stop()
+    }
+
+    // MARK: Likes
+
+    private func firstPost(_ backend: MockBackend, isLiked: Bool, user: String = "ana") async throws -> JSONValue {
+        let feed = try await scene.run("feed", "--limit", "50", "--json", on: backend.url, user: user)
+        return try #require(
+            try feed.json["items"]?.array?.first { $0["likedByMe"]?.bool == isLiked },
+            "\(feed)"
+        )
+    }
+
+    @Test func `a like made while the server is stopped arrives once when it runs again`() async throws {
+        var configuration = MockBackend.Configuration()
+        configuration.databasePath = scene.directory + "/world.sqlite"
+        try FileManager.default.createDirectory(atPath: scene.directory, withIntermediateDirectories: true)
+        let first = try MockBackend.startSmall(configuration)
+        let url = first.url
+        let post = try await firstPost(first, isLiked: false)
+        let id = try #require(post["id"]?.string)
+        let count = try #require(post["likeCount"]?.integer)
+        configuration.server.port = first.port
+        await first.stop()
+
+        let tap = try await scene.run("like", id, on: url)
+        #expect(tap.code == 0 && tap.output.contains("♥ \(count + 1)") && tap.output.contains("kept here"), "\(tap)")
+        let shown = try await scene.run("feed", "--limit", "50", "--offline", on: url)
+        #expect(shown.output.contains("not sent yet") && shown.output.contains("1 change pending"), "\(shown)")
+        let waiting = try await scene.run("outbox", "--offline", on: url)
+        #expect(waiting.output.contains("like \(id)"), "\(waiting)")
+
+        let second = try MockBackend.startSmall(configuration)
+        let next = try await scene.run("profile", on: url)
+        #expect(next.code == 0 && next.errors.contains("sent what was kept here: like \(id)"), "\(next)")
+        let seen = try await scene.run("feed", "--refresh", "--limit", "50", "--json", on: url)
+        let after = try #require(try seen.json["items"]?.array?.first { $0["id"]?.string == id }, "\(seen)")
+        #expect(after["likedByMe"]?.bool == true && after["likeCount"]?.integer == count + 1, "\(seen)")
+        #expect(try await scene.run("outbox", "--json", on: url).json["items"]?.array?.isEmpty == true)
+        let requests = await second.main.journal(JournalFilter("POST", "/v1/likes"))
+        #expect(requests.count == 1, "\(requests)")
+        await second.stop()
+    }
+
+    @Test func `a tap and its opposite made offline leave nothing to send`() async throws {
+        let backend = try MockBackend.startSmall()
+        let id = try #require(try await firstPost(backend, isLiked: false)["id"]?.string)
+        #expect(try await scene.run("like", id, "--offline", on: backend.url).output.contains("--offline"))
+        let entries = try await scene.run("outbox", "--offline", "--json", on: backend.url)
+        #expect(try entries.json["pending"]?.integer == 1, "\(entries)")
+        let second = try await scene.run("unlike", id, "--offline", on: backend.url)
+        #expect(second.output.contains("nothing is left to send"), "\(second)")
+        #expect(try await scene.run("outbox", "--offline", "--json", on: backend.url).json["pending"]?.integer == 0)
+        #expect(try await scene.run("outbox", "send", on: backend.url).code == 0)
+        #expect(await backend.main.journal(JournalFilter("POST", "/v1/likes")).isEmpty)
+        await backend.stop()
+    }
+
+    @Test func `a like that is refused is told of, asked for again, and dropped`() async throws {
+        let backend = try MockBackend.startSmall()
+        let id = try #require(try await firstPost(backend, isLiked: false)["id"]?.string)
+        try backend.main.set(
+            Fault(.respond(CannedReply(status: 422)), when: FaultMatch("POST", "/v1/likes"))
+        )
+        let run = try await scene.run("like", id, on: backend.url)
+        #expect(run.code == 1 && run.errors.contains("larder outbox drop 1"), "\(run)")
+        let again = try await scene.run("outbox", "retry", "1", on: backend.url)
+        #expect(again.code == 0 && again.output.contains("refused"), "\(again)")
+        let list = try await scene.run("outbox", "--json", on: backend.url)
+        #expect(try list.json["refused"]?.integer == 1 && list.json["items"]?.array?.count == 1, "\(list)")
+        backend.main.removeFaults()
+        let third = try await scene.run("outbox", "retry", "1", on: backend.url)
+        #expect(third.code == 0 && third.output.contains("Nothing is waiting"), "\(third)")
+        let refused = try await scene.run("like", "post_99999", on: backend.url)
+        #expect(refused.code == 1 && refused.errors.contains("post_99999"), "\(refused)")
+        let left = try await scene.run("outbox", "--json", on: backend.url)
+        let number = try #require(try left.json["items"]?[0]?["id"]?.integer, "\(left)")
+        let drop = try await scene.run("outbox", "drop", "\(number)", on: backend.url)
+        #expect(drop.code == 0 && drop.output.contains("dropped: like post_99999"), "\(drop)")
+        let gone = try await scene.run("outbox", "drop", "\(number)", on: backend.url)
+        #expect(gone.code == 1 && gone.errors.contains("no operation \(number)"), "\(gone)")
+        await backend.stop()
+    }
+
+    // MARK: Money
+
+    @Test func `money moves exactly, and what cannot be is told of before anything is sent`() async throws {
+        let backend = try MockBackend.startSmall()
+        let (from, to, owner) = try scene.pair(in: backend.main)
+        let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
+        let plain = try await scene.run("transfer", source, target, "0.07", on: backend.url)
+        #expect(plain.code == 0 && plain.output.contains("0.07 "), "\(plain)")
+        #expect(
+            try await scene.accounts(on: backend.url).first { $0["id"] == from["id"] }.map(scene.balance)
+                == scene.balance(from) - 7
+        )
+        let theirs = try scene.accounts(in: backend.main, of: owner)
+        #expect(theirs.first { $0["id"] == to["id"] }.map(scene.balance) == scene.balance(to) + 7)
+
+        let much = try await scene.run("transfer", source, target, "1000000", on: backend.url)
+        #expect(much.code == 1 && much.errors.contains("larder accounts"), "\(much)")
+        let nonsense = try await scene.run("transfer", source, target, "1,5", on: backend.url)
+        #expect(nonsense.code == 2 && nonsense.errors.contains("12.50"), "\(nonsense)")
+        let offline = try await scene.run("transfer", source, target, "1", "--offline", on: backend.url)
+        #expect(offline.code == 1 && offline.errors.contains("Nothing was sent"), "\(offline)")
+        let balances = try await scene.run("accounts", "--offline", on: backend.url)
+        #expect(balances.code == 1 && balances.output.isEmpty, "\(balances)")
+        #expect(try backend.ledgerFaults().isEmpty)
+        await backend.stop()
+    }
+
+    @Test func `a transfer whose reply is lost is unresolved, and resolved by the next command, once`() async throws {
+        let backend = try MockBackend.startSmall()
+        let (from, to, owner) = try scene.pair(in: backend.main)
+        let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
+        // However often it is asked for: it is done, and nobody is told.
+        try backend.main.set(Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/transfers")))
+        let lost = try await scene.run("transfer", source, target, "0.01", on: backend.url)
+        #expect(lost.code == 1 && lost.errors.contains("Unresolved"), "\(lost)")
+        #expect(!lost.output.contains("✓"), "\(lost)")
+        backend.main.removeFaults()
+        let waiting = try await scene.run("outbox", "--json", on: backend.url)
+        #expect(try waiting.json["inDoubt"]?.integer == 1, "\(waiting)")
+        let next = try await scene.run("profile", on: backend.url)
+        #expect(next.code == 0 && next.errors.contains("sent what was kept here: transfer 0.01"), "\(next)")
+        #expect(try await scene.run("outbox", on: backend.url).output.contains("Nothing is waiting"))
+        let requests = await backend.main.journal(JournalFilter("POST", "/v1/transfers"))
+        let keys = requests.compactMap { $0.requestField("Idempotency-Key") }
+        #expect(requests.count >= 2 && keys.count == requests.count && Set(keys).count == 1, "\(requests)")
+        #expect(
+            try await scene.accounts(on: backend.url).first { $0["id"] == from["id"] }.map(scene.balance)
+                == scene.balance(from) - 1
+        )
+        let theirs = try scene.accounts(in: backend.main, of: owner)
+        #expect(theirs.first { $0["id"] == to["id"] }.map(scene.balance) == scene.balance(to) + 1)
+        #expect(try backend.ledgerFaults().isEmpty)
+        await backend.stop()
+    }
+
+    // MARK: Chat
+
+    @Test func `what is written offline arrives once, in order`() async throws {
+        let backend = try MockBackend.startSmall()
+        let list = try await scene.run("chat", "--json", on: backend.url)
+        let conversation = try #require(try list.json["items"]?[0]?["id"]?.string, "\(list)")
+        #expect(try await scene.run("chat", conversation, on: backend.url).code == 0)
+        for text in ["first", "second"] {
+            let run = try await scene.run("chat", conversation, "--send", text, "--offline", on: backend.url)
+            #expect(run.code == 0 && run.output.contains("(not sent yet)"), "\(run)")
+        }
+        let third = try await scene.run("chat", conversation, "--send", "third", "--json", on: backend.url)
+        #expect(third.code == 0, "\(third)")
+        let seen = try await scene.run("chat", conversation, "--refresh", "--limit", "4", "--json", on: backend.url)
+        let texts = try seen.json["items"]?.array?.compactMap { $0["text"]?.string }
+        #expect(texts?.prefix(3) == ["third", "second", "first"] && texts?.last != "first", "\(seen)")
+        let sent = await backend.main.journal(JournalFilter("POST", "/v1/conversations/*/messages"))
+        #expect(sent.count == 3, "\(sent)")
+        await backend.stop()
+    }
+
+    // MARK: Following
+
+    @Test func `a live feed tells of a like elsewhere, and ends by Ctrl-C in order`() async throws {
+        let backend = try MockBackend.startSmall()
+        let id = try #require(try await firstPost(backend, isLiked: false, user: "person2")["id"]?.string)
+        let view = try scene.start(["feed", "--live", "--limit", "50"], on: backend.url)
+        await view.printed("live by WebSocket")
+        #expect(try await scene.run("like", id, on: backend.url, user: "person2").code == 0)
+        await view.printed("~ \(id) ♥")
+        view.send(SIGINT)
+        await view.ended()
+        #expect(view.run.code == 0 && view.run.output.contains("~ \(id) ♥"), "\(view.run)")
+        await backend.stop()
+    }
+
+    @Test func `sync applies what has changed elsewhere`() async throws {
+        let backend = try MockBackend.startSmall()
+        #expect(try await scene.run("feed", on: backend.url).code == 0)
+        #expect(try await scene.run("sync", on: backend.url).output.contains("from now on"))
+        let id = try #require(try await firstPost(backend, isLiked: false, user: "person2")["id"]?.string)
+        #expect(try await scene.run("like", id, on: backend.url, user: "person2").code == 0)
+        let run = try await scene.run("sync", "--json", on: backend.url)
+        #expect(try run.json["applied"]?.integer == 1, "\(run)")
+        let nothing = try await scene.run("sync", "--json", on: backend.url)
+        #expect(try nothing.json["applied"]?.integer == 0, "\(nothing)")
+        await backend.stop()
+    }
+}

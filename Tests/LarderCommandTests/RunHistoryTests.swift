@@ -1,0 +1,97 @@
+import Foundation
+import Larder
+import LarderCoding
+import LarderTime
+import Testing
+
+@testable import LarderCommand
+
+@Suite("What earlier runs have left")
+struct RunHistoryTests {
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
+        .path
+
+    private static let kinds: [TelemetryEvent.Kind] = [
+        .tierHit(.disk, feature: "feed", bytes: 7), .tierMiss(.memory, feature: "feed"),
+        .eviction(.memory, reason: "cost", count: 3, bytes: 4_096), .merged(feature: "profile"),
+        .revalidated(feature: "feed", bytesSaved: 900), .retry(feature: "like", attempt: 2, delay: .milliseconds(250)),
+        .outbox(.enqueued, depth: 4), .sync(feature: "changes", applied: 5, remaining: 6),
+        .sync(feature: "changes", applied: 5, remaining: nil), .image(.decode, duration: .microseconds(77), bytes: 12),
+        .memoryLevel(.critical, from: .normal, cause: "stalls"), .networkLevel(.offline, from: .good, cause: "lost"),
+        .gateRefused(feature: "accounts", reason: "notValidated"),
+        .request(feature: "feed", status: 304, duration: .milliseconds(3), bytesReceived: 0, bytesSent: 9),
+        .request(feature: "feed", status: nil, failure: "reset", duration: .zero, bytesReceived: 1, bytesSent: 0),
+        .firstContent(feature: "feed", from: .network, after: .milliseconds(8)),
+        .storeRecovered(store: "disk", kept: 2, isOutboxWhole: true), .note(name: "began", detail: "feed «x» \"y\""),
+    ]
+
+    @Test(arguments: kinds)
+    func `an event is read as it was written`(kind: TelemetryEvent.Kind) throws {
+        let event = TelemetryEvent(
+            sequence: 1,
+            uptime: MonotonicTime(nanoseconds: 0),
+            wall: WallTime(seconds: 0),
+            kind: kind
+        )
+        #expect(TelemetryEvent.Kind(recorded: try JSONParser.parse(Array(event.json.utf8))) == kind)
+    }
+
+    @Test(arguments: ["{}", #"{"kind":"later"}"#, #"{"kind":"tierHit","tier":"tape"}"#, "[1]", #"{"kind":7}"#])
+    func `what another version has written is passed over`(text: String) throws {
+        #expect(TelemetryEvent.Kind(recorded: try JSONParser.parse(Array(text.utf8))) == nil)
+    }
+
+    @Test func `runs are told apart, and what they did is added up`() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        for words in ["feed", "profile"] {
+            let recorder = RunRecorder(words, in: directory)
+            recorder.telemetry.record(.tierHit(.disk, feature: words))
+            recorder.end(words == "feed" ? nil : Failure("It went wrong."))
+        }
+        let history = RunHistory(directory: directory)
+        #expect(history.runs.map { $0.command } == ["feed", "profile"])
+        guard case .inOrder(_, "") = history.runs[0].end, case .inOrder(_, "It went wrong.") = history.runs[1].end
+        else {
+            Issue.record("\(history.runs.map { $0.end })")
+            return
+        }
+        #expect(history.totals.features["feed"]?.reads[.disk]?.hits == 1 && history.totals.events == 6)
+    }
+
+    @Test func `several run at once, each in a file of its own, and one too many goes unrecorded`() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let recorders = (1...RunRecorder.filesMaximum).map { RunRecorder("feed \($0)", in: directory) }
+        #expect(recorders.allSatisfy { $0.failure == nil })
+        let last = RunRecorder("feed", in: directory)
+        #expect(last.failure?.contains("not recorded") == true)
+        last.end()
+        var history = RunHistory(directory: directory)
+        #expect(history.runs.count == RunRecorder.filesMaximum && history.ended.isEmpty)
+        for recorder in recorders.dropLast() { recorder.end() }
+        history = withExtendedLifetime(recorders) { RunHistory(directory: directory) }
+        #expect(history.ended.count == RunRecorder.filesMaximum - 1 && history.sudden.isEmpty)
+    }
+
+    @Test func `a run that nobody wrote the end of has ended suddenly`() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        do { RunRecorder("like", in: directory).telemetry.record(.merged(feature: "feed")) }
+        let history = RunHistory(directory: directory)
+        #expect(history.sudden.map { $0.command } == ["like"] && history.ended.count == 1)
+        try RunHistory.erase(directory: directory)
+        #expect(!FileManager.default.fileExists(atPath: directory))
+        #expect(RunHistory(directory: directory).runs.isEmpty)
+        try RunHistory.erase(directory: directory)
+    }
+
+    @Test(arguments: [
+        ("http://h:1/v1/feed?limit=50", "feed"), ("http://h:1/w/x/v1/posts/post_1", "post"),
+        ("http://h:1/v1/profiles?limit=100", "people"), ("http://h:1/v1/profiles/user_1", "profile"),
+        ("http://h:1/v1/me", "profile"), ("http://h:1/v1/conversations", "conversations"),
+        ("http://h:1/v1/conversations/c/messages?limit=2", "messages"), ("http://h:1/v1/accounts", "accounts"),
+        ("http://h:1/v1/accounts/a/transactions", "transactions"), ("http://h:1/v1/images/i?width=9", "images"),
+        ("http://h:1/v1/what", "other"), ("http://h:1/healthz", "health"), ("http://h:1", "other"),
+    ])
+    func `requests are counted where their resource is`(url: String, feature: String) {
+        #expect(RunRecorder.feature(TransportRequest(url: url)) == feature)
+    }
+}
