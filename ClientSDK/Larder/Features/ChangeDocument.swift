@@ -68,7 +68,7 @@ struct ChangeDocument: Decodable, Sendable {
         let (version, isDeletion, entity) = (version, isDeletion, entity)
         return RemoteChange(key) { update in
             if isDeletion {
-                update.steps.append(.remove(key, version: version))
+                update.remove(key, deletedInVersion: version)
                 return
             }
             switch entity {
@@ -88,7 +88,7 @@ struct ChangeDocument: Decodable, Sendable {
             case .message(let message):
                 update.put(message)
                 update.insert(message.entityKey, atFrontOf: Chat.messagesKey(message.conversationId))
-            case .unknown: update.steps.append(.invalidate(key))
+            case .unknown: update.invalidate(key)
             }
         }
     }

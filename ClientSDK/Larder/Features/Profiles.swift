@@ -108,10 +108,7 @@ public struct Profiles: Sendable {
     }
 
     private func store(_ profile: Profile, validator: String?) throws(LarderError) {
-        try cache.update { update in
-            let draft = EntityDraft(profile, completeness: .complete)
-            update.steps.append(.put(draft, validator: validator, lifetime: nil, source: .network))
-        }
+        try cache.update { $0.put(profile, validator: validator) }
     }
 }
 
