@@ -79,7 +79,8 @@ public struct Profiles: Sendable {
                     status: 412
                 )
             case .offline where (error.cause as? TransportError)?.code == .unreachable: throw error
-            case .offline, .timedOut: return try await resolve(base, mine, error)
+            // A reply that is none is as good as lost.
+            case .offline, .timedOut, .unexpectedReply: return try await resolve(base, mine, error)
             default: throw error
             }
         }

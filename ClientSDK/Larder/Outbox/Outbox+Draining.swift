@@ -6,7 +6,10 @@ extension Outbox {
     ///
     /// - Throws: `.cancelled`, `.closed`.
     public func drained() async throws(LarderError) {
-        for await status in statuses where status.isDrained { return }
+        for await status in statuses {
+            if state.withLock({ $0.isClosed }) { break }
+            if status.isDrained { return }
+        }
         throw LarderError(Task.isCancelled ? .cancelled : .closed, "Nobody waits for the outbox any more.")
     }
 
@@ -46,7 +49,7 @@ extension Outbox {
 
     /// Whether anything may be sent or decided before a time without somebody's doing.
     private func canMove(until end: MonotonicTime) -> Bool {
-        remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
+        !state.withLock { $0.isClosed } && remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
     }
 
     /// What is there, and why it has not been sent at a time: that of now, or one by which it could have been.

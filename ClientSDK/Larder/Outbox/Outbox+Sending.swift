@@ -51,6 +51,7 @@ extension Outbox {
         for waiter in waiters {
             waiter.resume(returning: .failure(LarderError(.closed, "The cache was closed or erased.")))
         }
+        changed()
     }
 
     /// The operations that can be sent now, in batches; they count as being sent, and each batch takes part in the turn.

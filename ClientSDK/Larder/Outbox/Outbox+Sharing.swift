@@ -45,25 +45,45 @@ extension Outbox {
         )
     }
 
+    /// Has what follows happen only if no other process has sent or changed the operation, or put anything in behind what is known.
+    func requireUntouched(_ entry: OutboxEntry, in update: inout Update) {
+        require(entry, in: &update) { $0.state == OutboxEntry.State.pending.rawValue && $0.attempts == 0 }
+        guard core.disk != nil else { return }
+        let seen = state.withLock { $0.lastSeen }
+        update.steps.append(
+            .disk { transaction in
+                let isLast = try transaction.read { reading in try reading.outbox(after: seen, limit: 1) }.isEmpty
+                if !isLast { throw Overtaken() }
+            }
+        )
+    }
+
     // MARK: What others have put in
 
     /// Takes over the rows that came behind those that are known. Called where operations are about to be sent: they are in order
     /// with what other processes have put in before them.
     func adoptNew() throws {
-        guard let disk = core.disk else { return state.withLock { $0.lastSeen = .max } }
-        let commit = try gate.withLock { _ -> Commit? in
-            let known = state.withLock { $0.lastSeen }
-            let rows = try Self.rows(in: disk, after: known)
-            guard let last = rows.last?.0.sequence else { return nil }
-            var update = Update()
-            update.isMemoryOnly = true
-            for (row, refusal) in rows { adopt(row, refusal, in: &update) }
-            state.withLock { $0.lastSeen = last }
-            return update.steps.isEmpty ? nil : try core.carryOut(update)
-        }
-        guard let commit else { return }
+        guard let commit = try gate.withLock({ _ in try adoptUnseen() }) else { return }
         core.announce(commit)
         changed()
+    }
+
+    /// The same for whoever holds the gate, and announces the commit when he does not any more.
+    func adoptUnseen() throws -> Commit? {
+        guard let disk = core.disk else {
+            state.withLock { $0.lastSeen = .max }
+            return nil
+        }
+        let known = state.withLock { $0.lastSeen }
+        let rows = try Self.rows(in: disk, after: known)
+        guard let last = rows.last?.0.sequence else { return nil }
+        var update = Update()
+        update.isMemoryOnly = true
+        for (row, refusal) in rows where state.withLock({ $0.entries[row.sequence] == nil }) {
+            adopt(row, refusal, in: &update)
+        }
+        state.withLock { $0.lastSeen = last }
+        return update.steps.isEmpty ? nil : try core.carryOut(update)
     }
 
     /// Compares what is known with the rows, while another process has the turn: what it has carried out is shown as done.

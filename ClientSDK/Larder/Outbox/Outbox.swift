@@ -192,22 +192,29 @@ public final class Outbox: Sendable {
         payload: [UInt8],
         coalesce: ([UInt8]) throws -> Coalesced<[UInt8]>
     ) throws -> OperationID? {
+        var adopted: Commit?
         let (id, commit) = try gate.withLock { _ in
-            let older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
+            var older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
+            if let known = older {
+                // What another process has put in behind it is newer: this must not become one with what is before that.
+                release(known.id)
+                adopted = try adoptUnseen()
+                older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
+            }
             defer { if let older { release(older.id) } }
             guard let older else { return try append(operation, scope, coalescingKey, payload) }
             do {
                 switch try coalesce(older.payload) {
                 case .keepBoth: break
                 case .replace(let payload): return try replace(older, operation, payload)
-                case .cancelOut:
-                    return try remove(older) { $0.state == OutboxEntry.State.pending.rawValue && $0.attempts == 0 }
+                case .cancelOut: return try cancel(older)
                 }
             } catch  where Overtaken.isCause(of: error) {
                 // Another process is sending it, or has: what comes now is another operation.
             }
             return try append(operation, scope, coalescingKey, payload)
         }
+        if let adopted { core.announce(adopted) }
         core.announce(commit)
         changed()
         signal.put(())
@@ -286,13 +293,22 @@ public final class Outbox: Sendable {
         new.payload = payload
         let row = new.row
         var update = Update()
-        require(old, in: &update) { $0.state == OutboxEntry.State.pending.rawValue && $0.attempts == 0 }
+        requireUntouched(old, in: &update)
         if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
         hide(old, in: &update)
         showAgain(new, operation, in: &update)
         let commit = try core.carryOut(update)
         state.withLock { $0.entries[old.id.rawValue]?.payload = payload }
         return (old.id, commit)
+    }
+
+    private func cancel(_ entry: OutboxEntry) throws -> (OperationID?, Commit) {
+        var update = Update()
+        requireUntouched(entry, in: &update)
+        removal(of: entry, in: &update)
+        let commit = try core.carryOut(update)
+        forget(entry)
+        return (nil, commit)
     }
 
     /// - Parameter isAllowed: what has to be true of the row for that, whatever other processes have done to it.

@@ -38,6 +38,9 @@ public struct HTTPSource: Sendable {
     /// Whether the network may be asked at present. Where it may not, requests fail at once as unreachable: nothing was sent.
     public var mayUseNetwork: @Sendable () -> Bool
 
+    /// How many bytes of a reply are taken at most. What is larger is no reply of this API's, and fails as `.unexpectedReply`.
+    public var replyBytesMaximum = 16 << 20
+
     /// An API at a place.
     public init(
         _ base: String,
@@ -77,7 +80,11 @@ public struct HTTPSource: Sendable {
         as type: Value.Type = Value.self,
         completeness: Completeness = .complete
     ) async throws(LarderError) -> Fetched<Value> {
-        var request = TransportRequest(url: url(path, query), fields: [.accept: "application/json"])
+        var request = TransportRequest(
+            url: url(path, query),
+            fields: [.accept: "application/json"],
+            bodyLimit: replyBytesMaximum
+        )
         if let validator = context.validator { request.fields.set(.ifNoneMatch, validator) }
         // Whoever asks by name means the server, and none of the caches on the way.
         if context.isForced { request.fields.set(.cacheControl, "no-cache") }
@@ -121,7 +128,12 @@ public struct HTTPSource: Sendable {
         _ body: (some Encodable & Sendable)?,
         _ fields: Fields
     ) throws(LarderError) -> TransportRequest {
-        var request = TransportRequest(method: method, url: url(path), fields: [.accept: "application/json"])
+        var request = TransportRequest(
+            method: method,
+            url: url(path),
+            fields: [.accept: "application/json"],
+            bodyLimit: replyBytesMaximum
+        )
         for field in fields { request.fields.add(field.name, field.value) }
         guard let body else { return request }
         do {
