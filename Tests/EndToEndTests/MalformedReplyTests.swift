@@ -42,6 +42,8 @@ final class SpoilingTransport: Transport {
         /// How many replies it concerns; nil: all.
         var count: Int?
         var change: (@Sendable (Any) -> Any)?
+        /// What is answered, before it is spoiled, in place of asking the server: for somebody on the way who answers by himself.
+        var canned: String?
     }
 
     private let base = URLSessionTransport()
@@ -58,7 +60,12 @@ final class SpoilingTransport: Transport {
         var request = request
         // A confirmation has no content to spoil.
         request.fields.remove(.ifNoneMatch)
-        var response = try await base.send(request)
+        var response =
+            if let canned = rule.canned {
+                TransportResponse(status: .ok, fields: [.contentType: "application/json"], body: Array(canned.utf8))
+            } else {
+                try await base.send(request)
+            }
         spoiled.withLock { $0 += 1 }
         if let spoilage = rule.spoilage { Self.spoil(&response, spoilage, rule.required) }
         if let novelty = rule.novelty { response.body = Self.edit(response.body) { Self.renew($0, novelty) } }
@@ -362,18 +369,52 @@ struct MalformedReplyTests {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
-        let profile = try await client.profiles.profile("user_3").value
-        let user = client.session.userID
+        let profile = try #require(try await client.profiles.profile("user_3").value)
+        let user = try #require(client.session.userID)
+        let person = String(decoding: try JSONEncoder().encode(profile), as: UTF8.self)
+        scene.clock.advance(by: .seconds(100_000))
         for spoilage in Spoilage.allCases {
-            scene.clock.advance(by: .seconds(100_000))
-            transport.set(rule(.post, "/v1/sessions/refresh", "accessToken", spoilage))
+            // By somebody on the way: the token that is exchanged once was not exchanged.
+            var rule = rule(.post, "/v1/sessions/refresh", "accessToken", spoilage)
+            rule.canned = "{\"accessToken\":\"x\",\"refreshToken\":\"y\",\"expiresIn\":9,\"user\":\(person)}"
+            transport.set(rule)
             let error = await #expect(throws: LarderError.self) {
                 try await client.cache.refresh(client.profiles.resource("user_3"))
             }
             #expect(error?.code == .unexpectedReply, "\(spoilage)")
-            #expect(client.session.state == .signedIn(userID: user ?? ""))
+            #expect(client.session.state == .signedIn(userID: user))
             #expect(try await client.profiles.profile("user_3", .cacheOnly).value == profile)
         }
+        transport.set()
+        #expect(try await client.cache.refresh(client.profiles.resource("user_3")).value == profile)
+    }
+
+    @Test
+    func `a renewal whose reply is lost ends the session in a way that can be told, and costs nothing that is here`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let transport = SpoilingTransport()
+        let client = try await scene.client(transport: transport)
+        let post = try #require(try await client.cache.value(client.feed.newest).items.first { !$0.likedByMe }).id
+        let user = try #require(client.session.userID)
+        scene.clock.advance(by: .seconds(100_000))
+        transport.set(rule(.post, "/v1/sessions/refresh", "accessToken", .truncated, count: 1))
+        let lost = await #expect(throws: LarderError.self) { try await client.cache.refresh(client.feed.newest) }
+        #expect(lost?.code == .unexpectedReply && client.session.state == .signedIn(userID: user))
+        // The server takes a refresh token once, and the next was in the reply.
+        let ended = await #expect(throws: LarderError.self) { try await client.cache.refresh(client.feed.newest) }
+        #expect(ended?.status == 401 && client.session.state == .expired(userID: user))
+        client.cache.outbox.pause()
+        try client.likes.set(true, post)
+        #expect(
+            try await client.cache.value(client.feed.newest, .cacheOnly).items.first { $0.id == post }?.likedByMe
+                == true
+        )
+        try await client.signIn(handle: "ana", password: "larder")
+        client.cache.outbox.resume()
+        try await client.cache.outbox.drained()
+        #expect(try await client.cache.refresh(client.feed.post(post)).value?.likedByMe == true)
     }
 
     @Test func `a sign-in whose reply is none leaves things as they were`() async throws {

@@ -49,7 +49,8 @@ extension Outbox {
 
     /// Whether anything may be sent or decided before a time without somebody's doing.
     private func canMove(until end: MonotonicTime) -> Bool {
-        !state.withLock { $0.isClosed } && remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
+        !state.withLock { $0.isClosed }
+            && remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
     }
 
     /// What is there, and why it has not been sent at a time: that of now, or one by which it could have been.

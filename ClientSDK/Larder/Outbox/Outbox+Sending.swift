@@ -58,12 +58,12 @@ extension Outbox {
     private func takeReady() -> [[OutboxEntry]] {
         let now = core.now().uptime
         guard core.configuration.mayUseNetwork() else { return [] }
-        let (isWorthwhile, next) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard !state.isPaused, !state.isClosed else { return (false, nil) }
+        let (isWorthwhile, next, hurries) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
+            guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
             let (ready, next) = state.ready(at: now, seen: .max)
-            guard !ready.isEmpty || state.looksForOthers else { return (false, next) }
-            if let due = state.turnDue, now < due { return (false, due) }
-            return (true, next)
+            guard !ready.isEmpty || state.looksForOthers else { return (false, next, 0) }
+            if let due = state.turnDue, now < due { return (false, due, 0) }
+            return (true, next, state.hurries)
         }
         guard isWorthwhile else {
             wake(at: next)
@@ -71,18 +71,18 @@ extension Outbox {
         }
         do {
             guard try turn.enter() else {
-                waitForTurn(now)
+                waitForTurn(now, hurries)
                 return []
             }
         } catch {
             core.configuration.onEvent(.storageFailed(LarderError(error)))
-            waitForTurn(now)
+            waitForTurn(now, hurries)
             return []
         }
         defer { turn.leave() }
         do { try adoptNew() } catch {
             core.configuration.onEvent(.storageFailed(LarderError(error)))
-            waitForTurn(now)
+            waitForTurn(now, hurries)
             return []
         }
         return take(now)
@@ -358,5 +358,6 @@ extension Outbox.State {
         for id in entries.keys { entries[id]?.due = MonotonicTime(nanoseconds: .min) }
         looksForOthers = true
         turnDue = nil
+        hurries += 1
     }
 }

@@ -163,6 +163,7 @@ extension Outbox {
         state.withLock { state in
             state.looksForOthers = true
             state.turnDue = nil
+            state.hurries += 1
         }
         signal.put(())
     }
@@ -170,7 +171,9 @@ extension Outbox {
     // MARK: The turn
 
     /// Another process sends: looks at what it has done, and asks again later.
-    func waitForTurn(_ now: MonotonicTime) {
+    ///
+    /// - Parameter hurries: how often it was asked to look at once when the turn was asked for.
+    func waitForTurn(_ now: MonotonicTime, _ hurries: Int) {
         do { try reconcile() } catch { core.configuration.onEvent(.storageFailed(LarderError(error))) }
         let random = core.configuration.random()
         let due = state.withLock { state in
@@ -178,7 +181,7 @@ extension Outbox {
             let longest = Self.turnRetry.backoffMaximum(attempt: state.refusedTurns)
             // Half of it is certain: however the dice fall, nobody asks without a pause.
             let due = now + longest / 2 + longest / 2 * random
-            state.turnDue = due
+            if state.hurries == hurries { state.turnDue = due }
             return due
         }
         wake(at: due)

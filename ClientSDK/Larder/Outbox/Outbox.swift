@@ -25,6 +25,8 @@ public final class Outbox: Sendable {
         /// How often in a row another process had the turn, and when to ask again.
         var refusedTurns = 0
         var turnDue: MonotonicTime?
+        /// How often it was asked to look at once: who decides to wait meanwhile has decided too early.
+        var hurries = 0
     }
 
     let core: CacheCore

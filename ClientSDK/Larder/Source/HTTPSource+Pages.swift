@@ -17,7 +17,7 @@ extension HTTPSource {
     ) async throws(LarderError) -> Fetched<EntityList<Item>> {
         let fetched = try await fetch(path, query, context: context, as: Page<Item>.self)
         guard let page = fetched.value else {
-            if case .gone = fetched.content { return .gone }
+            if fetched.isGone { return .gone }
             return .notModified()
         }
         return .value(
