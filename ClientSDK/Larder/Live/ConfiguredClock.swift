@@ -18,5 +18,7 @@ public struct ConfiguredClock: MonotonicClock, Sleeper {
     public func onJump(_ body: @escaping @Sendable () -> Void) -> ClockRegistration? { clock.onJump(body) }
 
     /// Waits until a time.
-    public func sleep(until time: MonotonicTime) async throws(CancellationError) { try await sleeper.sleep(until: time) }
+    public func sleep(until time: MonotonicTime) async throws(CancellationError) {
+        try await sleeper.sleep(until: time)
+    }
 }

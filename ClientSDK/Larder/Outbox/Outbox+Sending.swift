@@ -75,17 +75,23 @@ extension Outbox {
                 return []
             }
         } catch {
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
-            waitForTurn(now, hurries)
+            stall(now, hurries, error)
             return []
         }
         defer { turn.leave() }
         do { try adoptNew() } catch {
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
-            waitForTurn(now, hurries)
+            stall(now, hurries, error)
             return []
         }
         return take(now)
+    }
+
+    /// The store or the lock has failed: nothing is sent before it is known that nobody else does.
+    private func stall(_ now: MonotonicTime, _ hurries: Int, _ error: any Error) {
+        guard !state.withLock({ $0.isClosed }) else { return }
+        core.configuration.onEvent(.storageFailed(LarderError(error)))
+        waitForTurn(now, hurries)
+        changed()
     }
 
     private func take(_ now: MonotonicTime) -> [[OutboxEntry]] {

@@ -22,7 +22,7 @@ public struct OutboxDrain: Sendable {
         public static let offline = Reason(rawValue: "offline")
         /// The outbox is paused, or was never resumed.
         public static let paused = Reason(rawValue: "paused")
-        /// Another process of the account has the turn.
+        /// Another process of the account has the turn, or the store cannot say whether one has.
         public static let elsewhere = Reason(rawValue: "elsewhere")
         /// No operation of its name is registered.
         public static let unregistered = Reason(rawValue: "unregistered")

@@ -77,7 +77,8 @@ struct NetworkReturnTests {
 
     private let server = Server()
 
-    @Test func `without a network nothing is tried, however long it takes, and with one it goes on at once`() async throws
+    @Test func `without a network nothing is tried, however long it takes, and with one it goes on at once`()
+        async throws
     {
         let cache = try scene.cache()
         scene.isOnline.withLock { $0 = false }
@@ -164,7 +165,9 @@ struct NetworkReturnTests {
         #expect(session.state == .signedOut && transport.requests.count == 2)
     }
 
-    @Test func `a source sends nothing while the network may not be used, and says that nothing was sent`() async throws {
+    @Test func `a source sends nothing while the network may not be used, and says that nothing was sent`()
+        async throws
+    {
         let transport = ScriptedTransport { _, _ in .text("[]", fields: [.contentType: "application/json"]) }
         let source = HTTPSource("http://server", transport: transport, mayUseNetwork: { false })
         let error = await #expect(throws: LarderError.self) {
