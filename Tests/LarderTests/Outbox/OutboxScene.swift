@@ -70,6 +70,9 @@ final class LikeServer: Sendable {
             throw TransportError(.interrupted, "the reply was lost")
         case .refuses(let posts): return carryOut(attempts, refused: posts)
         case .breaks(let post):
+            if attempts.map(\.input.post) == [post] {
+                return [.retry(LarderError(.refused, "It fell over.", status: 500), after: .seconds(30))]
+            }
             if attempts.contains(where: { $0.input.post == post }) {
                 throw LarderError(.refused, "It fell over.", status: 500)
             }

@@ -26,16 +26,6 @@ struct OutboxSharingTests {
         return operation
     }
 
-    /// Lets time pass until something is so: each step wakes who asks for the turn.
-    private func pass(_ recorder: SequenceRecorder<OutboxStatus>, until isSo: @escaping @Sendable () -> Bool) async {
-        let clock = scene.clock
-        while !isSo() {
-            clock.advance(by: .milliseconds(100))
-            await Task.yield()
-        }
-        await recorder.wait { _ in isSo() }
-    }
-
     @Test func `one sends and the other waits its turn: nothing is doubled, and nothing is forgotten`() async throws {
         let one = try scene.cache()
         let two = try scene.cache()
@@ -57,9 +47,11 @@ struct OutboxSharingTests {
         #expect(server.requests.isEmpty)
         gate.prepare(.value(0))
         gate.answer(0, .value(0))
-        let statuses = SequenceRecorder(two.outbox.statuses)
-        await pass(statuses) { [server] in two.outbox.status.isDrained && server.post("2").isMine }
-        try await one.outbox.drained()
+        let statuses = SequenceRecorder(one.outbox.statuses)
+        await statuses.wait { [server] in $0.last?.inFlight == 0 && server.post("1").isMine }
+        one.close()
+        two.networkReturned()
+        try await two.outbox.drained()
         #expect(server.state.withLock { $0.effects } == 2)
         #expect(server.requests.flatMap { $0 }.sorted() == ["1+", "2+"])
         #expect(try scene.cache().outbox.entries.isEmpty)
@@ -80,23 +72,23 @@ struct OutboxSharingTests {
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         // 75 ms, then twice as long each time, by the scene's random number.
         for (count, wait) in [(1, 75), (2, 150), (3, 300)] {
-            let clock = scene.clock
-            try await clock.waitForSleepers(1)
-            #expect(lock.refusals == count)
+            await lock.waitForRefusals(count)
+            try await scene.clock.waitForSleepers()
             let left = try await cache.outbox.drain(within: .zero)
             #expect(left.remaining.map(\.reason) == [.elsewhere])
-            clock.advance(by: .milliseconds(wait - 1))
+            scene.clock.advance(by: .milliseconds(wait - 1))
             #expect(lock.refusals == count)
-            clock.advance(by: .milliseconds(1))
-            while lock.refusals == count { await Task.yield() }
+            scene.clock.advance(by: .milliseconds(1))
         }
+        await lock.waitForRefusals(4)
+        try await scene.clock.waitForSleepers()
         #expect(server.requests.isEmpty && cache.outbox.status.pending == 1)
         lock.release()
-        cache.networkReturned()
+        scene.clock.advance(by: .milliseconds(600))
         try await cache.outbox.drained()
         #expect(server.requests == [["1+"]])
         // It is held for as long as something is on its way, and no longer.
-        while lock.isHeld { await Task.yield() }
+        await lock.waitUntilFree()
     }
 
     @Test func `a tap never becomes one with what another process is sending`() async throws {
@@ -116,10 +108,11 @@ struct OutboxSharingTests {
         #expect(try await !mine(two, "1"))
         gate.prepare(.value(0))
         gate.answer(0, .value(0))
+        let statuses = SequenceRecorder(one.outbox.statuses)
+        await statuses.wait { [server] in $0.last?.inFlight == 0 && server.post("1").isMine }
+        one.close()
         two.outbox.resume()
-        let statuses = SequenceRecorder(two.outbox.statuses)
-        await pass(statuses) { two.outbox.status.isDrained }
-        try await one.outbox.drained()
+        try await two.outbox.drained()
         #expect(server.requests == [["1+"], ["1-"]] && !server.post("1").isMine)
         #expect(try await !mine(two, "1"))
     }
@@ -139,7 +132,9 @@ struct OutboxSharingTests {
 
     @Test func `what a dead process had on its way is sent by the other under the same key`() async throws {
         let dead = try scene.cache()
-        let heir = try scene.cache()
+        var configuration = scene.configuration()
+        configuration.random = { 0 }
+        let heir = try LarderCache(configuration)
         let keys = Mutex<[String]>([])
         let gate = ScriptedSource<Int>()
         var operation = server.operation
@@ -158,7 +153,7 @@ struct OutboxSharingTests {
         gate.prepare(.value(0))
         heir.outbox.resume()
         let statuses = SequenceRecorder(heir.outbox.statuses)
-        await pass(statuses) { server.post("1").isMine && heir.outbox.status.isDrained }
+        await statuses.wait { $0.last?.isDrained ?? false && server.post("1").isMine }
         #expect(keys.withLock { $0.count == 2 && Set($0).count == 1 })
     }
 
@@ -184,24 +179,21 @@ struct OutboxSharingTests {
         one.outbox.resume()
         two.outbox.resume()
         await gate.waitForRequests(1)
+        let statuses = SequenceRecorder(two.outbox.statuses)
         let receipt = Task { try await two.commit(Tap(post: "1", isLike: true), pay("two")) }
-        while two.outbox.entries.allSatisfy({ $0.operation != "pay" }) { await Task.yield() }
+        await statuses.wait { _ in two.outbox.entries.contains { $0.operation == "pay" } }
         // The first has the turn and looks at everything, and leaves this one alone.
         try one.enqueue(Tap(post: "8", isLike: true), server.operation)
         gate.prepare(.value(0))
         gate.answer(0, .value(0))
-        let clock = scene.clock
-        let isPaid = Mutex(false)
-        let waiting = Task {
-            let result = try await receipt.value
-            isPaid.withLock { $0 = true }
-            return result
+        let others = SequenceRecorder(one.outbox.statuses)
+        await others.wait { [server] in
+            $0.last?.inFlight == 0 && server.post("8").isMine && server.post("9").isMine
         }
-        while !isPaid.withLock({ $0 }) {
-            clock.advance(by: .milliseconds(100))
-            await Task.yield()
-        }
-        #expect(try await waiting.value == 1)
+        #expect(one.outbox.entries.map(\.operation) == ["pay"])
+        await lock.waitUntilFree()
+        two.networkReturned()
+        #expect(try await receipt.value == 1)
         #expect(senders.withLock { $0 } == ["two"])
     }
 
@@ -242,11 +234,10 @@ struct OutboxSharingTests {
             if tap % 60 == 59 { caches[index] = try open() }
             if tap % 7 == 0 { scene.clock.advance(by: .milliseconds(50)) }
         }
-        let all = caches
-        while !all.allSatisfy({ $0.outbox.status.isDrained }) {
-            scene.clock.advance(by: .milliseconds(200))
-            await Task.yield()
-        }
+        // The one that stays finishes what both have begun.
+        caches[0].close()
+        caches[1].networkReturned()
+        try await caches[1].outbox.drained()
         for (post, isMine) in hearts {
             #expect(server.post(post).isMine == isMine, "seed \(seed), post \(post)")
             #expect(server.post(post).likes == (isMine ? 11 : 10), "seed \(seed), post \(post)")
