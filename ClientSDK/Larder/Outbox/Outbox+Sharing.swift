@@ -76,13 +76,12 @@ extension Outbox {
         }
         let known = state.withLock { $0.lastSeen }
         let rows = try Self.rows(in: disk, after: known)
-        guard let last = rows.last?.0.sequence else { return nil }
         var update = Update()
         update.isMemoryOnly = true
         for (row, refusal) in rows where state.withLock({ $0.entries[row.sequence] == nil }) {
             adopt(row, refusal, in: &update)
         }
-        state.withLock { $0.lastSeen = last }
+        state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
         return update.steps.isEmpty ? nil : try core.carryOut(update)
     }
 
@@ -97,7 +96,7 @@ extension Outbox {
             let vanished = state.withLock { $0.entries.values.filter { !numbers.contains($0.id.rawValue) } }
             let waiters = vanished.compactMap { absorb($0, in: &update) }
             for (row, refusal) in rows { adopt(row, refusal, in: &update) }
-            state.withLock { $0.lastSeen = max($0.lastSeen, rows.last?.0.sequence ?? 0) }
+            state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
             return (update.steps.isEmpty ? nil : try core.carryOut(update), waiters)
         }
         if let commit { core.announce(commit) }
@@ -174,7 +173,10 @@ extension Outbox {
     ///
     /// - Parameter hurries: how often it was asked to look at once when the turn was asked for.
     func waitForTurn(_ now: MonotonicTime, _ hurries: Int) {
-        do { try reconcile() } catch { core.configuration.onEvent(.storageFailed(LarderError(error))) }
+        do { try reconcile() } catch {
+            guard !state.withLock({ $0.isClosed }) else { return }
+            core.configuration.onEvent(.storageFailed(LarderError(error)))
+        }
         let random = core.configuration.random()
         let due = state.withLock { state in
             state.refusedTurns += 1
@@ -268,6 +270,12 @@ extension Outbox {
 }
 
 extension Outbox.State {
+    /// All rows were read that there are. Called with the gate held: nothing of one's own has come in between, and what has a
+    /// smaller number than one's own was there before it, even where that is gone since.
+    mutating func noteSeen(upTo number: Int64?) {
+        lastSeen = max(lastSeen, number ?? 0, entries.keys.max() ?? 0)
+    }
+
     /// Puts an operation into its lane, or takes it out.
     mutating func place(_ entry: OutboxEntry, inLane isInLane: Bool) {
         let id = entry.id.rawValue
