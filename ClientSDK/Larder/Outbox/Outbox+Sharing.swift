@@ -273,7 +273,7 @@ extension Outbox.State {
     /// All rows were read that there are. Called with the gate held: nothing of one's own has come in between, and what has a
     /// smaller number than one's own was there before it, even where that is gone since.
     mutating func noteSeen(upTo number: Int64?) {
-        lastSeen = max(lastSeen, number ?? 0, entries.keys.max() ?? 0)
+        lastSeen = max(lastSeen, number ?? 0, newestOwn)
     }
 
     /// Puts an operation into its lane, or takes it out.

@@ -20,6 +20,8 @@ public final class Outbox: Sendable {
         /// Up to which number rows were read from the store: what was put in behind it is not sent before it is known what other
         /// processes have put in between.
         var lastSeen: Int64 = 0
+        /// The largest number of what was put in here.
+        var newestOwn: Int64 = 0
         /// Whether to look for what others have left, although nothing of one's own is to be sent.
         var looksForOthers = false
         /// How often in a row another process had the turn, and when to ask again.
@@ -281,6 +283,7 @@ public final class Outbox: Sendable {
         let entry = OutboxEntry(row)
         state.withLock { state in
             state.entries[row.sequence] = entry
+            state.newestOwn = max(state.newestOwn, row.sequence)
             state.lanes[scope, default: []].append(row.sequence)
         }
         return (entry.id, commit)
