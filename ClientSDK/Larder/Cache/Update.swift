@@ -102,6 +102,11 @@ public struct Update: Sendable {
         steps.append(.editQuery(key) { change(&$0.ids) })
     }
 
+    /// Changes all that is stored of a list: what it names, its validator, whether it is stale. Where it is not stored nothing happens.
+    public mutating func editQuery(_ key: QueryKey, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
+        steps.append(.editQuery(key, change))
+    }
+
     /// Removes a list. The entities that it names stay.
     public mutating func remove(_ key: QueryKey) { steps.append(.removeQuery(key)) }
 

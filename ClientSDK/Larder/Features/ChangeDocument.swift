@@ -112,7 +112,7 @@ extension Update {
             let index = query.ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) }
             query.ids.insert(key, at: index ?? (last == nil ? 0 : query.ids.count))
         }
-        steps.append(.editQuery(list, step))
+        editQuery(list, step)
     }
 
     /// Whether one of the server's identifiers (`post_1042`) was given before another.
