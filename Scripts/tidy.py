@@ -17,6 +17,7 @@ RULES = [
     (r"import Larder(Server|Engine|Testing)?\s*$", r"^Shared/", "Shared knows neither server nor SDK"),
     (r"import Larder(Server)?$", r"^Server/Engine/", "the engine knows nothing of the domain"),
     (r"import Larder(Server|Engine)\b", r"^ClientSDK/Larder/", "the SDK knows nothing of our server"),
+    (r"\.core\b|\bsteps\.append|\b(CacheCore|EntityDraft|EventHub|Mailbox|OutboxOperation)\b", r"^ClientSDK/Larder/Features/", "features use only what is public: what they need, others' features need"),
     (r"(?<![\w.])print\(", r"^(Shared|Server/Engine|Server/Backend|ClientSDK)/", "only commands talk to the terminal"),
 ]
 # These are looked for in comments and strings too.

@@ -128,6 +128,7 @@ enum LiveWords {
     static func text(_ state: LiveSync.State) -> String {
         switch state {
         case .idle: "not following"
+        case .offline: "waiting for a network"
         case .connecting(let kind): "connecting by \(name(kind))…"
         case .live(let kind): "live by \(name(kind))"
         case .waiting(let failures): "no connection (\(failures) attempt\(failures == 1 ? "" : "s")); it is tried again"

@@ -25,7 +25,12 @@ public struct CacheConfiguration: Sendable {
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// Makes a key that no other operation ever has.
     public var makeIdempotencyKey: @Sendable () -> String = { UUID().uuidString.lowercased() }
-    /// Whether the network may be asked at present. Where it may not, reads behave as if it had failed at once.
+    /// Has one process at a time send what is in the outbox, where several have one store open; nil: a locked file in the store's
+    /// directory, and nothing where everything is in memory.
+    public var outboxLock: (any OutboxLock)?
+    /// Whether the network may be asked at present. Where it may not, reads behave as if it had failed at once, and nothing is sent.
+    /// It is asked more than once for one request, so asking must cost and change nothing. When it becomes true again, call
+    /// `LarderCache.networkReturned`.
     public var mayUseNetwork: @Sendable () -> Bool = { true }
     /// Told of what happens; from any thread, never while something is locked.
     public var onEvent: @Sendable (CacheEvent) -> Void = { _ in }

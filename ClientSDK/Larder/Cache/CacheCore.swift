@@ -6,6 +6,8 @@ import Synchronization
 /// Safe from any thread. Locks are taken in this order: a commit, then the disk, then memory; nodes' own last. Nothing of a
 /// user's is called while one is held, except the functions that encode and decode.
 final class CacheCore: Sendable {
+    /// Told when the network can be asked again.
+    let returns = OrderedObservers<Void>()
     private struct Commits {
         var isClosed = false
         var savedHighWater: WallTime

@@ -91,6 +91,8 @@ struct Commit {
         case .disk(let body): try disk.write { transaction in try body(transaction) }
         case .overlay(let key, let change): overlays.append((key, change))
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
+        case .reread(let key): entities[key] = .elsewhere
+        case .rereadQuery(let key): queries[key] = .elsewhere
         }
     }
 

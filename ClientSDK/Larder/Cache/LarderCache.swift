@@ -7,6 +7,8 @@ import Synchronization
 /// Safe from any task and thread. A cache that is released ends what it has begun: requests are cancelled, observations end.
 public final class LarderCache: Sendable {
     let core: CacheCore
+    /// How the cache is kept.
+    public var configuration: CacheConfiguration { core.configuration }
     /// Cached requests: any function, and it is cached. Recorded beside everything else, or in memory where there is no directory.
     public let requests: CachedRequests
     /// What was promised to be sent. It begins to be sent with `Outbox.resume`.
@@ -227,11 +229,13 @@ public final class LarderCache: Sendable {
         core.standingChanged()
     }
 
-    /// Tells that the network can be asked again: what is observed and stale is refreshed.
+    /// Tells that the network can be asked again: what waits is sent, what is observed and stale is refreshed, and what changes
+    /// elsewhere is followed again, all at once. `NetworkMonitor.resumes` says when many clients may do so without coming together.
     public func networkReturned() {
         // What was changed here goes first: what is read afterwards has it.
         outbox.hurry()
         for node in core.nodes.all { node.networkReturned() }
+        core.returns.tell(())
     }
 
     // MARK: Keeping

@@ -21,6 +21,9 @@ public struct Update: Sendable {
         case disk(@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void)
         case overlay(EntityKey, @Sendable (inout [Overlay]) -> Void)
         case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
+        /// Another process may have changed it on disk.
+        case reread(EntityKey)
+        case rereadQuery(QueryKey)
     }
 
     var steps: [Step] = []
@@ -35,14 +38,21 @@ public struct Update: Sendable {
     ///
     /// - Parameters:
     ///   - completeness: how much of it the value holds. What is stored and more complete stays, in the same version.
+    ///   - validator: the ETag that came with it; nil where it came as a part of something else.
     ///   - lifetime: for how long it may be called fresh; nil: as long as its readers' rules say.
     public mutating func put<E: Entity>(
         _ entity: E,
         completeness: Completeness = .complete,
+        validator: String? = nil,
         lifetime: Duration? = nil
     ) {
         steps.append(
-            .put(EntityDraft(entity, completeness: completeness), validator: nil, lifetime: lifetime, source: .event)
+            .put(
+                EntityDraft(entity, completeness: completeness),
+                validator: validator,
+                lifetime: lifetime,
+                source: validator == nil ? .event : .network
+            )
         )
     }
 
@@ -66,6 +76,14 @@ public struct Update: Sendable {
     /// Declares an entity stale, until it comes again or is confirmed.
     public mutating func invalidate<E: Entity>(_ type: E.Type, _ id: String) { steps.append(.invalidate(E.key(id))) }
 
+    /// Removes an entity by its key: as `remove(_:_:deletedInVersion:)`, for changes whose type is known by its name only.
+    public mutating func remove(_ key: EntityKey, deletedInVersion version: Int64? = nil) {
+        steps.append(.remove(key, version: version))
+    }
+
+    /// Declares an entity stale by its key.
+    public mutating func invalidate(_ key: EntityKey) { steps.append(.invalidate(key)) }
+
     /// Declares all entities of a type stale.
     public mutating func invalidate<E: Entity>(all type: E.Type) {
         steps.append(.invalidateTag(InvalidationTable.tag(entityType: E.entityType)))
@@ -82,6 +100,11 @@ public struct Update: Sendable {
     /// Changes which entities a list names, and their order. Where it is not stored nothing happens.
     public mutating func edit(_ key: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
         steps.append(.editQuery(key) { change(&$0.ids) })
+    }
+
+    /// Changes all that is stored of a list: what it names, its validator, whether it is stale. Where it is not stored nothing happens.
+    public mutating func editQuery(_ key: QueryKey, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
+        steps.append(.editQuery(key, change))
     }
 
     /// Removes a list. The entities that it names stay.

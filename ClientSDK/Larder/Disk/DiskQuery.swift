@@ -23,7 +23,7 @@ public struct DiskQuery: Sendable, Hashable {
     /// Whatever else the reader of the list must know, such as its gaps. The store does not look into it.
     public var details: [UInt8]
     /// Whether it was declared stale since it was stored or validated.
-    public internal(set) var isInvalidated = false
+    public var isInvalidated = false
     /// Whether the clock was found to have been set back since: its times say nothing any more.
     public internal(set) var isClockUncertain = false
 

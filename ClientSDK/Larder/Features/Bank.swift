@@ -44,7 +44,8 @@ public struct Bank: Sendable {
 
     private let cache: LarderCache
     private let source: HTTPSource
-    private let operation: WriteThrough<TransferOrder, Transfer>
+    /// The operation that is in the outbox while it is unresolved: to read it (`OutboxEntry.input`).
+    public let operation: WriteThrough<TransferOrder, Transfer>
     /// How recently a balance must have been confirmed before money leaves the account.
     public static let balanceBound: Duration = .seconds(30)
 
@@ -148,25 +149,5 @@ public struct Bank: Sendable {
             update.invalidate(transactionsKey(order.fromAccountId))
         }
         return operation
-    }
-}
-
-extension HTTPSource {
-    /// A page of one of the server's lists.
-    func page<Item: Entity & Hashable>(
-        _ path: String,
-        _ query: [(String, String?)],
-        _ context: FetchContext
-    ) async throws(LarderError) -> Fetched<EntityList<Item>> {
-        let fetched = try await fetch(path, query, context: context, as: Page<Item>.self)
-        guard let page = fetched.value else {
-            if case .gone = fetched.content { return .gone }
-            return .notModified()
-        }
-        return .value(
-            EntityList(page.items, nextCursor: page.nextCursor, previousCursor: page.previousCursor),
-            validator: fetched.validator,
-            completeness: page.nextCursor == nil ? .complete : .partial
-        )
     }
 }

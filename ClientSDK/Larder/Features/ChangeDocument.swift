@@ -68,7 +68,7 @@ struct ChangeDocument: Decodable, Sendable {
         let (version, isDeletion, entity) = (version, isDeletion, entity)
         return RemoteChange(key) { update in
             if isDeletion {
-                update.steps.append(.remove(key, version: version))
+                update.remove(key, deletedInVersion: version)
                 return
             }
             switch entity {
@@ -88,7 +88,7 @@ struct ChangeDocument: Decodable, Sendable {
             case .message(let message):
                 update.put(message)
                 update.insert(message.entityKey, atFrontOf: Chat.messagesKey(message.conversationId))
-            case .unknown: update.steps.append(.invalidate(key))
+            case .unknown: update.invalidate(key)
             }
         }
     }
@@ -112,7 +112,7 @@ extension Update {
             let index = query.ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) }
             query.ids.insert(key, at: index ?? (last == nil ? 0 : query.ids.count))
         }
-        steps.append(.editQuery(list, step))
+        editQuery(list, step)
     }
 
     /// Whether one of the server's identifiers (`post_1042`) was given before another.

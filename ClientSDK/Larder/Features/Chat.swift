@@ -26,7 +26,9 @@ public struct Chat: Sendable {
     private let cache: LarderCache
     private let source: HTTPSource
     private let session: Session
-    private let operation: WriteBehind<Draft, Message>
+    /// The operation that is in the outbox: to edit a message that was refused (`Outbox.edit`), or to read it
+    /// (`OutboxEntry.input`).
+    public let operation: WriteBehind<Draft, Message>
 
     init(_ cache: LarderCache, _ source: HTTPSource, _ session: Session) {
         self.cache = cache
@@ -78,10 +80,10 @@ public struct Chat: Sendable {
         guard let author = session.userID else { throw LarderError(.refused, "Sign in before you write.", status: 401) }
         let draft = Draft(
             conversationID: conversation,
-            clientID: cache.core.configuration.makeIdempotencyKey(),
+            clientID: cache.configuration.makeIdempotencyKey(),
             authorID: author,
             text: text,
-            writtenAt: cache.core.now().wall.rfc3339()
+            writtenAt: cache.configuration.wallClock.now.rfc3339()
         )
         return try cache.enqueue(draft, operation)
     }

@@ -37,7 +37,7 @@ public struct Feed: Sendable {
             let query = [("limit", "\(request.limit)"), ("after", request.cursor)]
             let fetched: Fetched<EntityList<Post>> = try await source.page("/v1/feed", query, context)
             guard let list = fetched.value else {
-                if case .gone = fetched.content { return .gone }
+                if fetched.isGone { return .gone }
                 return .notModified()
             }
             return .value(

@@ -24,7 +24,7 @@ extension LarderClient {
                 release: { posture in
                     let before = images.memoryCost
                     images.trimMemory(toShare: posture.cacheShare)
-                    let share = Double(cache.core.configuration.memoryBytesMaximum) * posture.cacheShare
+                    let share = Double(cache.configuration.memoryBytesMaximum) * posture.cacheShare
                     if posture.cacheShare < 1 { cache.trimMemory(toBytes: Int(share)) }
                     return max(0, before - images.memoryCost)
                 }

@@ -72,7 +72,12 @@ public final class LarderClient: Sendable {
         if settings.store == nil { settings.directory = DiskStore.directory(forAccount: account, in: directory) }
         cache = try LarderCache(settings)
         session = try Session(cache, server, configuration.transport)
-        source = HTTPSource(server, transport: configuration.transport, authorizer: session)
+        source = HTTPSource(
+            server,
+            transport: configuration.transport,
+            authorizer: session,
+            mayUseNetwork: settings.mayUseNetwork
+        )
         likes = Likes(cache, source)
         profiles = Profiles(cache, source)
         feed = Feed(cache, source)

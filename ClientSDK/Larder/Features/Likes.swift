@@ -1,5 +1,5 @@
 import LarderHTTP
-import LarderModels
+public import LarderModels
 
 /// Hearts: shown at once, durable when the call returns, sent in batches when the network allows, undone where they are refused.
 public struct Likes: Sendable {
@@ -12,7 +12,8 @@ public struct Likes: Sendable {
     }
 
     private let cache: LarderCache
-    private let operation: WriteBehind<Tap, Post?>
+    /// The operation that is in the outbox: to edit one that was refused (`Outbox.edit`), or to read it (`OutboxEntry.input`).
+    public let operation: WriteBehind<Tap, Post?>
 
     init(_ cache: LarderCache, _ source: HTTPSource) {
         self.cache = cache
@@ -72,7 +73,8 @@ public struct Likes: Sendable {
                         )
                     }
                     guard result.status == 200 else {
-                        return .rejected(
+                        // What fails in passing is sent again, what is refused for good is not.
+                        return .failure(
                             LarderError(
                                 .refused,
                                 result.problem?.title ?? "The post takes no like.",

@@ -79,7 +79,8 @@ public struct Profiles: Sendable {
                     status: 412
                 )
             case .offline where (error.cause as? TransportError)?.code == .unreachable: throw error
-            case .offline, .timedOut: return try await resolve(base, mine, error)
+            // A reply that is none is as good as lost.
+            case .offline, .timedOut, .unexpectedReply: return try await resolve(base, mine, error)
             default: throw error
             }
         }
@@ -108,10 +109,7 @@ public struct Profiles: Sendable {
     }
 
     private func store(_ profile: Profile, validator: String?) throws(LarderError) {
-        try cache.update { update in
-            let draft = EntityDraft(profile, completeness: .complete)
-            update.steps.append(.put(draft, validator: validator, lifetime: nil, source: .network))
-        }
+        try cache.update { $0.put(profile, validator: validator) }
     }
 }
 

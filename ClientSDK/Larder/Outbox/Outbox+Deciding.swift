@@ -26,13 +26,19 @@ extension Outbox {
     /// - Throws: `.invalidArgument` where there is no such operation, or it is on its way.
     public func drop(_ id: OperationID) throws(LarderError) {
         do {
+            // Whoever has the turn knows that what is marked as being sent is sent by nobody any more.
+            let hasTurn = try turn.enter()
+            defer { if hasTurn { turn.leave() } }
             let commit = try gate.withLock { _ in
                 guard let entry = state.withLock({ $0.entries[id.rawValue] }), entry.state != .sending else {
                     throw LarderError(.invalidArgument, "There is no operation \(id) that could be dropped now.")
                 }
-                return try remove(entry).1
+                return try remove(entry) { hasTurn || $0.state != OutboxEntry.State.sending.rawValue }.1
             }
             core.announce(commit)
+        } catch  where Overtaken.isCause(of: error) {
+            lookForOthers()
+            throw LarderError(.invalidArgument, "Operation \(id) is on its way, or has been carried out meanwhile.")
         } catch {
             throw LarderError(error)
         }
@@ -59,6 +65,8 @@ extension Outbox {
                 let new = OutboxEntry(row)
                 let stored = row
                 var update = Update()
+                require(old, in: &update) { $0.state == OutboxEntry.State.refused.rawValue }
+                update.setMetadata(nil, for: OutboxRefusal.metadataKey(id.rawValue))
                 if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(stored) }) }
                 showAgain(new, operation, in: &update)
                 let commit = try core.carryOut(update)
@@ -71,6 +79,9 @@ extension Outbox {
                 return commit
             }
             core.announce(commit)
+        } catch  where Overtaken.isCause(of: error) {
+            lookForOthers()
+            throw LarderError(.invalidArgument, "Somebody else has decided about operation \(id) meanwhile.")
         } catch {
             throw LarderError(error)
         }

@@ -11,7 +11,7 @@ extension Outbox {
             guard !state.isClosed else { return }
             state.isPaused = false
             // After a pause nothing waits longer than for its own jitter.
-            for id in state.entries.keys { state.entries[id]?.due = MonotonicTime(nanoseconds: .min) }
+            state.hurry()
             guard state.task == nil else { return }
             state.task = Task { [weak self, signal] in
                 await withDiscardingTaskGroup { group in
@@ -28,20 +28,10 @@ extension Outbox {
     /// Sends nothing more until `resume`. What is on its way is not recalled.
     public func pause() { state.withLock { $0.isPaused = true } }
 
-    /// Sends what is due now without waiting for its time: the network has returned.
+    /// Sends what is due later now, unless the server has asked to wait: the network has returned.
     func hurry() {
-        state.withLock { state in
-            for id in state.entries.keys { state.entries[id]?.due = MonotonicTime(nanoseconds: .min) }
-        }
+        state.withLock { $0.hurry() }
         signal.put(())
-    }
-
-    /// Waits until nothing is left to send, refused operations aside.
-    ///
-    /// - Throws: `.cancelled`, `.closed`.
-    public func drained() async throws(LarderError) {
-        for await status in statuses where status.isDrained { return }
-        throw LarderError(Task.isCancelled ? .cancelled : .closed, "Nobody waits for the outbox any more.")
     }
 
     /// Ends everything that runs. Operations stay.
@@ -57,32 +47,65 @@ extension Outbox {
         }
         signal.end()
         for task in tasks { task.cancel() }
+        turn.close()
         for waiter in waiters {
             waiter.resume(returning: .failure(LarderError(.closed, "The cache was closed or erased.")))
         }
+        changed()
     }
 
-    /// The operations that can be sent now, in batches; they count as being sent.
+    /// The operations that can be sent now, in batches; they count as being sent, and each batch takes part in the turn.
     private func takeReady() -> [[OutboxEntry]] {
         let now = core.now().uptime
-        let mayUseNetwork = core.configuration.mayUseNetwork()
-        let (batches, next) = state.withLock { state -> ([[OutboxEntry]], MonotonicTime?) in
-            guard !state.isPaused, !state.isClosed, mayUseNetwork else { return ([], nil) }
-            var ready: [String: [Int64]] = [:]
-            var next: MonotonicTime?
-            for lane in state.lanes.values {
-                guard let id = lane.first, let entry = state.entries[id], !entry.isReserved,
-                    entry.state == .pending || entry.state == .inDoubt, state.operations[entry.operation] != nil
-                else { continue }
-                if entry.due <= now {
-                    ready[entry.operation, default: []].append(id)
-                } else {
-                    next = min(next ?? entry.due, entry.due)
-                }
+        guard core.configuration.mayUseNetwork() else { return [] }
+        let (isWorthwhile, next, hurries) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
+            guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
+            let (ready, next) = state.ready(at: now, seen: .max)
+            guard !ready.isEmpty || state.looksForOthers else { return (false, next, 0) }
+            if let due = state.turnDue, now < due { return (false, due, 0) }
+            return (true, next, state.hurries)
+        }
+        guard isWorthwhile else {
+            wake(at: next)
+            return []
+        }
+        do {
+            guard try turn.enter() else {
+                waitForTurn(now, hurries)
+                return []
             }
+        } catch {
+            stall(now, hurries, error)
+            return []
+        }
+        defer { turn.leave() }
+        do { try adoptNew() } catch {
+            stall(now, hurries, error)
+            return []
+        }
+        return take(now)
+    }
+
+    /// The store or the lock has failed: nothing is sent before it is known that nobody else does.
+    private func stall(_ now: MonotonicTime, _ hurries: Int, _ error: any Error) {
+        guard !state.withLock({ $0.isClosed }) else { return }
+        core.configuration.onEvent(.storageFailed(LarderError(error)))
+        waitForTurn(now, hurries)
+        changed()
+    }
+
+    private func take(_ now: MonotonicTime) -> [[OutboxEntry]] {
+        let (batches, next) = state.withLock { state -> ([[OutboxEntry]], MonotonicTime?) in
+            state.looksForOthers = false
+            state.refusedTurns = 0
+            state.turnDue = nil
+            guard !state.isPaused, !state.isClosed else { return ([], nil) }
+            let (ready, next) = state.ready(at: now, seen: state.lastSeen)
             var batches: [[OutboxEntry]] = []
-            for (name, ids) in ready {
-                let size = state.operations[name]?.batchMaximum ?? 1
+            for (company, ids) in ready {
+                // Those that may have made a batch fail are sent in ever smaller ones, until it is known which of them does.
+                let largest = state.operations[company.operation]?.batchMaximum ?? 1
+                let size = max(1, largest >> min(company.suspicion, 30))
                 let ids = ids.sorted()
                 for start in stride(from: 0, to: ids.count, by: size) {
                     batches.append(
@@ -96,11 +119,12 @@ extension Outbox {
             }
             return (batches, next)
         }
+        for _ in batches { turn.share() }
         wake(at: next)
         return batches
     }
 
-    private func wake(at due: MonotonicTime?) {
+    func wake(at due: MonotonicTime?) {
         let sleeper = core.configuration.sleeper
         let signal = signal
         state.withLock { state in
@@ -116,19 +140,22 @@ extension Outbox {
 
     // MARK: One batch
 
-    private func send(_ batch: [OutboxEntry]) async {
-        guard let first = batch.first, let operation = state.withLock({ $0.operations[first.operation] }) else {
+    private func send(_ taken: [OutboxEntry]) async {
+        // Its place in the turn was taken with it.
+        defer { turn.leave() }
+        guard let first = taken.first, let operation = state.withLock({ $0.operations[first.operation] }) else {
             return
         }
         changed()
+        let batch: [OutboxEntry]
         do {
-            // Before the first byte leaves: if the process dies now, nobody knows whether it arrived.
-            try mark(batch)
+            batch = try mark(taken, operation)
         } catch {
             core.configuration.onEvent(.storageFailed(LarderError(error)))
-            let results = batch.map { _ in OutboxResult.unsent(LarderError(error)) }
-            return settle(batch, results, operation, isStored: false)
+            let results = taken.map { _ in OutboxResult.unsent(LarderError(error)) }
+            return settle(taken, results, operation, isStored: false)
         }
+        guard !batch.isEmpty else { return signal.put(()) }
         let results: [OutboxResult]
         do {
             results = try await within(
@@ -146,14 +173,6 @@ extension Outbox {
         settle(batch, results, operation)
     }
 
-    private func mark(_ batch: [OutboxEntry]) throws {
-        guard core.disk != nil else { return }
-        let rows = batch.map(\.row)
-        var update = Update()
-        update.steps.append(.disk { transaction in for row in rows { try transaction.update(row) } })
-        try core.commit(update)
-    }
-
     /// Stores what came of a batch: each operation by itself, so that nothing that one brings costs another its end.
     private func settle(
         _ batch: [OutboxEntry],
@@ -161,9 +180,13 @@ extension Outbox {
         _ operation: OutboxOperation,
         isStored: Bool = true
     ) {
-        var update = Update()
-        for (entry, result) in zip(batch, results) { plan(entry, result, operation, &update) }
+        let results = results.map { $0.refused(at: core.now().wall) }
+        suspect(batch, results)
         do {
+            // What another process has put in behind it gets the new names too.
+            if results.contains(where: { $0.hasNames }) { try adoptNew() }
+            var update = Update()
+            for (entry, result) in zip(batch, results) { try plan(entry, result, operation, &update) }
             try core.commit(update)
             for (entry, result) in zip(batch, results) { finish(entry, result, operation) }
         } catch {
@@ -180,18 +203,22 @@ extension Outbox {
         _ result: OutboxResult,
         _ operation: OutboxOperation,
         _ update: inout Update
-    ) {
+    ) throws {
         switch result {
         case .accepted(_, let acknowledge, let visibleAt, let names):
             // The server's value first: between the two nothing would be shown.
             acknowledge(&update)
             removal(of: entry, visibleAt: visibleAt, in: &update)
             rename(names, behind: entry, in: &update)
-        case .rejected:
+        case .rejected(_, let refusal):
             if operation.isThrough { return removal(of: entry, in: &update) }
             var row = entry.row
             row.state = OutboxEntry.State.refused.rawValue
             store(row, in: &update)
+            if let refusal {
+                let bytes = try refusal.encoded(for: entry.idempotencyKey)
+                update.setMetadata(bytes, for: OutboxRefusal.metadataKey(entry.id.rawValue))
+            }
             hide(entry, in: &update)
         case .unsent:
             if operation.isThrough && !entry.isInDoubt { return removal(of: entry, in: &update) }
@@ -235,13 +262,14 @@ extension Outbox {
             forget(entry)
             answer(id, .success(receipt))
             core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
-        case .rejected(let error):
+        case .rejected(let error, let refusal):
             if operation.isThrough {
                 forget(entry)
             } else {
                 state.withLock { state in
                     state.entries[id]?.state = .refused
                     state.entries[id]?.error = error
+                    state.entries[id]?.refusal = refusal
                     guard operation.whenRefused == .passOn else { return }
                     state.lanes[entry.scope]?.removeAll { $0 == id }
                     if state.lanes[entry.scope]?.isEmpty ?? false { state.lanes[entry.scope] = nil }
@@ -268,7 +296,7 @@ extension Outbox {
         }
     }
 
-    private func answer(_ id: Int64, _ result: Result<any Sendable, LarderError>) {
+    func answer(_ id: Int64, _ result: Result<any Sendable, LarderError>) {
         let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
         waiter?.resume(returning: result)
     }
@@ -283,92 +311,59 @@ extension Outbox {
     ) {
         let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts))
         let server = error.retryAfter.flatMap { RetryAfter($0, now: core.now().wall)?.wait(from: core.now().wall) }
-        let wait = max(asked ?? .zero, server ?? .zero) + longest * core.configuration.random()
-        let due = core.now().uptime + wait
+        let least = max(asked ?? .zero, server ?? .zero)
+        let wait = least + longest * core.configuration.random()
+        let now = core.now().uptime
+        let due = now + wait
         state.withLock { state in
             state.entries[entry.id.rawValue]?.state = isInDoubt ? .inDoubt : .pending
             state.entries[entry.id.rawValue]?.isInDoubt = isInDoubt
             state.entries[entry.id.rawValue]?.error = error
             state.entries[entry.id.rawValue]?.due = due
+            if least > .zero { state.entries[entry.id.rawValue]?.heldUntil = now + least }
         }
         core.configuration.onEvent(.operation(operation.name, entry.id, .postponed(error, wait)))
     }
 
-    // MARK: What is awaited
+    /// Notes who was in a batch that failed as a whole although the server could be reached: one of them may be to blame.
+    private func suspect(_ batch: [OutboxEntry], _ results: [OutboxResult]) {
+        guard batch.count > 1, results.allSatisfy({ $0.mayBeSomebodysFault }) else { return }
+        state.withLock { state in for entry in batch { state.entries[entry.id.rawValue]?.suspicion += 1 } }
+    }
+}
 
-    /// Has an operation carried out, and waits for what came of it.
+extension Outbox.State {
+    /// What is sent together.
+    struct Company: Hashable {
+        let operation: String
+        let suspicion: Int
+    }
+
+    /// The first of each lane that can be sent now, and when the next can be.
     ///
-    /// - Throws: what it was refused with; `.offline` where it certainly was not sent, and then nothing has changed; `.inDoubt` with
-    ///   the operation where nobody knows yet; `.conflict` while an older one of its scope is in doubt.
-    func perform<Input, Receipt>(
-        _ input: Input,
-        _ operation: WriteThrough<Input, Receipt>
-    ) async throws(LarderError) -> Receipt {
-        ensureRegistered(operation.name) { OutboxOperation(operation) }
-        guard core.configuration.mayUseNetwork() else {
-            throw LarderError(
-                .offline,
-                "«\(operation.name)» needs the network, which may not be used at present. Nothing was sent."
-            )
+    /// - Parameter seen: what has a larger number is not taken: others may have put something in before it.
+    func ready(at now: MonotonicTime, seen: Int64) -> (ids: [Company: [Int64]], next: MonotonicTime?) {
+        var ready: [Company: [Int64]] = [:]
+        var next: MonotonicTime?
+        for lane in lanes.values {
+            guard let id = lane.first, id <= seen, let entry = entries[id], !entry.isReserved,
+                entry.state == .pending || entry.state == .inDoubt, operations[entry.operation] != nil
+            else { continue }
+            let due = max(entry.due, entry.heldUntil)
+            if due <= now {
+                ready[Company(operation: entry.operation, suspicion: entry.suspicion), default: []].append(id)
+            } else {
+                next = min(next ?? due, due)
+            }
         }
-        let scope = operation.scope(input)
-        let doubt = state.withLock { state in
-            (state.lanes[scope] ?? []).compactMap { state.entries[$0] }.first { $0.isInDoubt || $0.state == .inDoubt }
-        }
-        if let doubt {
-            throw LarderError(
-                .conflict,
-                "An earlier operation of «\(scope)» is in doubt. Wait until it is resolved: it is asked for again by itself.",
-                operation: doubt.id
-            )
-        }
-        let id: OperationID?
-        do {
-            id = try put(
-                OutboxOperation(operation),
-                scope: scope,
-                coalescingKey: nil,
-                payload: try OutboxOperation.encode(input),
-                coalesce: { _ in .keepBoth }
-            )
-        } catch {
-            throw LarderError(error)
-        }
-        guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in wait(for: id, continuation) }
-        } onCancel: {
-            cancelWait(for: id)
-        }
-        guard let receipt = try result.get() as? Receipt else {
-            throw LarderError(
-                .unexpectedReply,
-                "«\(operation.name)» was answered with something else than a \(Receipt.self)."
-            )
-        }
-        return receipt
+        return (ready, next)
     }
 
-    private func wait(
-        for id: OperationID,
-        _ continuation: CheckedContinuation<Result<any Sendable, LarderError>, Never>
-    ) {
-        let isLate = state.withLock { state in
-            guard !state.isClosed, state.entries[id.rawValue] != nil, !Task.isCancelled else { return true }
-            state.waiters[id.rawValue] = continuation
-            return false
-        }
-        guard isLate else { return }
-        continuation.resume(returning: .failure(Self.gaveUp(id)))
-    }
-
-    private func cancelWait(for id: OperationID) { answer(id.rawValue, .failure(Self.gaveUp(id))) }
-
-    private static func gaveUp(_ id: OperationID) -> LarderError {
-        LarderError(
-            .inDoubt,
-            "Nobody waited for the operation's end. It is carried out all the same, or resolves itself.",
-            operation: id
-        )
+    /// Nothing waits longer than it has to.
+    mutating func hurry() {
+        for id in entries.keys { entries[id]?.due = MonotonicTime(nanoseconds: .min) }
+        looksForOthers = true
+        turnDue = nil
+        hurries += 1
     }
 }

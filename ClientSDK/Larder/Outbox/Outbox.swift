@@ -17,6 +17,18 @@ public final class Outbox: Sendable {
         var isPaused = true
         var isClosed = false
         var lastInMemory: Int64 = 0
+        /// Up to which number rows were read from the store: what was put in behind it is not sent before it is known what other
+        /// processes have put in between.
+        var lastSeen: Int64 = 0
+        /// The largest number of what was put in here.
+        var newestOwn: Int64 = 0
+        /// Whether to look for what others have left, although nothing of one's own is to be sent.
+        var looksForOthers = false
+        /// How often in a row another process had the turn, and when to ask again.
+        var refusedTurns = 0
+        var turnDue: MonotonicTime?
+        /// How often it was asked to look at once: who decides to wait meanwhile has decided too early.
+        var hurries = 0
     }
 
     let core: CacheCore
@@ -24,27 +36,27 @@ public final class Outbox: Sendable {
     /// Held while an operation is put in or edited: two that may become one do not pass each other.
     let gate = Mutex(())
     let signal = Mailbox<Void>()
-    private let hub = EventHub<OutboxStatus>()
-    private let telling = Mutex(())
+    let turn: SendingTurn
+    let hub = EventHub<OutboxStatus>()
+    let refusalHub = EventHub<[OutboxEntry]>()
+    /// Which refused operations were told of; held while something is told.
+    let telling = Mutex<[RefusalMark]?>(nil)
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
+        let file = core.disk.map { FileOutboxLock(path: $0.configuration.directory + "/store.sending") }
+        turn = SendingTurn(core.configuration.outboxLock ?? file)
         do { try load() } catch { throw LarderError(error) }
     }
 
     private func load() throws {
         guard let disk = core.disk else { return }
-        var rows: [DiskOutboxRow] = []
-        while true {
-            let last = rows.last?.sequence ?? 0
-            let more = try disk.read { transaction in try transaction.outbox(after: last, limit: 500) }
-            if more.isEmpty { break }
-            rows += more
-        }
+        let rows = try Self.rows(in: disk, after: 0)
         state.withLock { state in
-            for row in rows {
-                let entry = OutboxEntry(row)
+            for (row, refusal) in rows {
+                let entry = OutboxEntry(row, refusal)
                 state.entries[row.sequence] = entry
+                state.lastSeen = row.sequence
                 // Refused operations find their place when it is known what their lanes do about them.
                 if entry.state != .refused { state.lanes[entry.scope, default: []].append(row.sequence) }
             }
@@ -184,16 +196,29 @@ public final class Outbox: Sendable {
         payload: [UInt8],
         coalesce: ([UInt8]) throws -> Coalesced<[UInt8]>
     ) throws -> OperationID? {
+        var adopted: Commit?
         let (id, commit) = try gate.withLock { _ in
-            let older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
+            var older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
+            if let known = older {
+                // What another process has put in behind it is newer: this must not become one with what is before that.
+                release(known.id)
+                adopted = try adoptUnseen()
+                older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
+            }
             defer { if let older { release(older.id) } }
             guard let older else { return try append(operation, scope, coalescingKey, payload) }
-            switch try coalesce(older.payload) {
-            case .keepBoth: return try append(operation, scope, coalescingKey, payload)
-            case .replace(let payload): return try replace(older, operation, payload)
-            case .cancelOut: return try remove(older)
+            do {
+                switch try coalesce(older.payload) {
+                case .keepBoth: break
+                case .replace(let payload): return try replace(older, operation, payload)
+                case .cancelOut: return try cancel(older)
+                }
+            } catch  where Overtaken.isCause(of: error) {
+                // Another process is sending it, or has: what comes now is another operation.
             }
+            return try append(operation, scope, coalescingKey, payload)
         }
+        if let adopted { core.announce(adopted) }
         core.announce(commit)
         changed()
         signal.put(())
@@ -258,6 +283,7 @@ public final class Outbox: Sendable {
         let entry = OutboxEntry(row)
         state.withLock { state in
             state.entries[row.sequence] = entry
+            state.newestOwn = max(state.newestOwn, row.sequence)
             state.lanes[scope, default: []].append(row.sequence)
         }
         return (entry.id, commit)
@@ -272,6 +298,7 @@ public final class Outbox: Sendable {
         new.payload = payload
         let row = new.row
         var update = Update()
+        requireUntouched(old, in: &update)
         if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
         hide(old, in: &update)
         showAgain(new, operation, in: &update)
@@ -280,8 +307,22 @@ public final class Outbox: Sendable {
         return (old.id, commit)
     }
 
-    func remove(_ entry: OutboxEntry) throws -> (OperationID?, Commit) {
+    private func cancel(_ entry: OutboxEntry) throws -> (OperationID?, Commit) {
         var update = Update()
+        requireUntouched(entry, in: &update)
+        removal(of: entry, in: &update)
+        let commit = try core.carryOut(update)
+        forget(entry)
+        return (nil, commit)
+    }
+
+    /// - Parameter isAllowed: what has to be true of the row for that, whatever other processes have done to it.
+    func remove(
+        _ entry: OutboxEntry,
+        where isAllowed: @escaping @Sendable (DiskOutboxRow) -> Bool
+    ) throws -> (OperationID?, Commit) {
+        var update = Update()
+        require(entry, in: &update, isAllowed)
         removal(of: entry, in: &update)
         let commit = try core.carryOut(update)
         forget(entry)
@@ -291,6 +332,7 @@ public final class Outbox: Sendable {
     func removal(of entry: OutboxEntry, visibleAt: [EntityKey: Int64] = [:], in update: inout Update) {
         let id = entry.id.rawValue
         if core.disk != nil { update.steps.append(.disk { transaction in try transaction.removeOperation(id) }) }
+        if entry.refusal != nil { update.setMetadata(nil, for: OutboxRefusal.metadataKey(id)) }
         hide(entry, visibleAt: visibleAt, in: &update)
     }
 
@@ -300,50 +342,6 @@ public final class Outbox: Sendable {
             state.lanes[entry.scope]?.removeAll { $0 == entry.id.rawValue }
             if state.lanes[entry.scope]?.isEmpty ?? false { state.lanes[entry.scope] = nil }
         }
-    }
-
-    // MARK: Looking
-
-    /// All operations, in the order in which they were put in.
-    public var entries: [OutboxEntry] { state.withLock { $0.entries.values.sorted { $0.id < $1.id } } }
-
-    /// How it stands.
-    public var status: OutboxStatus {
-        state.withLock { state in
-            var status = OutboxStatus()
-            for entry in state.entries.values {
-                switch entry.state {
-                case .pending: status.pending += 1
-                case .sending: status.inFlight += 1
-                case .inDoubt:
-                    status.pending += 1
-                    status.inDoubt += 1
-                case .refused: status.refused += 1
-                }
-                guard entry.state != .refused else { continue }
-                status.oldest = min(status.oldest ?? entry.enqueuedAt, entry.enqueuedAt)
-            }
-            status.heldLanes = state.lanes.values.count { lane in
-                lane.first.flatMap { state.entries[$0] }?.state == .refused
-            }
-            return status
-        }
-    }
-
-    /// How it stands, now and whenever that changes; who is slow gets the newest.
-    public var statuses: EventSequence<OutboxStatus> {
-        // First there, then told: what changes in between is not missed.
-        let sequence = hub.subscribe(limit: 1)
-        changed()
-        return sequence
-    }
-
-    /// Tells that something has changed. Costs little while nobody listens.
-    func changed() {
-        guard hub.hasListeners else { return }
-        // Looked at and told in one go: otherwise an older status could be the last that is heard.
-        let wakeups = telling.withLock { _ in hub.post(status) }
-        for wakeup in wakeups { wakeup.resume() }
     }
 }
 

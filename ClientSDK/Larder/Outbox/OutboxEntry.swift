@@ -32,17 +32,23 @@ public struct OutboxEntry: Sendable, Identifiable {
     public internal(set) var attempts: Int
     /// When it was put in.
     public let enqueuedAt: WallTime
-    /// What the last attempt failed with, in this process.
+    /// What the last attempt failed with: in this process, or what it was refused with in an earlier one.
     public internal(set) var error: LarderError?
+    /// Why and when it was refused; nil for one that is not.
+    public internal(set) var refusal: OutboxRefusal?
 
     /// Whether an earlier attempt may have been carried out.
     var isInDoubt: Bool
     /// When it may be sent again.
     var due = MonotonicTime(nanoseconds: .min)
+    /// Before that it is not sent, whatever else happens: the server has asked for it, or somebody else waits for its end.
+    var heldUntil = MonotonicTime(nanoseconds: .min)
+    /// How often it was in a batch that failed as a whole, in a way that one of them may be to blame for.
+    var suspicion = 0
     /// A newer operation is just being put in its place.
     var isReserved = false
 
-    init(_ row: DiskOutboxRow) {
+    init(_ row: DiskOutboxRow, _ refusal: OutboxRefusal? = nil) {
         id = OperationID(row.sequence)
         operation = row.operation
         scope = row.scope
@@ -55,6 +61,8 @@ public struct OutboxEntry: Sendable, Identifiable {
         attempts = Int(row.attempts)
         enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
         isInDoubt = self.state == .inDoubt
+        self.refusal = refusal
+        error = refusal?.error
     }
 
     /// As it is stored.
@@ -71,6 +79,17 @@ public struct OutboxEntry: Sendable, Identifiable {
         row.attempts = Int64(attempts)
         row.enqueued = enqueuedAt.nanosecondsSinceEpoch
         return row
+    }
+}
+
+extension OutboxEntry {
+    /// What is to be done: to be shown, and to be edited where it was refused (`Outbox.edit`).
+    ///
+    /// - Throws: `.encoding` where another version of the application has stored it.
+    public func input<Input: Decodable>(as type: Input.Type = Input.self) throws(LarderError) -> Input {
+        do { return try OutboxOperation.decode(payload) } catch {
+            throw LarderError(.encoding, "Operation \(id) cannot be read as a \(type): \(error)", cause: error)
+        }
     }
 }
 

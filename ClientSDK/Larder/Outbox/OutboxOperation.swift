@@ -1,4 +1,5 @@
 import Foundation
+import LarderTime
 
 /// A registered operation without its types.
 struct OutboxOperation: Sendable {
@@ -65,7 +66,7 @@ struct OutboxOperation: Sendable {
         }
     }
 
-    private static func decode<Input: Decodable>(_ bytes: [UInt8]) throws -> Input {
+    static func decode<Input: Decodable>(_ bytes: [UInt8]) throws -> Input {
         try JSONDecoder().decode(Input.self, from: Data(bytes))
     }
 
@@ -115,7 +116,8 @@ struct OutboxOperation: Sendable {
         return attempts.map { attempt in
             guard let attempt, let outcome = next.next() else {
                 // It is kept, and told of: another version of the application may be able to read it.
-                return .rejected(LarderError(.encoding, "The stored operation cannot be read by this version."))
+                let error = LarderError(.encoding, "The stored operation cannot be read by this version.")
+                return .rejected(error, nil)
             }
             switch outcome {
             case .accepted(let receipt, let visibleAt):
@@ -126,7 +128,7 @@ struct OutboxOperation: Sendable {
                     visibleAt: visibleAt,
                     renames: renames(input, receipt)
                 )
-            case .rejected(let error): return .rejected(error)
+            case .rejected(let error): return .rejected(error, nil)
             case .unsent(let error): return .unsent(error)
             case .retry(let error, let after): return .retry(error, after: after)
             }
@@ -142,7 +144,24 @@ enum OutboxResult: Sendable {
         visibleAt: [EntityKey: Int64],
         renames: [String: String]
     )
-    case rejected(LarderError)
+    /// With the refusal as it is kept, once it is known when that was.
+    case rejected(LarderError, OutboxRefusal?)
     case unsent(LarderError)
     case retry(LarderError, after: Duration?)
+
+    func refused(at time: WallTime) -> OutboxResult {
+        guard case .rejected(let error, _) = self else { return self }
+        return .rejected(error, OutboxRefusal(error, at: time))
+    }
+
+    /// Whether it brings names that others wait for.
+    var hasNames: Bool {
+        if case .accepted(_, _, _, let names) = self { !names.isEmpty } else { false }
+    }
+
+    /// Whether the server could be reached and failed at it: perhaps because of one operation among several.
+    var mayBeSomebodysFault: Bool {
+        guard case .retry(let error, _) = self else { return false }
+        return error.status == 500 || error.code == .unexpectedReply
+    }
 }

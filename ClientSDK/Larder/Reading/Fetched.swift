@@ -27,6 +27,11 @@ public struct Fetched<Value: Sendable>: Sendable {
         return value
     }
 
+    /// Whether the source says that there is no such thing.
+    public var isGone: Bool {
+        if case .gone = content { true } else { false }
+    }
+
     /// The source gave a value.
     public static func value(
         _ value: Value,

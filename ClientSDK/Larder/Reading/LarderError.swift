@@ -95,8 +95,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
-    /// Any error as one of these.
-    init(_ error: any Error) {
+    /// Any error as one of these: what went wrong in the store or on the way keeps its kind, everything else is `.fetchFailed`.
+    public init(_ error: any Error) {
         switch error {
         case let error as LarderError: self = error
         case let error as DiskError: self.init(.storage, error.description, cause: error)

@@ -35,12 +35,23 @@ public struct HTTPSource: Sendable {
     public let transport: any Transport
     /// What proves who sends them.
     public var authorizer: (any RequestAuthorizer)?
+    /// Whether the network may be asked at present. Where it may not, requests fail at once as unreachable: nothing was sent.
+    public var mayUseNetwork: @Sendable () -> Bool
+
+    /// How many bytes of a reply are taken at most. What is larger is no reply of this API's, and fails as `.unexpectedReply`.
+    public var replyBytesMaximum = 16 << 20
 
     /// An API at a place.
-    public init(_ base: String, transport: any Transport, authorizer: (any RequestAuthorizer)? = nil) {
+    public init(
+        _ base: String,
+        transport: any Transport,
+        authorizer: (any RequestAuthorizer)? = nil,
+        mayUseNetwork: @escaping @Sendable () -> Bool = { true }
+    ) {
         self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
         self.transport = transport
         self.authorizer = authorizer
+        self.mayUseNetwork = mayUseNetwork
     }
 
     /// The URL of a path and a query. Values are escaped, the path is taken as it is: see `escape`.
@@ -69,14 +80,19 @@ public struct HTTPSource: Sendable {
         as type: Value.Type = Value.self,
         completeness: Completeness = .complete
     ) async throws(LarderError) -> Fetched<Value> {
-        var request = TransportRequest(url: url(path, query), fields: [.accept: "application/json"])
+        var request = TransportRequest(
+            url: url(path, query),
+            fields: [.accept: "application/json"],
+            bodyLimit: replyBytesMaximum
+        )
         if let validator = context.validator { request.fields.set(.ifNoneMatch, validator) }
         // Whoever asks by name means the server, and none of the caches on the way.
         if context.isForced { request.fields.set(.cacheControl, "no-cache") }
         let response = try await send(request)
         switch response.status.code {
         case 304: return .notModified()
-        case 404, 410: return .gone
+        // A portal or a proxy that knows no such page says nothing about what the server has.
+        case 404 where !Self.isForeign(response), 410 where !Self.isForeign(response): return .gone
         default: break
         }
         let reply = try decode(type, response, request)
@@ -112,7 +128,12 @@ public struct HTTPSource: Sendable {
         _ body: (some Encodable & Sendable)?,
         _ fields: Fields
     ) throws(LarderError) -> TransportRequest {
-        var request = TransportRequest(method: method, url: url(path), fields: [.accept: "application/json"])
+        var request = TransportRequest(
+            method: method,
+            url: url(path),
+            fields: [.accept: "application/json"],
+            bodyLimit: replyBytesMaximum
+        )
         for field in fields { request.fields.add(field.name, field.value) }
         guard let body else { return request }
         do {
@@ -142,6 +163,11 @@ public struct HTTPSource: Sendable {
     }
 
     private func attempt(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
+        guard mayUseNetwork() else {
+            throw LarderError(
+                TransportError(.unreachable, "The network may not be used at present; \(request.url) was not asked.")
+            )
+        }
         do { return try await transport.send(request) } catch { throw LarderError(error) }
     }
 
@@ -180,8 +206,20 @@ public struct HTTPSource: Sendable {
         var detail: String?
     }
 
+    /// Whether somebody on the way has answered in the server's place: with a page for people where JSON was asked for.
+    private static func isForeign(_ response: TransportResponse) -> Bool {
+        (response.fields[.contentType] ?? "").lowercased().contains("html")
+    }
+
     private static func refusal(_ response: TransportResponse, _ url: String) -> LarderError {
         let code = Int(response.status.code)
+        if code < 500, isForeign(response) {
+            return LarderError(
+                .unexpectedReply,
+                "\(url) was answered with a page for people and the status \(code): perhaps not by the server.",
+                status: code
+            )
+        }
         let media = (response.fields[.contentType] ?? "").lowercased()
         guard media.contains("json"),
             let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(response.body))

@@ -38,10 +38,16 @@ public final class Session: RequestAuthorizer {
     private let kept: Mutex<Kept>
     private let hub = EventHub<State>()
 
-    init(_ cache: LarderCache, _ server: String, _ transport: any Transport) throws(LarderError) {
+    /// Whoever is signed in, as an account's store knows it.
+    ///
+    /// - Parameters:
+    ///   - cache: the account's: the tokens are in its store.
+    ///   - server: where the API is: `http://127.0.0.1:8080`.
+    /// - Throws: `.storage`.
+    public init(_ cache: LarderCache, _ server: String, _ transport: any Transport) throws(LarderError) {
         self.cache = cache
         source = HTTPSource(server, transport: transport)
-        clock = cache.core.configuration.wallClock
+        clock = cache.configuration.wallClock
         do {
             let bytes = try cache.disk?.metadata(Self.key)
             kept = Mutex(Kept(tokens: bytes.flatMap { try? JSONDecoder().decode(Tokens.self, from: Data($0)) }))
@@ -97,16 +103,22 @@ public final class Session: RequestAuthorizer {
         try keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
     }
 
-    /// Tells the server, if it can be reached, that the tokens are not needed any more, and forgets them.
-    func signOut() async {
+    /// Tells the server, if it can be reached, that the tokens are not needed any more, and forgets them in memory. What is stored
+    /// goes with the account's cache: `LarderClient.signOut`.
+    public func signOut() async {
         guard let tokens = kept.withLock({ $0.tokens }) else { return }
+        defer {
+            kept.withLock { $0.tokens = nil }
+            announce()
+        }
+        guard mayUseNetwork() else { return }
         var request = TransportRequest(method: .delete, url: source.url("/v1/sessions/current"))
         request.fields.set(.authorization, "Bearer \(tokens.access)")
         // Where it cannot be told, the tokens expire by themselves: signing out must not depend on a network.
         do { _ = try await source.transport.send(request) } catch {}
-        kept.withLock { $0.tokens = nil }
-        announce()
     }
+
+    private func mayUseNetwork() -> Bool { cache.configuration.mayUseNetwork() }
 
     private func keep(_ grant: SessionGrant, _ asked: WallTime) throws(LarderError) {
         try keep(
@@ -161,7 +173,7 @@ public final class Session: RequestAuthorizer {
     }
 
     /// The access token that is good now, for what cannot carry a header field.
-    func accessToken() async throws(LarderError) -> String? {
+    public func accessToken() async throws(LarderError) -> String? {
         var request = TransportRequest(url: "")
         try await authorize(&request)
         return request.fields[.authorization].map { String($0.dropFirst("Bearer ".count)) }
@@ -181,6 +193,11 @@ public final class Session: RequestAuthorizer {
     private func carryOutRenewal() async -> Result<Void, LarderError> {
         defer { kept.withLock { $0.renewal = nil } }
         guard let tokens = kept.withLock({ $0.tokens }) else { return .success(()) }
+        guard mayUseNetwork() else {
+            // The request that needs it fails as it would without: what waits goes on when the network is back.
+            let text = "The session is renewed when the network may be used again."
+            return .failure(LarderError(TransportError(.unreachable, text)))
+        }
         let asked = clock.now
         do throws(LarderError) {
             let grant = try await source.send(

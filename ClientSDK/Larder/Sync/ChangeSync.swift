@@ -4,7 +4,8 @@ import Synchronization
 /// Follows a change feed: the token and what it covers commit together, so that nothing is skipped and nothing harmful is done
 /// twice, whenever the process dies.
 ///
-/// Safe from any task; calls are carried out one after another.
+/// While the network may not be used nothing is asked for. A synchronisation that failed for want of a network is made up for when
+/// it returns (`LarderCache.networkReturned`). Safe from any task; calls are carried out one after another.
 public final class ChangeSync: Sendable {
     /// How a synchronisation stands.
     public struct Status: Sendable, Hashable {
@@ -29,6 +30,10 @@ public final class ChangeSync: Sendable {
         /// The last tokens that were reached: a change that comes twice is known by its own.
         var seen: [String] = []
         var followedSince: WallTime?
+        /// Somebody wanted to catch up, and there was no network.
+        var isOwed = false
+        var returning: EventRegistration?
+        var makingUp: Task<Void, Never>?
     }
 
     private static let seenMaximum = 256
@@ -37,6 +42,20 @@ public final class ChangeSync: Sendable {
     public init(_ feed: ChangeFeed, into cache: LarderCache) {
         self.feed = feed
         self.cache = cache
+        let registration = cache.core.returns.add { [weak self] _ in self?.makeUp() }
+        state.withLock { $0.returning = registration }
+    }
+
+    deinit { state.withLock { $0.makingUp }?.cancel() }
+
+    /// The network has returned: what failed for want of it is done now.
+    private func makeUp() {
+        state.withLock { state in
+            guard state.isOwed else { return }
+            state.isOwed = false
+            // What it fails with is in the status, as with any other.
+            state.makingUp = Task { [weak self] in do { try await self?.catchUp() } catch {} }
+        }
     }
 
     /// How it stands.
@@ -71,10 +90,18 @@ public final class ChangeSync: Sendable {
     @discardableResult
     public func catchUp() async throws(LarderError) -> Int {
         do {
-            let count = try await gate.run { () async throws(LarderError) in try await readAll() }
+            let count = try await gate.run { () async throws(LarderError) in
+                guard cache.configuration.mayUseNetwork() else {
+                    let text = "The network may not be used at present; «\(feed.name)» is read when it may."
+                    throw LarderError(TransportError(.unreachable, text))
+                }
+                return try await readAll()
+            }
+            state.withLock { $0.isOwed = false }
             change { $0.failure = nil }
             return count
         } catch {
+            if error.code == .offline || error.code == .timedOut { state.withLock { $0.isOwed = true } }
             change { status in
                 status.failure = error.description
                 status.isCaughtUp = false

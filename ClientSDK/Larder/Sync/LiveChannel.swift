@@ -44,6 +44,10 @@ public struct LiveSource: Sendable {
 
 /// Keeps a cache up to date with a change feed and a live channel: reconnects, changes the kind of channel where one does not
 /// work, and reads from the feed what was missed in between.
+///
+/// While the network may not be used nothing is tried. When it returns (`LarderCache.networkReturned`) it goes on at once, however
+/// long it would have paused. It adds no wait of its own to that: `NetworkMonitor.resumes` spreads those who return together.
+/// Safe from any task.
 public final class LiveSync: Sendable {
     /// How it stands.
     public enum State: Sendable, Hashable {
@@ -55,6 +59,8 @@ public final class LiveSync: Sendable {
         case live(LiveKind)
         /// It waits before it tries again.
         case waiting(failures: Int)
+        /// The network may not be used at present: it waits for its return.
+        case offline
     }
 
     private let sync: ChangeSync
@@ -63,6 +69,10 @@ public final class LiveSync: Sendable {
     private let retry: RetryPolicy
     private let hub = EventHub<State>()
     private let present = Mutex(State.idle)
+    private let returns = EventHub<Void>()
+    private let returning: EventRegistration
+    /// Where nobody says that the network is back, it is looked at this often. To look sends nothing.
+    private static let look: Duration = .seconds(30)
 
     /// Follows a feed live.
     public init(
@@ -73,8 +83,9 @@ public final class LiveSync: Sendable {
     ) {
         self.sync = sync
         self.source = source
-        configuration = cache.core.configuration
+        configuration = cache.configuration
         self.retry = retry
+        returning = cache.core.returns.add { [returns] _ in for wakeup in returns.post(()) { wakeup.resume() } }
     }
 
     /// How it stands.
@@ -100,7 +111,16 @@ public final class LiveSync: Sendable {
     public func run() async {
         var failures = 0
         var kind = 0
+        let returns = returns.subscribe(limit: 1)
         while !Task.isCancelled {
+            // A return that comes from here on is not missed: it ends the pause that is to come.
+            _ = returns.takeAvailable()
+            guard configuration.mayUseNetwork() else {
+                become(.offline)
+                await pause(Self.look, endedBy: returns)
+                (failures, kind) = (0, 0)
+                continue
+            }
             let choice = source.kinds[kind % max(1, source.kinds.count)]
             do {
                 become(.connecting(choice))
@@ -117,17 +137,31 @@ public final class LiveSync: Sendable {
             guard !Task.isCancelled else { break }
             if failures > 0 {
                 become(.waiting(failures: failures))
-                await pause(retry.backoffMaximum(attempt: failures) * configuration.random())
+                let wait = retry.backoffMaximum(attempt: failures) * configuration.random()
+                // Another network may let through what the one before did not.
+                if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
             }
         }
         become(.idle)
     }
 
-    private func pause(_ wait: Duration) async {
+    /// Waits for a time, or until the network returns: then true.
+    @discardableResult
+    private func pause(_ wait: Duration, endedBy returns: EventSequence<Void>) async -> Bool {
         let due = configuration.monotonicClock.uptime + wait
-        do { try await configuration.sleeper.sleep(until: due) } catch {
-            // Nobody waits any more: the loop ends.
-            return
+        let sleeper = configuration.sleeper
+        return await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                // Cancelled is as good as slept: the loop looks for itself.
+                do { try await sleeper.sleep(until: due) } catch {}
+                return false
+            }
+            group.addTask {
+                var iterator = returns.makeAsyncIterator()
+                return await iterator.next() != nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? false
         }
     }
 

@@ -34,6 +34,8 @@ final class LikeServer: Sendable {
         case isUnreachable
         case isBusy(Duration)
         case refuses(Set<String>)
+        /// It fails at a batch in which there is this post.
+        case breaks(on: String)
     }
 
     let state = Mutex(State())
@@ -67,6 +69,14 @@ final class LikeServer: Sendable {
             _ = carryOut(attempts, refused: [])
             throw TransportError(.interrupted, "the reply was lost")
         case .refuses(let posts): return carryOut(attempts, refused: posts)
+        case .breaks(let post):
+            if attempts.map(\.input.post) == [post] {
+                return [.retry(LarderError(.refused, "It fell over.", status: 500), after: .seconds(30))]
+            }
+            if attempts.contains(where: { $0.input.post == post }) {
+                throw LarderError(.refused, "It fell over.", status: 500)
+            }
+            return carryOut(attempts, refused: [])
         case .answers: return carryOut(attempts, refused: [])
         }
     }
@@ -76,7 +86,10 @@ final class LikeServer: Sendable {
             attempts.map { attempt in
                 let tap = attempt.input
                 if refused.contains(tap.post) {
-                    return .rejected(LarderError(.refused, "This post takes no likes.", status: 403))
+                    let problem = "https://larder.test/problems/closed"
+                    return .rejected(
+                        LarderError(.refused, "This post takes no likes.", status: 403, problem: problem)
+                    )
                 }
                 if let known = state.answered[attempt.idempotencyKey] { return .accepted(known) }
                 guard var post = state.posts[tap.post] else {

@@ -56,7 +56,8 @@ public final class ImagePipeline: Sendable {
         }
     }
 
-    let configuration: Configuration
+    /// How the pipeline is kept.
+    public let configuration: Configuration
     let memory: SegmentedMemoryTier<ImageResultKey, DecodedImage>
     let loader: ImageLoader
     let state: Mutex<ImagePipelineState>

@@ -1,0 +1,83 @@
+import LarderTime
+import Synchronization
+
+extension Outbox {
+    /// Waits until nothing is left to send, refused operations aside, however long that takes.
+    ///
+    /// - Throws: `.cancelled`, `.closed`.
+    public func drained() async throws(LarderError) {
+        for await status in statuses {
+            if state.withLock({ $0.isClosed }) { break }
+            if status.isDrained { return }
+        }
+        throw LarderError(Task.isCancelled ? .cancelled : .closed, "Nobody waits for the outbox any more.")
+    }
+
+    /// Waits until everything that can be sent was sent or decided about, but no longer than a time: for the moments before an
+    /// application is suspended.
+    ///
+    /// It returns early where nothing can move within the time: what is left was refused, waits behind what was, has its next
+    /// attempt later than that, or the network may not be used. It changes no schedule, and begins nothing that is paused.
+    ///
+    /// - Parameter limit: by the configuration's monotonic clock; not negative.
+    /// - Returns: what remains, and why.
+    /// - Throws: `.cancelled`, `.closed`, `.invalidArgument`.
+    @discardableResult
+    public func drain(within limit: Duration) async throws(LarderError) -> OutboxDrain {
+        guard limit >= .zero else {
+            throw LarderError(
+                .invalidArgument,
+                "An outbox cannot be drained within less than no time; \(limit) was given."
+            )
+        }
+        let end = core.now().uptime + limit
+        let sleeper = core.configuration.sleeper
+        let statuses = statuses
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // Cancelled is as good as slept: the wait is over.
+                do { try await sleeper.sleep(until: end) } catch {}
+            }
+            group.addTask { for await _ in statuses where !self.canMove(until: end) { return } }
+            await group.next()
+            group.cancelAll()
+        }
+        if Task.isCancelled { throw LarderError(.cancelled, "Nobody waits for the outbox any more.") }
+        if state.withLock({ $0.isClosed }) { throw LarderError(.closed, "The cache was closed or erased.") }
+        return OutboxDrain(remaining: remainders(at: core.now().uptime))
+    }
+
+    /// Whether anything may be sent or decided before a time without somebody's doing.
+    private func canMove(until end: MonotonicTime) -> Bool {
+        !state.withLock { $0.isClosed }
+            && remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
+    }
+
+    /// What is there, and why it has not been sent at a time: that of now, or one by which it could have been.
+    private func remainders(at time: MonotonicTime) -> [OutboxDrain.Remainder] {
+        let isOffline = !core.configuration.mayUseNetwork()
+        return state.withLock { state in
+            state.entries.values.sorted { $0.id < $1.id }.map { entry in
+                OutboxDrain.Remainder(entry: entry, reason: state.reason(for: entry, at: time, isOffline: isOffline))
+            }
+        }
+    }
+}
+
+extension Outbox.State {
+    fileprivate func reason(
+        for entry: OutboxEntry,
+        at time: MonotonicTime,
+        isOffline: Bool
+    ) -> OutboxDrain.Reason {
+        if entry.state == .refused { return .refused }
+        if entry.state == .sending { return .sending }
+        let first = lanes[entry.scope]?.first.flatMap { entries[$0] } ?? entry
+        if first.state == .refused { return .behindRefused }
+        if operations[entry.operation] == nil || operations[first.operation] == nil { return .unregistered }
+        if isPaused { return .paused }
+        if isOffline { return .offline }
+        if refusedTurns > 0 { return .elsewhere }
+        return max(first.due, first.heldUntil) > time ? .postponed : .waiting
+    }
+}

@@ -1,0 +1,76 @@
+import LarderTime
+import Synchronization
+
+/// How an outbox can be looked at.
+extension Outbox {
+    /// All operations, in the order in which they were put in.
+    public var entries: [OutboxEntry] { state.withLock { $0.entries.values.sorted { $0.id < $1.id } } }
+
+    /// The operations that were refused, in the order in which they were put in: each with what it is, why it was refused and
+    /// when (`OutboxEntry.refusal`), also after a restart. They wait for `retry`, `edit` or `drop`.
+    public var refused: [OutboxEntry] { entries.filter { $0.state == .refused } }
+
+    /// The operations that were refused, now and whenever that changes; who is slow gets the newest.
+    public var refusals: EventSequence<[OutboxEntry]> {
+        let sequence = refusalHub.subscribe(limit: 1)
+        telling.withLock { $0 = nil }
+        changed()
+        return sequence
+    }
+
+    /// How it stands.
+    public var status: OutboxStatus {
+        state.withLock { state in
+            var status = OutboxStatus()
+            for entry in state.entries.values {
+                switch entry.state {
+                case .pending: status.pending += 1
+                case .sending: status.inFlight += 1
+                case .inDoubt:
+                    status.pending += 1
+                    status.inDoubt += 1
+                case .refused: status.refused += 1
+                }
+                guard entry.state != .refused else { continue }
+                status.oldest = min(status.oldest ?? entry.enqueuedAt, entry.enqueuedAt)
+            }
+            status.heldLanes = state.lanes.values.count { lane in
+                lane.first.flatMap { state.entries[$0] }?.state == .refused
+            }
+            return status
+        }
+    }
+
+    /// How it stands, now and whenever that changes; who is slow gets the newest.
+    public var statuses: EventSequence<OutboxStatus> {
+        // First there, then told: what changes in between is not missed.
+        let sequence = hub.subscribe(limit: 1)
+        changed()
+        return sequence
+    }
+
+    /// Tells that something has changed. Costs little while nobody listens.
+    func changed() {
+        let (isHeard, areRefusalsHeard) = (hub.hasListeners, refusalHub.hasListeners)
+        guard isHeard || areRefusalsHeard else { return }
+        // Looked at and told in one go: otherwise an older status could be the last that is heard.
+        let (wakeups, others) = telling.withLock {
+            told -> ([EventWakeup<OutboxStatus>], [EventWakeup<[OutboxEntry]>]) in
+            let wakeups = isHeard ? hub.post(status) : []
+            guard areRefusalsHeard else { return (wakeups, []) }
+            let refused = refused
+            let marks = refused.map { RefusalMark(id: $0.id, refusedAt: $0.refusal?.refusedAt) }
+            guard marks != told else { return (wakeups, []) }
+            told = marks
+            return (wakeups, refusalHub.post(refused))
+        }
+        for wakeup in wakeups { wakeup.resume() }
+        for wakeup in others { wakeup.resume() }
+    }
+
+    /// By what it is known whether the refused operations are others than were told of.
+    struct RefusalMark: Sendable, Equatable {
+        let id: OperationID
+        let refusedAt: WallTime?
+    }
+}

@@ -1,0 +1,306 @@
+import LarderTime
+import Synchronization
+
+/// What several processes do with one outbox: the rows are the truth, whoever has the turn sends, and the others look again.
+extension Outbox {
+    static let turnRetry = RetryPolicy(base: .milliseconds(100), ceiling: .seconds(5))
+
+    // MARK: Reading rows
+
+    /// The rows behind a number, each with why it was refused, if it was.
+    static func rows(in disk: DiskStore, after number: Int64) throws -> [(DiskOutboxRow, OutboxRefusal?)] {
+        try disk.read { transaction in
+            var rows: [(DiskOutboxRow, OutboxRefusal?)] = []
+            while true {
+                let more = try transaction.outbox(after: rows.last?.0.sequence ?? number, limit: 500)
+                if more.isEmpty { return rows }
+                for row in more { rows.append((row, try refusal(of: row, in: transaction))) }
+            }
+        }
+    }
+
+    private static func refusal(
+        of row: DiskOutboxRow,
+        in transaction: borrowing DiskStore.ReadTransaction
+    ) throws -> OutboxRefusal? {
+        guard row.state == OutboxEntry.State.refused.rawValue else { return nil }
+        let bytes = try transaction.metadata(OutboxRefusal.metadataKey(row.sequence))
+        return bytes.flatMap { OutboxRefusal(encoded: $0, for: row.idempotencyKey) }
+    }
+
+    /// Has what follows happen only if the row is as its writer believes: another process may have been faster.
+    func require(
+        _ entry: OutboxEntry,
+        in update: inout Update,
+        _ isAllowed: @escaping @Sendable (DiskOutboxRow) -> Bool
+    ) {
+        guard core.disk != nil else { return }
+        let payload = entry.payload
+        let number = entry.id.rawValue
+        update.steps.append(
+            .disk { transaction in
+                let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+                guard let row, row.sequence == number, row.payload == payload, isAllowed(row) else { throw Overtaken() }
+            }
+        )
+    }
+
+    /// Has what follows happen only if no other process has sent or changed the operation, or put anything in behind what is known.
+    func requireUntouched(_ entry: OutboxEntry, in update: inout Update) {
+        require(entry, in: &update) { $0.state == OutboxEntry.State.pending.rawValue && $0.attempts == 0 }
+        guard core.disk != nil else { return }
+        let seen = state.withLock { $0.lastSeen }
+        update.steps.append(
+            .disk { transaction in
+                let isLast = try transaction.read { reading in try reading.outbox(after: seen, limit: 1) }.isEmpty
+                if !isLast { throw Overtaken() }
+            }
+        )
+    }
+
+    // MARK: What others have put in
+
+    /// Takes over the rows that came behind those that are known. Called where operations are about to be sent: they are in order
+    /// with what other processes have put in before them.
+    func adoptNew() throws {
+        guard let commit = try gate.withLock({ _ in try adoptUnseen() }) else { return }
+        core.announce(commit)
+        changed()
+    }
+
+    /// The same for whoever holds the gate, and announces the commit when he does not any more.
+    func adoptUnseen() throws -> Commit? {
+        guard let disk = core.disk else {
+            state.withLock { $0.lastSeen = .max }
+            return nil
+        }
+        let known = state.withLock { $0.lastSeen }
+        let rows = try Self.rows(in: disk, after: known)
+        var update = Update()
+        update.isMemoryOnly = true
+        for (row, refusal) in rows where state.withLock({ $0.entries[row.sequence] == nil }) {
+            adopt(row, refusal, in: &update)
+        }
+        state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
+        return update.steps.isEmpty ? nil : try core.carryOut(update)
+    }
+
+    /// Compares what is known with the rows, while another process has the turn: what it has carried out is shown as done.
+    func reconcile() throws {
+        guard let disk = core.disk else { return }
+        let (commit, waiters) = try gate.withLock { _ in
+            let rows = try Self.rows(in: disk, after: 0)
+            var update = Update()
+            update.isMemoryOnly = true
+            let numbers = Set(rows.map(\.0.sequence))
+            let vanished = state.withLock { $0.entries.values.filter { !numbers.contains($0.id.rawValue) } }
+            let waiters = vanished.compactMap { absorb($0, in: &update) }
+            for (row, refusal) in rows { adopt(row, refusal, in: &update) }
+            state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
+            return (update.steps.isEmpty ? nil : try core.carryOut(update), waiters)
+        }
+        if let commit { core.announce(commit) }
+        for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
+        changed()
+    }
+
+    /// Takes over a row as it is now.
+    private func adopt(_ row: DiskOutboxRow, _ refusal: OutboxRefusal?, in update: inout Update) {
+        let (known, operation) = state.withLock { ($0.entries[row.sequence], $0.operations[row.operation]) }
+        var entry = OutboxEntry(row, refusal)
+        if let known {
+            let isDecided = (known.state == .refused) != (entry.state == .refused)
+            guard isDecided || known.payload != row.payload else { return }
+            entry.due = known.due
+            entry.heldUntil = known.heldUntil
+            if operation != nil, known.state != .refused { hide(known, in: &update) }
+        } else {
+            let now = core.now().uptime
+            if let operation, entry.attempts > 0 {
+                entry.due = now + operation.retry.backoffMaximum(attempt: entry.attempts) * core.configuration.random()
+            }
+            // Somebody waits for its end in the other process: it is that one's, for as long as it can be expected to send it.
+            if let operation, operation.isThrough, entry.state == .pending { entry.heldUntil = now + operation.timeout }
+        }
+        let isInLane = entry.state != .refused || operation?.whenRefused == .hold
+        let adopted = entry
+        state.withLock { state in
+            state.entries[row.sequence] = adopted
+            state.place(adopted, inLane: isInLane)
+        }
+        if let operation, entry.state != .refused { showAgain(entry, operation, in: &update) }
+    }
+
+    /// Forgets an operation that another process has carried out or dropped: what it showed is read anew from the store.
+    ///
+    /// - Returns: who waits for its end.
+    func absorb(
+        _ entry: OutboxEntry,
+        in update: inout Update
+    ) -> CheckedContinuation<Result<any Sendable, LarderError>, Never>? {
+        if let operation = state.withLock({ $0.operations[entry.operation] }),
+            let changes = try? operation.changes(entry.payload)
+        {
+            for (key, _) in changes.entities { update.steps.append(.reread(key)) }
+            for (key, _) in changes.queries { update.steps.append(.rereadQuery(key)) }
+        }
+        hide(entry, in: &update)
+        forget(entry)
+        return state.withLock { $0.waiters.removeValue(forKey: entry.id.rawValue) }
+    }
+
+    static var takenOver: LarderError {
+        LarderError(
+            .inDoubt,
+            "Another process of this account has taken the operation over, and does not tell what came of it. Read what it was to "
+                + "change."
+        )
+    }
+
+    /// Has the next look be one for what other processes have left, at once.
+    func lookForOthers() {
+        state.withLock { state in
+            state.looksForOthers = true
+            state.turnDue = nil
+            state.hurries += 1
+        }
+        signal.put(())
+    }
+
+    // MARK: The turn
+
+    /// Another process sends: looks at what it has done, and asks again later.
+    ///
+    /// - Parameter hurries: how often it was asked to look at once when the turn was asked for.
+    func waitForTurn(_ now: MonotonicTime, _ hurries: Int) {
+        do { try reconcile() } catch {
+            guard !state.withLock({ $0.isClosed }) else { return }
+            core.configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+        let random = core.configuration.random()
+        let due = state.withLock { state in
+            state.refusedTurns += 1
+            let longest = Self.turnRetry.backoffMaximum(attempt: state.refusedTurns)
+            // Half of it is certain: however the dice fall, nobody asks without a pause.
+            let due = now + longest / 2 + longest / 2 * random
+            if state.hurries == hurries { state.turnDue = due }
+            return due
+        }
+        wake(at: due)
+    }
+
+    /// Marks a batch as being sent, before its first byte leaves: if the process dies now, nobody knows whether it arrived.
+    ///
+    /// - Returns: those that are to be sent, as their rows are. The others were carried out or decided about elsewhere.
+    func mark(_ batch: [OutboxEntry], _ operation: OutboxOperation) throws -> [OutboxEntry] {
+        guard core.disk != nil else { return batch }
+        let found = FoundRows()
+        var update = Update()
+        update.steps.append(
+            .disk { transaction in
+                var rows: [Int64: DiskOutboxRow] = [:]
+                for entry in batch {
+                    let number = entry.id.rawValue
+                    let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+                    guard var row, row.sequence == number else { continue }
+                    rows[number] = row
+                    guard row.state != OutboxEntry.State.refused.rawValue else { continue }
+                    row.state = OutboxEntry.State.sending.rawValue
+                    row.attempts = max(row.attempts + 1, Int64(entry.attempts))
+                    try transaction.update(row)
+                }
+                found.set(rows)
+            }
+        )
+        try core.commit(update)
+        let rows = found.rows
+        let isAsKnown = batch.allSatisfy { entry in
+            rows[entry.id.rawValue].map {
+                $0.payload == entry.payload && $0.state != OutboxEntry.State.refused.rawValue
+            }
+                ?? false
+        }
+        // With the turn held, a row that is being sent is sent by nobody any more: it is in doubt.
+        let marked = batch.compactMap { entry -> OutboxEntry? in
+            guard let row = rows[entry.id.rawValue], row.state != OutboxEntry.State.refused.rawValue else { return nil }
+            var entry = entry
+            entry.payload = row.payload
+            entry.attempts = max(Int(row.attempts) + 1, entry.attempts)
+            entry.isInDoubt = entry.isInDoubt || row.state != OutboxEntry.State.pending.rawValue
+            return entry
+        }
+        state.withLock { state in
+            for entry in marked {
+                state.entries[entry.id.rawValue]?.attempts = entry.attempts
+                state.entries[entry.id.rawValue]?.isInDoubt = entry.isInDoubt
+            }
+        }
+        if !isAsKnown { try takeOver(marked, of: batch, rows, operation) }
+        return marked
+    }
+
+    /// Some rows are not what was believed of them.
+    private func takeOver(
+        _ marked: [OutboxEntry],
+        of batch: [OutboxEntry],
+        _ rows: [Int64: DiskOutboxRow],
+        _ operation: OutboxOperation
+    ) throws {
+        var update = Update()
+        update.isMemoryOnly = true
+        var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
+        for entry in batch where rows[entry.id.rawValue] == nil {
+            if let waiter = absorb(entry, in: &update) { waiters.append(waiter) }
+        }
+        for entry in batch {
+            guard let row = rows[entry.id.rawValue], row.state == OutboxEntry.State.refused.rawValue else { continue }
+            let refusal = try core.disk?.read { transaction in try Self.refusal(of: row, in: transaction) }
+            adopt(row, refusal, in: &update)
+        }
+        let payloads = Dictionary(batch.map { ($0.id, $0.payload) }, uniquingKeysWith: { $1 })
+        for entry in marked where payloads[entry.id] != entry.payload {
+            if let old = batch.first(where: { $0.id == entry.id }) { hide(old, in: &update) }
+            showAgain(entry, operation, in: &update)
+            state.withLock { $0.entries[entry.id.rawValue]?.payload = entry.payload }
+        }
+        try core.commit(update)
+        for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
+        changed()
+    }
+}
+
+extension Outbox.State {
+    /// All rows were read that there are. Called with the gate held: nothing of one's own has come in between, and what has a
+    /// smaller number than one's own was there before it, even where that is gone since.
+    mutating func noteSeen(upTo number: Int64?) {
+        lastSeen = max(lastSeen, number ?? 0, newestOwn)
+    }
+
+    /// Puts an operation into its lane, or takes it out.
+    mutating func place(_ entry: OutboxEntry, inLane isInLane: Bool) {
+        let id = entry.id.rawValue
+        var lane = lanes[entry.scope] ?? []
+        lane.removeAll { $0 == id }
+        if isInLane {
+            lane.append(id)
+            lane.sort()
+        }
+        lanes[entry.scope] = lane.isEmpty ? nil : lane
+    }
+}
+
+/// A row is not what its writer believed: another process has changed it.
+struct Overtaken: Error {
+    static func isCause(of error: any Error) -> Bool {
+        error is Overtaken || (error as? LarderError)?.cause is Overtaken
+    }
+}
+
+/// The rows that a transaction has found, as they were before it.
+private final class FoundRows: Sendable {
+    private let found = Mutex<[Int64: DiskOutboxRow]>([:])
+
+    var rows: [Int64: DiskOutboxRow] { found.withLock { $0 } }
+
+    func set(_ rows: [Int64: DiskOutboxRow]) { found.withLock { $0 = rows } }
+}

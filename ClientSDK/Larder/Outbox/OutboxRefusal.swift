@@ -1,0 +1,69 @@
+import Foundation
+public import LarderTime
+
+/// Why and when an operation was refused for good. It is kept with the operation until somebody has decided about it.
+public struct OutboxRefusal: Sendable, Hashable {
+    /// What kind of failure it was.
+    public let code: LarderError.Code
+    /// The status that the server answered with, if it did.
+    public let status: Int?
+    /// The `type` of the problem document that the server answered with (RFC 9457), if it did.
+    public let problem: String?
+    /// What the server said, for a person to read: the problem's title and detail, where there was one.
+    public let title: String
+    /// When it was refused.
+    public let refusedAt: WallTime
+
+    init(_ error: LarderError, at time: WallTime) {
+        code = error.code
+        status = error.status
+        problem = error.problem
+        title = error.description
+        refusedAt = time
+    }
+
+    /// The same as an error.
+    public var error: LarderError { LarderError(code, title, status: status, problem: problem) }
+
+    // MARK: As it is stored
+
+    private struct Stored: Codable {
+        var key: String
+        var code: String
+        var status: Int?
+        var problem: String?
+        var title: String
+        var refusedAt: Int64
+    }
+
+    /// A server may say much; more than this is cut.
+    private static let titleMaximum = 4_096
+
+    /// Where it is stored.
+    static func metadataKey(_ operation: Int64) -> String { "larder.refusal \(operation)" }
+
+    /// - Parameter key: the operation's idempotency key: a number may be given twice after a database was damaged.
+    func encoded(for key: String) throws -> [UInt8] {
+        let stored = Stored(
+            key: key,
+            code: code.rawValue,
+            status: status,
+            problem: problem.map { String($0.prefix(Self.titleMaximum)) },
+            title: String(title.prefix(Self.titleMaximum)),
+            refusedAt: refusedAt.nanosecondsSinceEpoch
+        )
+        return Array(try JSONEncoder().encode(stored))
+    }
+
+    /// Nil where it is another operation's, or cannot be read: then it is not known why.
+    init?(encoded bytes: [UInt8], for key: String) {
+        guard let stored = try? JSONDecoder().decode(Stored.self, from: Data(bytes)), stored.key == key else {
+            return nil
+        }
+        code = LarderError.Code(rawValue: stored.code)
+        status = stored.status
+        problem = stored.problem
+        title = stored.title
+        refusedAt = WallTime(nanosecondsSinceEpoch: stored.refusedAt)
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import Testing
+
+@Suite("Two processes of one account, end to end", .timeLimit(.minutes(1)))
+struct SharedStoreTests {
+    @Test func `what both promise reaches the server once, messages in the order in which they were written`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let app = try await scene.client()
+        let share = try await scene.client()
+        #expect(share.session.userID == app.session.userID)
+        let posts = try await app.cache.value(app.feed.newest).items
+        let conversation = try #require(try await app.cache.value(app.chat.conversations).items.first).id
+        _ = try await app.cache.value(app.chat.messages(conversation))
+        var twice = Fault.Occurrence()
+        twice.count = 2
+        try scene.world.set(
+            Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/likes"), occurrence: twice),
+            Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/conversations/*/messages"), occurrence: twice)
+        )
+        for (index, post) in posts.prefix(20).enumerated() {
+            try (index % 2 == 0 ? app : share).likes.set(!post.likedByMe, post.id)
+        }
+        let texts = (1...8).map { "message \($0)" }
+        for (index, text) in texts.enumerated() {
+            try (index % 2 == 0 ? share : app).chat.send(text, to: conversation)
+        }
+        app.cache.networkReturned()
+        app.close()
+        share.cache.networkReturned()
+        try await share.cache.outbox.drained()
+        #expect(share.cache.outbox.entries.isEmpty)
+        let tablet = try await scene.client(device: "tablet")
+        let hearts = Dictionary(
+            uniqueKeysWithValues: try await tablet.cache.value(tablet.feed.newest).items.map { ($0.id, $0) }
+        )
+        for post in posts.prefix(20) {
+            let now = try #require(hearts[post.id])
+            #expect(now.likedByMe == !post.likedByMe)
+            #expect(now.likeCount == post.likeCount + (post.likedByMe ? -1 : 1))
+        }
+        let there = try await tablet.cache.value(tablet.chat.messages(conversation)).items.map(\.text)
+        #expect(Array(there.filter { texts.contains($0) }.reversed()) == texts)
+        let findings = await scene.world.conduct.findings
+        #expect(!findings.contains { [.keyMissing, .keyChanged].contains($0.rule) })
+        // Whoever signs out leaves nothing, the file by which they take turns included.
+        try await share.signOut()
+        #expect(!scene.files(of: "ana"))
+    }
+}
