@@ -334,7 +334,9 @@ struct Commit {
         _ disk: DiskPart
     ) throws {
         guard var stored = try current(key, disk) else { return }
+        let before = stored.query
         change(&stored.query)
+        guard stored.query != before else { return }
         try write(stored.query, disk)
         queries[key] = .set(stored)
     }

@@ -9,15 +9,16 @@ public final class Timeline<Item: Entity>: Sendable {
     let engine: TimelineEngine<Item>
     let policy: ReadPolicy?
     private struct State {
-        var reader = TimelineReader<Item>()
+        var reader: TimelineReader<Item>
         var wakers: [UInt64: @Sendable () -> Void] = [:]
         var lastWaker: UInt64 = 0
     }
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(_ engine: TimelineEngine<Item>, _ policy: ReadPolicy?) {
+    init(_ engine: TimelineEngine<Item>, _ policy: ReadPolicy?, holdsBackNew: Bool) {
         self.engine = engine
         self.policy = policy
+        state = Mutex(State(reader: TimelineReader(holdsBack: holdsBackNew)))
     }
 
     /// What it is called in the store.
@@ -137,9 +138,15 @@ public enum TimelineProgress: String, Sendable, Hashable {
 extension LarderCache {
     /// A list in pages, for one reader.
     ///
-    /// - Parameter policy: how it is read; nil: as the resource says.
-    public func timeline<Item: Entity>(_ resource: PagedResource<Item>, _ policy: ReadPolicy? = nil) -> Timeline<Item> {
-        Timeline(core.timelines.engine(of: resource, in: core), policy)
+    /// - Parameters:
+    ///   - policy: how it is read; nil: as the resource says.
+    ///   - holdsBackNew: whether new items are counted only, until the reader takes them (`Timeline.takeNew`).
+    public func timeline<Item: Entity>(
+        _ resource: PagedResource<Item>,
+        _ policy: ReadPolicy? = nil,
+        holdsBackNew: Bool = true
+    ) -> Timeline<Item> {
+        Timeline(core.timelines.engine(of: resource, in: core), policy, holdsBackNew: holdsBackNew)
     }
 }
 
@@ -160,14 +167,54 @@ extension Update {
         isOwn: Bool = false
     ) {
         put(item, completeness: completeness)
+        name(item.entityKey, in: timeline) { $0.insertNewest($1, at: $2, isOwn: isOwn) }
+    }
+
+    /// Stores an entity, and names it in a timeline where it belongs, unless it is there: for events that may tell of something new
+    /// only after it has been changed, or out of order.
+    ///
+    /// What is older than all that is loaded, and what lies within a gap, is stored, and named by the page that it will come with.
+    /// As with `insertNewest`, a page has to confirm its place.
+    ///
+    /// - Parameters:
+    ///   - timeline: the timeline's key. Where it is not stored it begins with this item if that `isNew`.
+    ///   - isNew: whether it was just made, and not changed since.
+    ///   - isOwn: whether it was made here: readers are then shown it at once.
+    ///   - isNewer: whether the item with the first identifier comes before the one with the second.
+    public mutating func insert<E: Entity>(
+        _ item: E,
+        in timeline: QueryKey,
+        isNew: Bool,
+        completeness: Completeness = .complete,
+        isOwn: Bool = false,
+        isNewer: @escaping @Sendable (String, String) -> Bool
+    ) {
+        put(item, completeness: completeness)
         let key = item.entityKey
+        // Most of what changes is long ago: that is seen without reading the layout.
+        let isBehind: @Sendable (DiskQuery) -> Bool = { query in
+            query.nextCursor != nil
+                && query.ids.last { $0.type == key.type }.map { !isNewer(key.id, $0.id) } ?? false
+        }
+        name(key, in: timeline, unless: isBehind) { layout, key, time in
+            layout.insert(key, at: time, isOwn: isOwn, begins: isNew || isOwn) {
+                $1.type == key.type && isNewer($0.id, $1.id)
+            }
+        }
+    }
+
+    private mutating func name(
+        _ key: EntityKey,
+        in timeline: QueryKey,
+        unless isNeedless: @escaping @Sendable (DiskQuery) -> Bool = { _ in false },
+        _ insert: @escaping @Sendable (inout TimelineLayout, EntityKey, Int64) -> Void
+    ) {
         let merge = QueryMerge(confirms: false, keys: [key]) { query, _, context in
             // What is known to be deleted is not put anywhere.
-            guard context.stored.contains(key) else { return }
-            try query.editLayout { layout in
-                layout.insertNewest(key, at: context.startedAt.nanosecondsSinceEpoch, isOwn: isOwn)
-            }
-            if try query.beginsLoose { query.entityTag = nil }
+            guard context.stored.contains(key), !isNeedless(query) else { return }
+            let before = query.ids
+            try query.editLayout { insert(&$0, key, context.startedAt.nanosecondsSinceEpoch) }
+            if query.ids != before, try query.beginsLoose { query.entityTag = nil }
         }
         steps.append(.mergeQuery(timeline, merge))
     }
