@@ -22,6 +22,8 @@ struct Commit {
     var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
+    /// What has happened to lists: the answer to a request that began earlier need not know of it.
+    private(set) var edits: [(QueryKey, @Sendable (inout DiskQuery) -> Void)] = []
     /// What has new content: a request that began earlier must not change it back.
     private(set) var applied: Set<StoredKey> = []
     private(set) var problems: [LarderError] = []
@@ -316,9 +318,19 @@ struct Commit {
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
         query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
+        if isAnswer { replay(on: &query) }
         try write(query, disk)
         queries[key] = .set(StoredQuery(query, times: times, order: order))
         applied.insert(.query(key))
+    }
+
+    /// What was told of while the request was on its way is not undone by its answer.
+    private func replay(on query: inout DiskQuery) {
+        let edits = core.order.edits(of: query.key, since: order)
+        guard !edits.isEmpty else { return }
+        for edit in edits { edit.change(&query) }
+        var known = Set<EntityKey>()
+        query.ids.removeAll { !known.insert($0).inserted }
     }
 
     func write(_ query: DiskQuery, _ disk: DiskPart) throws {
@@ -330,9 +342,10 @@ struct Commit {
 
     private mutating func edit(
         _ key: QueryKey,
-        _ change: (inout DiskQuery) -> Void,
+        _ change: @escaping @Sendable (inout DiskQuery) -> Void,
         _ disk: DiskPart
     ) throws {
+        edits.append((key, change))
         guard var stored = try current(key, disk) else { return }
         let before = stored.query
         change(&stored.query)
@@ -382,18 +395,5 @@ struct Commit {
         }
         stored.query.isInvalidated = true
         queries[key] = .set(stored)
-    }
-}
-
-/// The disk's part in a commit, where it takes one.
-struct DiskPart {
-    let connection: DiskConnection?
-
-    var isThere: Bool { connection != nil }
-
-    func write(_ body: (borrowing DiskStore.WriteTransaction) throws -> Void) throws {
-        guard let connection else { return }
-        let transaction = DiskStore.WriteTransaction(connection: connection)
-        try body(transaction)
     }
 }
