@@ -40,7 +40,16 @@ struct FeedRaceTests {
         var deleted: Set<String> = []
         let others = [try scene.handle("user_2"), try scene.handle("user_3"), "ana"]
 
+        func land(_ index: Int) async throws {
+            let landing = outstanding.remove(at: index)
+            script.append("land \(landing.kind)")
+            scene.world.release(landing.held)
+            try await landing.task.value
+        }
+
         func begin(_ kind: Outstanding.Kind) async throws {
+            // More than five at once would wait for a connection.
+            if outstanding.count > 4 { try await land(random.uniform(in: 0..<outstanding.count)) }
             // Only one of these is sent at a time: a second would wait for the first.
             if kind == .older || kind == .changes, outstanding.contains(where: { $0.kind == kind }) { return }
             // A request of an earlier moment is no answer to a refresh.
@@ -61,13 +70,6 @@ struct FeedRaceTests {
             try #require(await scene.world.wait(for: .held(outstanding.count + 1)), "seed \(seed): \(script)")
             let held = try #require(scene.world.held.first { !known.contains($0.number) })
             outstanding.append(Outstanding(kind: kind, held: held, task: task))
-        }
-
-        func land(_ index: Int) async throws {
-            let landing = outstanding.remove(at: index)
-            script.append("land \(landing.kind)")
-            scene.world.release(landing.held)
-            try await landing.task.value
         }
 
         for _ in 0..<40 {

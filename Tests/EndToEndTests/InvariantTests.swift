@@ -78,6 +78,7 @@ struct InvariantTests {
             let killable = KillableStore(DiskStore.Configuration(directory: directory, clock: scene.clock))
             var client = try await scene.client(store: try killable.store())
             let conversation = try #require(try await client.cache.value(client.chat.conversations).items.first).id
+            let post = JournalFilter("POST", "/v1/conversations/*/messages")
             var promised: [String] = []
             var doubtful: Set<String> = []
             for step in 1...24 {
@@ -90,7 +91,10 @@ struct InvariantTests {
                         promised.append("\(step)\(part)")
                     }
                     // It dies while it sends.
-                    if step > 12 { _ = try? await client.cache.outbox.drained() }
+                    let sent = await scene.world.journal(post).count
+                    if step > 6 {
+                        _ = await scene.world.wait(for: .entries(post, count: sent + 2), limit: .milliseconds(100))
+                    }
                 } catch {
                     #expect(killable.isDead)
                 }
