@@ -205,7 +205,7 @@ extension EntityLookup {
         let stored = find(key, { try E.codec.decode($0) })
         let (value, pending) = overlays.visible(stored?.value, key)
         self.pending += pending
-        if isRequired, stored?.isInvalidated ?? false { isInvalidated = true }
+        if isRequired, let stored, stored.isInvalidated { stale.append((key, stored.times.fetchedAt)) }
         guard let entity = value as? E else {
             guard stored == nil else { return .hidden }
             if isRequired { missing += 1 }
