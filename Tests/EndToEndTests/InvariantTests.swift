@@ -111,6 +111,35 @@ struct InvariantTests {
         }
     }
 
+    @Test func `no lost write: what may have arrived before the process died is not taken back by forgetting it`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let online = Mutex(true)
+        try await withDirectory { directory in
+            let killable = KillableStore(DiskStore.Configuration(directory: directory, clock: scene.clock))
+            var client = try await scene.client(store: try killable.store())
+            let post = try #require(try await client.cache.value(client.feed.newest).items.first { !$0.likedByMe })
+            try scene.world.set(Gate(when: FaultMatch("POST", "/v1/likes"), count: 1))
+            try client.likes.set(true, post.id)
+            // The server has done it, and nobody here knows.
+            #expect(await scene.world.wait(for: .held(1)))
+            killable.kill()
+            client.close()
+            online.withLock { $0 = false }
+            client = try await scene.client(isOnline: { online.withLock { $0 } }, store: try killable.reopen())
+            #expect(client.cache.outbox.status.inDoubt == 1)
+            try client.likes.set(false, post.id)
+            scene.world.releaseAll()
+            online.withLock { $0 = true }
+            client.cache.networkReturned()
+            try await client.cache.outbox.drained()
+            let truth = try scene.truth("/v1/feed", as: "ana", of: Post.self).first { $0.id == post.id }
+            #expect(truth?.likedByMe == false && truth?.likeCount == post.likeCount)
+            client.close()
+        }
+    }
+
     @Test func `token truth: whenever the process dies in a sync, nothing is skipped`() async throws {
         let scene = try ClientScene()
         let handle = try scene.handle("user_2")
@@ -160,7 +189,7 @@ struct InvariantTests {
 
         try await withDirectory { directory in
             var disk = DiskStore.Configuration(directory: directory, clock: scene.clock)
-            disk.bytesMaximum = 256 << 10
+            disk.bytesMaximum = 64 << 10
             let store = try DiskStore(disk)
             let small = try await scene.client(device: "watch", store: store)
             let timeline = small.feed.timeline
@@ -172,7 +201,7 @@ struct InvariantTests {
             small.cache.outbox.pause()
             try small.likes.set(!posts[0].likedByMe, posts[0].id)
             _ = try small.cache.maintain()
-            #expect(try store.statistics().bytes <= 256 << 10)
+            #expect(try store.statistics().bytes <= 64 << 10)
             #expect(small.cache.outbox.entries.count == 1)
             small.close()
         }
@@ -245,9 +274,17 @@ struct InvariantTests {
             try await refresh()
             #expect(try await isFresh() == [true, true, true, true], "\(jump) s, confirmed")
         }
-        // Set back while the process is dead: the next one knows what time it was.
+        // A little back, so that what is outdated looks young: first while somebody looks, then while the process is dead.
+        scene.clock.advance(by: .seconds(400))
+        #expect(try await isFresh() == [false, false, false, false])
+        scene.clock.set(wall: scene.clock.now - .seconds(380))
+        #expect(try await isFresh() == [false, false, false, false])
+        try await refresh()
+        scene.clock.advance(by: .seconds(400))
+        // What is written says what time it was.
+        _ = try await client.profiles.profile("user_4")
         client.close()
-        scene.clock.set(wall: scene.clock.now - .seconds(86_400))
+        scene.clock.set(wall: scene.clock.now - .seconds(380))
         client = try await scene.client()
         #expect(try await client.profiles.profile("user_3", .cacheOnly).freshness.isFresh == false)
         #expect(try await client.cache.snapshot(client.feed.newest, .cacheOnly).freshness.isFresh == false)

@@ -167,7 +167,7 @@ extension Update {
         isOwn: Bool = false
     ) {
         put(item, completeness: completeness)
-        name(item.entityKey, in: timeline) { $0.insertNewest($1, at: $2, isOwn: isOwn) }
+        name(item.entityKey, in: timeline, isOwn: isOwn) { $0.insertNewest($1, at: $2, isOwn: isOwn) }
     }
 
     /// Stores an entity, and names it in a timeline where it belongs, unless it is there: for events that may tell of something new
@@ -196,7 +196,7 @@ extension Update {
             query.nextCursor != nil
                 && query.ids.last { $0.type == key.type }.map { !isNewer(key.id, $0.id) } ?? false
         }
-        name(key, in: timeline, unless: isBehind) { layout, key, time in
+        name(key, in: timeline, isOwn: isOwn, unless: isBehind) { layout, key, time in
             layout.insert(key, at: time, isOwn: isOwn, begins: isNew || isOwn) {
                 $1.type == key.type && isNewer($0.id, $1.id)
             }
@@ -206,12 +206,18 @@ extension Update {
     private mutating func name(
         _ key: EntityKey,
         in timeline: QueryKey,
+        isOwn: Bool,
         unless isNeedless: @escaping @Sendable (DiskQuery) -> Bool = { _ in false },
         _ insert: @escaping @Sendable (inout TimelineLayout, EntityKey, Int64) -> Void
     ) {
         let merge = QueryMerge(confirms: false, keys: [key]) { query, _, context in
             // What is known to be deleted is not put anywhere.
             guard context.stored.contains(key), !isNeedless(query) else { return }
+            // When so much was told of one by one that keeping it costs more than asking, the newest page is asked for.
+            guard isOwn || query.details.count < TimelineLayout.detailsMaximum else {
+                query.isInvalidated = true
+                return
+            }
             let before = query.ids
             try query.editLayout { insert(&$0, key, context.startedAt.nanosecondsSinceEpoch) }
             if query.ids != before, try query.beginsLoose { query.entityTag = nil }
