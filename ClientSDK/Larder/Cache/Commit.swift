@@ -26,6 +26,8 @@ struct Commit {
     private(set) var edits: [(QueryKey, @Sendable (inout DiskQuery) -> Void)] = []
     /// What has new content: a request that began earlier must not change it back.
     private(set) var applied: Set<StoredKey> = []
+    /// The lists that are to be written when all steps have been: a list that every step of many changes is written once.
+    private var unwritten: Set<QueryKey> = []
     private(set) var problems: [LarderError] = []
     private(set) var hasNewMarks = false
 
@@ -36,18 +38,20 @@ struct Commit {
         self.isAnswer = isAnswer
     }
 
-    /// What the nodes have to look at again.
-    var changed: Set<StoredKey> {
-        var keys = Set<StoredKey>()
-        for key in entities.keys { keys.insert(.entity(key)) }
-        for key in queries.keys { keys.insert(.query(key)) }
-        for (key, _) in overlays { keys.insert(.entity(key)) }
-        for (key, _) in queryOverlays { keys.insert(.query(key)) }
-        return keys
+    /// - Parameter disk: the transaction, if the disk takes part.
+    mutating func perform(_ steps: [Update.Step], _ disk: DiskPart) throws {
+        for step in steps { try perform(step, disk) }
+        for key in unwritten {
+            guard case .set(let stored) = queries[key] else { continue }
+            try disk.write { transaction in
+                try transaction.put(stored.query)
+                if stored.query.isInvalidated || stored.query.isClockUncertain { try transaction.invalidate(key) }
+            }
+        }
+        unwritten = []
     }
 
-    /// - Parameter disk: the transaction, if the disk takes part.
-    mutating func perform(_ step: Update.Step, _ disk: DiskPart) throws {
+    private mutating func perform(_ step: Update.Step, _ disk: DiskPart) throws {
         switch step {
         case .put(let draft, let validator, let lifetime, let source):
             try put(draft, validator, lifetime, source, disk)
@@ -58,6 +62,7 @@ struct Commit {
         case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
         case .editQuery(let key, let change): try edit(key, change, disk)
         case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
+        case .insertNewest(let items): try insertNewest(items, disk)
         case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
         case .removeQuery(let key):
             try disk.write { transaction in
@@ -281,6 +286,7 @@ struct Commit {
         for name in core.queries.keys where core.queries.peek(name)?.query.ids.contains(key) ?? false {
             names.insert(name)
         }
+        for case (let name, .set(let stored)) in queries where stored.query.ids.contains(key) { names.insert(name) }
         for name in names { try edit(name, { $0.ids.removeAll { $0 == key } }, disk) }
     }
 
@@ -319,25 +325,14 @@ struct Commit {
         query.expiresAt = times.expiresAt
         query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
         if isAnswer { replay(on: &query) }
-        try write(query, disk)
-        queries[key] = .set(StoredQuery(query, times: times, order: order))
+        set(StoredQuery(query, times: times, order: order), key)
         applied.insert(.query(key))
     }
 
-    /// What was told of while the request was on its way is not undone by its answer.
-    private func replay(on query: inout DiskQuery) {
-        let edits = core.order.edits(of: query.key, since: order)
-        guard !edits.isEmpty else { return }
-        for edit in edits { edit.change(&query) }
-        var known = Set<EntityKey>()
-        query.ids.removeAll { !known.insert($0).inserted }
-    }
-
-    func write(_ query: DiskQuery, _ disk: DiskPart) throws {
-        try disk.write { transaction in
-            try transaction.put(query)
-            if query.isInvalidated || query.isClockUncertain { try transaction.invalidate(query.key) }
-        }
+    /// A list is this from now on; it is written with the others.
+    mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
+        queries[key] = .set(stored)
+        unwritten.insert(key)
     }
 
     private mutating func edit(
@@ -350,8 +345,8 @@ struct Commit {
         let before = stored.query
         change(&stored.query)
         guard stored.query != before else { return }
-        try write(stored.query, disk)
-        queries[key] = .set(stored)
+        set(stored, key)
+        noteInvalidated(stored, key, since: before)
     }
 
     private mutating func touch(
@@ -389,8 +384,14 @@ struct Commit {
     private mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {
         try disk.write { transaction in try transaction.invalidate(key) }
         core.order.noteInvalidated(.query(key), order)
-        guard var stored = core.queries[key] else {
-            queries[key] = .elsewhere
+        let known: StoredQuery? =
+            switch queries[key] {
+            case .set(let stored): stored
+            case .removed, .forgotten: nil
+            case .elsewhere, nil: core.queries[key]
+            }
+        guard var stored = known else {
+            if queries[key] == nil { queries[key] = .elsewhere }
             return
         }
         stored.query.isInvalidated = true

@@ -39,6 +39,7 @@ extension Commit {
             stored: try self.stored(merge.keys, disk)
         )
         try merge.apply(&stored.query, &stored.orders, context)
+        noteInvalidated(stored, key, since: before)
         let hasChanged = stored.query != before
         // What is not stored does not begin by a change that changes nothing: an empty list would say that there is nothing.
         if !hasChanged, !merge.confirms, stored.orders == orders { return }
@@ -58,9 +59,8 @@ extension Commit {
             stored.query.isInvalidated = core.order.isInvalidated(.query(key), since: order)
             stored.query.isClockUncertain = false
         }
-        if hasChanged || known == nil {
-            try write(stored.query, disk)
-        } else if stored.query != before {
+        if hasChanged || known == nil { return set(stored, key) }
+        if stored.query != before {
             let query = stored.query
             try disk.write { transaction in
                 try transaction.touch(key, validatedAt: query.validatedAt, expiresAt: query.expiresAt)

@@ -55,9 +55,6 @@ struct TimelineLayout: Sendable, Equatable {
         }
     }
 
-    /// How many bytes of details there may be before events name nothing more: some hundreds of items without a page of theirs.
-    static let detailsMaximum = 32 << 10
-
     private static let gapType = "==gap"
     private static let boundaryType = "==page"
 
