@@ -41,6 +41,7 @@ struct ChatTests {
         #expect(result.status == 201)
         await seen.wait { $0.last?.value?.items.first?.text == "hello from \(kind.rawValue)" }
         #expect(await scene.count("GET", "/v1/conversations/*/messages") == 1)
+        await scene.expectGoodConduct()
         client.close()
     }
 
@@ -73,6 +74,7 @@ struct ChatTests {
         let tablet = try await scene.client(device: "tablet")
         let there = try await tablet.cache.value(tablet.chat.messages(conversation.id)).items.prefix(4).map(\.text)
         #expect(Array(there.prefix(3)) == ["three", "two", "one"] && there[3] != "one")
+        await scene.expectGoodConduct()
     }
 
     @Test func `a channel that loses and doubles events ends with what the server has`() async throws {
@@ -104,6 +106,7 @@ struct ChatTests {
         let expected = (0..<50).map { "m\(59 - $0)" }
         await seen.wait { $0.last?.value.map { Array($0.items.prefix(50).map(\.text)) == expected } ?? false }
         #expect(seen.elements.last?.value?.items.prefix(50).map { $0.text } == expected)
+        await scene.expectGoodConduct()
         client.close()
     }
 
@@ -126,5 +129,6 @@ struct ChatTests {
         try await client.sync.catchUp()
         let deleted = try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly)
         #expect(!deleted.items.contains { $0.id == mine.id } && deleted.items.count == before.count - 1)
+        await scene.expectGoodConduct()
     }
 }

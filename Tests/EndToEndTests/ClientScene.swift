@@ -29,9 +29,13 @@ final class ClientScene: Sendable {
         live kinds: [LiveKind] = [],
         isOnline: @escaping @Sendable () -> Bool = { true },
         onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
+        store: DiskStore? = nil,
         transport: any Transport = DefaultTransport()
     ) async throws -> LarderClient {
-        var configuration = LarderClient.Configuration(transport: transport)
+        var configuration = LarderClient.Configuration(
+            transport: NamedTransport(device: "\(handle) \(device)", transport: transport)
+        )
+        configuration.cache.store = store
         configuration.cache.wallClock = clock
         configuration.cache.monotonicClock = clock
         configuration.cache.sleeper = clock

@@ -34,6 +34,7 @@ struct StoriesTests {
         // Nothing has changed, so nothing was sent again.
         #expect(await scene.count("GET", "/v1/feed", status: "304") == 1)
         #expect(try await client.profiles.profile("user_9").freshness == .fresh)
+        await scene.expectGoodConduct(saves: true)
     }
 
     @Test func `airplane without anything stored: an error, and content as soon as there is a network`() async throws {
@@ -46,6 +47,7 @@ struct StoriesTests {
         client.cache.networkReturned()
         await seen.wait { $0.last?.value?.items.isEmpty == false }
         #expect(seen.elements.last?.refreshError == nil)
+        await scene.expectGoodConduct()
     }
 
     /// An account with some money, and another person's in the same currency.
@@ -102,6 +104,7 @@ struct StoriesTests {
         #expect(try scene.world.ledgerFaults().isEmpty)
         let findings = await scene.world.conduct.findings
         #expect(!findings.contains { [.keyMissing, .keyChanged].contains($0.rule) })
+        await scene.expectGoodConduct()
     }
 
     @Test func `the bank's refusals are told apart, and its gate asks to reconnect`() async throws {
@@ -125,6 +128,7 @@ struct StoriesTests {
             try await client.bank.transfer(order(1, from.balance.currency))
         }
         #expect(gate?.code == .notValidated && client.bank.unresolved.isEmpty)
+        await scene.expectGoodConduct()
     }
 
     @Test(arguments: [1, 2] as [UInt64])
@@ -164,6 +168,7 @@ struct StoriesTests {
             let change = (post.likedByMe ? 1 : 0) - (before.likedByMe ? 1 : 0)
             #expect(post.likeCount == before.likeCount + change)
         }
+        await scene.expectGoodConduct()
     }
 
     @Test func `a token that expires in the middle of a sync is renewed once, and every request repeated once`()
@@ -186,6 +191,7 @@ struct StoriesTests {
         }
         #expect(await scene.count("POST", "/v1/sessions/refresh") == 1)
         #expect(client.sync.status.isCaughtUp)
+        await scene.expectGoodConduct()
     }
 
     @Test func `a lost change token leads to a resync: the screen stays, and so does what is pending`() async throws {
@@ -206,6 +212,7 @@ struct StoriesTests {
         #expect(try await client.cache.value(client.feed.post(unliked.id), .cacheOnly).likedByMe)
         let fresh = try await client.cache.snapshot(client.feed.newest, .networkOnly)
         #expect(fresh.freshness == .fresh && fresh.pendingChanges == 1)
+        await scene.expectGoodConduct()
     }
 
     @Test(arguments: [ChangeTrick.repeatPage, .emptyPage, .reversePage, .expireAfter(pages: 1)])
@@ -222,6 +229,7 @@ struct StoriesTests {
         try await client.sync.catchUp()
         let snapshot = try await client.profiles.profile("user_2")
         #expect(snapshot.value?.bio == "bio 4")
+        await scene.expectGoodConduct()
     }
 
     @Test func `one's own edit stays visible although a lagging replica answers`() async throws {
@@ -238,6 +246,7 @@ struct StoriesTests {
         await seen.wait { $0.last?.value?.bio == "on a train" }
         let bios = seen.elements.compactMap { $0.value?.bio }
         #expect(bios.drop { $0 != "on a train" }.allSatisfy { $0 == "on a train" })
+        await scene.expectGoodConduct()
     }
 
     @Test func `an edit that somebody else has overtaken hands out all three versions, and a merge saves both`()
@@ -266,6 +275,7 @@ struct StoriesTests {
             )
             #expect(saved.bio == "mine" && saved.location == "Lisbon")
         }
+        await scene.expectGoodConduct()
     }
 
     @Test func `an edit whose reply is lost is known to have been made, and one offline changes nothing`() async throws
@@ -285,6 +295,7 @@ struct StoriesTests {
         try server.set(Fault(.reset, when: FaultMatch("PATCH", "/v1/me"), stage: .beforeRead))
         await #expect(throws: LarderError.self) { try await client.profiles.edit(me) { $0.bio = "never" } }
         #expect(try await client.profiles.profile(me, .cacheOnly).value?.bio == "lost and found")
+        await scene.expectGoodConduct()
     }
 
     @Test func `twenty observers of one profile make one request`() async throws {
@@ -295,6 +306,7 @@ struct StoriesTests {
         #expect(await scene.count("GET", "/v1/profiles/user_5") == 1)
         let findings = await scene.world.conduct.findings
         #expect(!findings.contains { $0.rule == .duplicateInFlight })
+        await scene.expectGoodConduct()
     }
 
     @Test func `a captive portal's page never enters the cache`() async throws {
@@ -314,6 +326,7 @@ struct StoriesTests {
         let after = try await client.cache.snapshot(client.feed.newest, .cacheOnly)
         #expect(after.value == posts)
         #expect(try await client.cache.refresh(client.feed.newest).freshness == .fresh)
+        await scene.expectGoodConduct()
     }
 
     @Test func `two accounts on one device see nothing of each other, and signing out of one leaves the other`()
@@ -332,6 +345,7 @@ struct StoriesTests {
         await #expect(throws: LarderError.self) { try await ana.profiles.profile("user_1") }
         #expect(try await ben.profiles.profile("user_1").value?.handle == "ana")
         #expect(await scene.count("DELETE", "/v1/sessions/current") == 1)
+        await scene.expectGoodConduct()
     }
 
     @Test func `the device's clock, a day back and a year ahead, makes nothing fresh that is not`() async throws {
@@ -345,6 +359,7 @@ struct StoriesTests {
         }
         // Each time it was confirmed, and never downloaded again.
         #expect(await scene.count("GET", "/v1/profiles/user_3", status: "304") == 2)
+        await scene.expectGoodConduct(saves: true)
     }
 
     @Test func `balances never touch the disk`() async throws {
@@ -358,5 +373,6 @@ struct StoriesTests {
             try await again.cache.value(again.bank.accounts, .cacheOnly)
         }
         #expect(error?.code == .notCached)
+        await scene.expectGoodConduct()
     }
 }

@@ -268,6 +268,7 @@ final class CacheCore: Sendable {
                 case .removed, .forgotten, .elsewhere: queries.remove(key)
                 }
             }
+            for (key, change) in commit.edits { order.noteEdited(key, commit.order, change) }
             for key in commit.applied { order.noteApplied(key, commit.order) }
             for (key, change) in commit.overlays {
                 entities.edit(key, change)

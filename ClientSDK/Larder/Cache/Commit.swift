@@ -22,6 +22,8 @@ struct Commit {
     var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
+    /// What has happened to lists: the answer to a request that began earlier need not know of it.
+    private(set) var edits: [(QueryKey, @Sendable (inout DiskQuery) -> Void)] = []
     /// What has new content: a request that began earlier must not change it back.
     private(set) var applied: Set<StoredKey> = []
     /// The lists that are to be written when all steps have been: a list that every step of many changes is written once.
@@ -34,16 +36,6 @@ struct Commit {
         self.order = order
         self.moment = moment
         self.isAnswer = isAnswer
-    }
-
-    /// What the nodes have to look at again.
-    var changed: Set<StoredKey> {
-        var keys = Set<StoredKey>()
-        for key in entities.keys { keys.insert(.entity(key)) }
-        for key in queries.keys { keys.insert(.query(key)) }
-        for (key, _) in overlays { keys.insert(.entity(key)) }
-        for (key, _) in queryOverlays { keys.insert(.query(key)) }
-        return keys
     }
 
     /// - Parameter disk: the transaction, if the disk takes part.
@@ -334,13 +326,9 @@ struct Commit {
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
         query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
+        if isAnswer { replay(on: &query) }
         set(StoredQuery(query, times: times, order: order), key)
         applied.insert(.query(key))
-    }
-
-    /// Where a list was declared stale by what it holds: no request that began before may undo that.
-    func noteInvalidated(_ stored: StoredQuery, _ key: QueryKey, since before: DiskQuery) {
-        if stored.query.isInvalidated, !before.isInvalidated { core.order.noteInvalidated(.query(key), order) }
     }
 
     /// A list is this from now on; it is written with the others.
@@ -351,9 +339,10 @@ struct Commit {
 
     private mutating func edit(
         _ key: QueryKey,
-        _ change: (inout DiskQuery) -> Void,
+        _ change: @escaping @Sendable (inout DiskQuery) -> Void,
         _ disk: DiskPart
     ) throws {
+        edits.append((key, change))
         guard var stored = try current(key, disk) else { return }
         let before = stored.query
         change(&stored.query)
@@ -409,18 +398,5 @@ struct Commit {
         }
         stored.query.isInvalidated = true
         queries[key] = .set(stored)
-    }
-}
-
-/// The disk's part in a commit, where it takes one.
-struct DiskPart {
-    let connection: DiskConnection?
-
-    var isThere: Bool { connection != nil }
-
-    func write(_ body: (borrowing DiskStore.WriteTransaction) throws -> Void) throws {
-        guard let connection else { return }
-        let transaction = DiskStore.WriteTransaction(connection: connection)
-        try body(transaction)
     }
 }

@@ -155,6 +155,8 @@ extension Node {
             update.steps = [.touch(key, validator: context.validator, lifetime: lifetime)]
         case (.notModified, .normalized):
             update.steps = [.touchQuery(key, validator: context.validator, lifetime: lifetime)]
+            // What came with the list, and was declared stale, is confirmed with it.
+            update.steps += content().stale.map { .touch($0, validator: nil, lifetime: nil) }
         case (.gone, .single(let key, _, _)): update.steps = [.remove(key, version: nil)]
         case (.gone, .normalized): update.steps = [.removeQuery(key)]
         }

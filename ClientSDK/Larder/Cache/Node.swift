@@ -14,6 +14,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var completeness = Completeness.unknown
         var isPartial = false
         var isInvalidated = false
+        /// The entities that make it stale.
+        var stale: [EntityKey] = []
         var pending = 0
         /// The order of the request that brought or confirmed it.
         var order: UInt64 = 0
@@ -180,10 +182,12 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         content.isPartial = lookup.missing > 0
         content.completeness =
             lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial
-        // «Not modified» would confirm the index alone, and leave stale what is stale of the entities.
-        content.validator = content.isPartial || lookup.isInvalidated ? nil : stored.query.entityTag
+        // «Not modified» confirms what came with the list, and nothing that has changed since.
+        let isConfirmable = lookup.stale.allSatisfy { $0.fetchedAt <= stored.times.fetchedAt }
+        content.validator = content.isPartial || !isConfirmable ? nil : stored.query.entityTag
+        content.stale = lookup.stale.map(\.key)
         content.isInvalidated =
-            stored.query.isInvalidated || lookup.isInvalidated
+            stored.query.isInvalidated || !lookup.stale.isEmpty
             || core.invalidations.covers(
                 resource.tags,
                 validatedAt: stored.times.validatedAt,

@@ -32,7 +32,7 @@ extension Commit {
     mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
         let known = try current(key, disk)
         var stored = known ?? unconfirmed(key)
-        let before = stored.query
+        let (before, orders) = (stored.query, stored.orders)
         let context = QueryMerge.Context(
             order: order,
             startedAt: moment.wall,
@@ -41,6 +41,8 @@ extension Commit {
         try merge.apply(&stored.query, &stored.orders, context)
         noteInvalidated(stored, key, since: before)
         let hasChanged = stored.query != before
+        // What is not stored does not begin by a change that changes nothing: an empty list would say that there is nothing.
+        if !hasChanged, !merge.confirms, stored.orders == orders { return }
         if merge.confirms, order >= stored.order {
             let new = times(merge.lifetime)
             stored.times = ValueTimes(

@@ -10,7 +10,17 @@ final class RequestOrder: Sendable {
         var active: Set<UInt64> = []
         var applied: [StoredKey: UInt64] = [:]
         var invalidated: [StoredKey: UInt64] = [:]
+        var edits: [QueryKey: [QueryEdit]] = [:]
     }
+
+    /// A change to a list that has happened beside requests: an event that names a new item.
+    struct QueryEdit: Sendable {
+        let order: UInt64
+        let change: @Sendable (inout DiskQuery) -> Void
+    }
+
+    /// How many changes to one list are kept: whoever was away for more is asked again.
+    private static let editsMaximum = 1_024
 
     private let state = Mutex(State())
 
@@ -35,10 +45,11 @@ final class RequestOrder: Sendable {
     func end(_ order: UInt64) {
         state.withLock { state in
             state.active.remove(order)
-            guard !state.applied.isEmpty || !state.invalidated.isEmpty else { return }
+            guard !state.applied.isEmpty || !state.invalidated.isEmpty || !state.edits.isEmpty else { return }
             guard let oldest = state.active.min() else {
                 state.applied.removeAll()
                 state.invalidated.removeAll()
+                state.edits.removeAll()
                 return
             }
             // Looking through all of them at each end would cost more than it saves.
@@ -62,6 +73,27 @@ final class RequestOrder: Sendable {
         state.withLock { state in
             guard !state.active.isEmpty else { return }
             state.applied[key] = max(order, state.applied[key] ?? 0)
+        }
+    }
+
+    /// What has happened to a list since a request of that order began: its answer need not know of it.
+    func edits(of key: QueryKey, since order: UInt64) -> [QueryEdit] {
+        state.withLock { $0.edits[key]?.filter { $0.order > order } ?? [] }
+    }
+
+    func noteEdited(_ key: QueryKey, _ order: UInt64, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
+        state.withLock { state in
+            guard let oldest = state.active.min() else { return }
+            var edits = state.edits[key] ?? []
+            if edits.count >= Self.editsMaximum {
+                edits.removeAll { $0.order < oldest }
+                if edits.count >= Self.editsMaximum {
+                    edits.removeFirst(Self.editsMaximum / 2)
+                    state.invalidated[.query(key)] = max(order, state.invalidated[.query(key)] ?? 0)
+                }
+            }
+            edits.append(QueryEdit(order: order, change: change))
+            state.edits[key] = edits
         }
     }
 

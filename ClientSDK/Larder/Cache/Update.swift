@@ -98,6 +98,9 @@ public struct Update: Sendable {
     public mutating func invalidate(tag: String) { steps.append(.invalidateTag(tag)) }
 
     /// Changes which entities a list names, and their order. Where it is not stored nothing happens.
+    ///
+    /// It is done again to the answer of a request that was on its way meanwhile, which need not know of it: so it should do no more
+    /// where it was done already.
     public mutating func edit(_ key: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
         steps.append(.editQuery(key) { change(&$0.ids) })
     }

@@ -1,3 +1,5 @@
+import LarderTime
+
 /// How a value that shows entities is taken apart into them and a rest, and put together again.
 public struct Normalizer<Value: Sendable>: Sendable {
     /// Hands out the entities that the value shows, in order, and gives the bytes of what is left.
@@ -72,7 +74,8 @@ public struct EntityLookup {
     public let keys: [EntityKey]
     /// How many of those asked for are not stored any more.
     public internal(set) var missing = 0
-    var isInvalidated = false
+    /// Those that were declared stale, and since when their values are what they are.
+    var stale: [(key: EntityKey, fetchedAt: WallTime)] = []
     var pending = 0
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
     let overlays: EntityTable
@@ -96,7 +99,7 @@ public struct EntityLookup {
             missing += value == nil && stored != nil ? 0 : 1
             return nil
         }
-        if stored?.isInvalidated ?? false { isInvalidated = true }
+        if let stored, stored.isInvalidated { stale.append((key, stored.times.fetchedAt)) }
         return entity
     }
 

@@ -74,10 +74,9 @@ struct ChangeDocument: Decodable, Sendable {
             switch entity {
             case .profile(let profile): update.put(profile)
             case .post(let post):
-                update.put(post)
+                // Told of once, at its last change: one that was liked since is as new.
+                update.insert(post, in: Feed.timelineKey, isNew: post.version == 1) { Update.isOlder($1, $0) }
                 update.insert(post.entityKey, atFrontOf: Feed.key)
-                // An edited or liked post of long ago is none to be put in front.
-                if post.version == 1 { update.insertNewest(post.entityKey, in: Feed.timelineKey) }
             case .account(let account): update.put(account)
             case .transaction(let transaction):
                 update.put(transaction)
@@ -86,7 +85,10 @@ struct ChangeDocument: Decodable, Sendable {
                 update.put(conversation)
                 update.insert(conversation.entityKey, atFrontOf: Chat.conversationsKey)
             case .message(let message):
-                update.put(message)
+                let isNew = message.version == 1
+                update.insert(message, in: Chat.timelineKey(message.conversationId), isNew: isNew) {
+                    Update.isOlder($1, $0)
+                }
                 update.insert(message.entityKey, atFrontOf: Chat.messagesKey(message.conversationId))
             case .unknown: update.invalidate(key)
             }
@@ -116,7 +118,7 @@ extension Update {
     }
 
     /// Whether one of the server's identifiers (`post_1042`) was given before another.
-    private static func isOlder(_ left: String, _ right: String) -> Bool {
+    static func isOlder(_ left: String, _ right: String) -> Bool {
         left.utf8.count != right.utf8.count ? left.utf8.count < right.utf8.count : left < right
     }
 }

@@ -23,6 +23,10 @@ public struct Chat: Sendable {
 
     static func messagesKey(_ conversation: String) -> QueryKey { QueryKey("messages", ["conversation": conversation]) }
 
+    static func timelineKey(_ conversation: String) -> QueryKey {
+        QueryKey("messages timeline", ["conversation": conversation])
+    }
+
     private let cache: LarderCache
     private let source: HTTPSource
     private let session: Session
@@ -48,26 +52,75 @@ public struct Chat: Sendable {
         return conversations
     }
 
-    /// The newest messages of a conversation, newest first, with what was written here on top, as a resource.
+    /// For as long as the live channel keeps up, nothing else has to be asked.
+    private static let freshness = FreshnessDemand.rule(
+        FreshnessRule(.any([.timeToLive(.seconds(30)), .feed("larder", within: .seconds(120))]))
+    )
+
+    /// The newest messages of a conversation, newest first, with what was written here on top, as a resource. `timeline` has older
+    /// ones too.
     public func messages(_ conversation: String) -> Resource<EntityList<Message>> {
         let source = source
-        // For as long as the live channel keeps up, nothing else has to be asked.
-        let rule = FreshnessRule(.any([.timeToLive(.seconds(30)), .feed("larder", within: .seconds(120))]))
-        var messages = Resource<EntityList<Message>>.list(
+        var messages = Resource<EntityList<Message>>(
             "messages",
             ["conversation": conversation],
-            of: Message.self,
-            freshness: .rule(rule)
+            of: Self.normalizer,
+            freshness: Self.freshness,
+            policy: .staleWhileRevalidate
         ) { context in
-            try await source.page(
-                "/v1/conversations/\(HTTPSource.escape(conversation))/messages",
-                [("limit", "50")],
-                context
-            )
+            try await source.page(Self.path(conversation), [("limit", "50")], context)
         }
         messages.tags = [LarderClient.everything]
         return messages
     }
+
+    /// All messages of a conversation in pages, newest first, with what was written here on top: `Timeline.loadOlder` scrolls back,
+    /// and what was scrolled to once costs no request again. What is written, edited and deleted elsewhere comes by the change
+    /// feed, in every page that is loaded.
+    ///
+    /// - Parameter holdsBackNew: whether what others write is counted only, until the reader takes it: for one who has scrolled back.
+    public func timeline(_ conversation: String, holdsBackNew: Bool = false) -> Timeline<Message> {
+        let source = source
+        var pages = PagedResource<Message>(
+            Self.timelineKey(conversation).name,
+            ["conversation": conversation],
+            pageSize: 50,
+            freshness: Self.freshness
+        ) { request in
+            let context = FetchContext(validator: request.validator, isForced: request.isForced)
+            let query = [("limit", "\(request.limit)"), ("after", request.cursor)]
+            let fetched: Fetched<EntityList<Message>> = try await source.page(Self.path(conversation), query, context)
+            switch fetched.content {
+            case .value(let list):
+                return .value(
+                    EntityPage(list.items, nextCursor: list.nextCursor),
+                    validator: fetched.validator,
+                    completeness: fetched.completeness
+                )
+            case .notModified: return .notModified()
+            case .gone: return .gone
+            }
+        }
+        pages.localName = { $0.isPending ? nil : $0.clientId.map { Self.localPrefix + $0 } }
+        pages.tags = [LarderClient.everything]
+        return cache.timeline(pages, holdsBackNew: holdsBackNew)
+    }
+
+    private static func path(_ conversation: String) -> String {
+        "/v1/conversations/\(HTTPSource.escape(conversation))/messages"
+    }
+
+    /// A message that is told of before its sending is acknowledged is shown once.
+    private static let normalizer = Normalizer<EntityList<Message>>(
+        split: EntityList<Message>.normalizer.split,
+        join: { rest, lookup in
+            var list = try EntityList<Message>.normalizer.join(rest, &lookup)
+            guard list.items.contains(where: \.isPending) else { return list }
+            let sent = Set(list.items.lazy.filter { !$0.isPending }.compactMap(\.clientId))
+            list.items.removeAll { $0.isPending && sent.contains($0.clientId ?? "") }
+            return list
+        }
+    )
 
     /// Sends a message: it is durable and shown when this returns, and leaves in order when there is a network.
     ///
@@ -111,14 +164,16 @@ public struct Chat: Sendable {
                         updatedAt: draft.writtenAt
                     )
                 )
-                changes.edit(messagesKey(draft.conversationID)) { $0.insert(Message.key(id), at: 0) }
+                for list in [messagesKey(draft.conversationID), timelineKey(draft.conversationID)] {
+                    changes.edit(list) { $0.insert(Message.key(id), at: 0) }
+                }
             },
             send: { attempts in
                 guard let attempt = attempts.first else { return [] }
                 let draft = attempt.input
                 let reply = try await source.send(
                     .post,
-                    "/v1/conversations/\(HTTPSource.escape(draft.conversationID))/messages",
+                    path(draft.conversationID),
                     Request(text: draft.text, clientId: draft.clientID),
                     [.idempotencyKey: attempt.idempotencyKey],
                     as: Message.self
@@ -129,7 +184,9 @@ public struct Chat: Sendable {
         // Those behind a refused message are not sent out of order: whoever wrote them decides.
         operation.whenRefused = .hold
         operation.acknowledge = { draft, message, update in
-            update.put(message)
+            update.insert(message, in: timelineKey(draft.conversationID), isNew: true, isOwn: true) {
+                Update.isOlder($1, $0)
+            }
             update.insert(message.entityKey, atFrontOf: messagesKey(draft.conversationID))
         }
         return operation

@@ -1,6 +1,7 @@
 import Foundation
 import LarderHTTP
 import LarderModels
+import Synchronization
 
 extension ChangeFeed {
     /// The server's change feed.
@@ -145,16 +146,19 @@ private final class EventStreamLiveChannel: LiveChannel {
 /// The change feed itself, asked with patience: a wait that ends with «now there is something».
 private final class LongPollLiveChannel: LiveChannel {
     private let source: HTTPSource
-    private let since: String?
+    private let since: Mutex<String?>
 
     init(_ source: HTTPSource, since: String?) {
         self.source = source
-        self.since = since
+        self.since = Mutex(since)
     }
 
     func receive() async throws(LarderError) -> LiveMessage? {
         // Told as a hello with the token that there is now: who holds another reads the feed, which is where changes are.
-        let batch = try await source.changes([("since", since), ("limit", "1"), ("wait", "25")])
+        let token = since.withLock { $0 }
+        let batch = try await source.changes([("since", token), ("limit", "500"), ("wait", "25")])
+        // From there the next one waits: from where this one did, there would be something at once, for ever.
+        since.withLock { $0 = batch.nextToken }
         return .hello(token: batch.nextToken)
     }
 }

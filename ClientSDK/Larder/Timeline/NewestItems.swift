@@ -5,6 +5,25 @@ struct NewestItems: Sendable {
     struct Item: Sendable {
         var key: EntityKey
         var isOwn: Bool
+        /// Whether it was just made: only then may a timeline begin with it.
+        var isNew = true
+        /// Whether the first identifier's item comes before the second's; nil: it belongs in front of all.
+        var isNewer: (@Sendable (String, String) -> Bool)?
+
+        /// Whether it belongs behind all that is loaded: most of what changes was made long ago.
+        func isBehind(_ query: DiskQuery) -> Bool {
+            guard let isNewer, query.nextCursor != nil, let last = query.ids.last(where: { $0.type == key.type })
+            else { return false }
+            return !isNewer(key.id, last.id)
+        }
+
+        func insert(into layout: inout TimelineLayout, at time: WallTime) {
+            let time = time.nanosecondsSinceEpoch
+            guard let isNewer else { return layout.insertNewest(key, at: time, isOwn: isOwn) }
+            layout.insert(key, at: time, isOwn: isOwn, begins: isNew || isOwn) {
+                $1.type == key.type && isNewer($0.id, $1.id)
+            }
+        }
     }
 
     var timeline: QueryKey
@@ -35,9 +54,36 @@ extension Update {
         insertNewest(item.entityKey, in: timeline, isOwn: isOwn)
     }
 
-    /// Puts an entity that is stored in front of a timeline. Many of them become one step: a timeline is read and written as a
-    /// whole.
+    /// Stores an entity, and names it in a timeline where it belongs, unless it is there: for events that may tell of something new
+    /// only after it has been changed, or out of order.
+    ///
+    /// What is older than all that is loaded, and what lies within a gap, is stored, and named by the page that it will come with.
+    /// For the rest it is as with `insertNewest`.
+    ///
+    /// - Parameters:
+    ///   - timeline: the timeline's key. Where it is not stored it begins with this item if that `isNew`.
+    ///   - isNew: whether it was just made, and not changed since.
+    ///   - isOwn: whether it was made here: readers are then shown it at once.
+    ///   - isNewer: whether the item with the first identifier comes before the one with the second.
+    public mutating func insert<E: Entity>(
+        _ item: E,
+        in timeline: QueryKey,
+        isNew: Bool,
+        completeness: Completeness = .complete,
+        isOwn: Bool = false,
+        isNewer: @escaping @Sendable (String, String) -> Bool
+    ) {
+        put(item, completeness: completeness)
+        insertNewest(.init(key: item.entityKey, isOwn: isOwn, isNew: isNew, isNewer: isNewer), in: timeline)
+    }
+
+    /// Puts an entity that is stored in front of a timeline.
     mutating func insertNewest(_ key: EntityKey, in timeline: QueryKey, isOwn: Bool = false) {
+        insertNewest(.init(key: key, isOwn: isOwn), in: timeline)
+    }
+
+    /// Many of them become one step: a timeline is read and written as a whole.
+    private mutating func insertNewest(_ item: NewestItems.Item, in timeline: QueryKey) {
         var newest = NewestItems(timeline: timeline, items: [])
         search: for index in steps.indices.reversed() {
             switch steps[index] {
@@ -50,7 +96,7 @@ extension Update {
             default: break search
             }
         }
-        newest.items.append(.init(key: key, isOwn: isOwn))
+        newest.items.append(item)
         steps.append(.insertNewest(newest))
     }
 }
@@ -58,16 +104,21 @@ extension Update {
 extension Commit {
     mutating func insertNewest(_ newest: NewestItems, _ disk: DiskPart) throws {
         let merge = QueryMerge(confirms: false, keys: newest.items.map(\.key)) { query, _, context in
+            let known = Set(query.ids)
+            // What is known to be deleted is not put anywhere.
+            let items = newest.items.filter { item in
+                context.stored.contains(item.key) && !item.isBehind(query) && (item.isOwn || !known.contains(item.key))
+            }
+            guard !items.isEmpty else { return }
             var isFull = false
             var beginsLoose = false
             try query.editLayout { layout in
-                // What is known to be deleted is not put anywhere.
-                for item in newest.items where context.stored.contains(item.key) {
+                for item in items {
                     guard item.isOwn || layout.loose.count < NewestItems.unconfirmedMaximum else {
                         isFull = true
                         continue
                     }
-                    layout.insertNewest(item.key, at: context.startedAt.nanosecondsSinceEpoch, isOwn: item.isOwn)
+                    item.insert(into: &layout, at: context.startedAt)
                 }
                 beginsLoose = layout.items.first.map { layout.loose[$0] != nil } ?? false
             }

@@ -23,6 +23,9 @@ public struct PagedResource<Item: Entity>: Sendable {
     public var retention = QueryRetention.disk
     /// Names by which it can be invalidated together with others.
     public var tags: Set<String> = []
+    /// What an item was called here until the server named it, if it was made here: where both are there, because it was told of
+    /// before it was acknowledged, only the server's is shown.
+    public var localName: (@Sendable (Item) -> String?)?
     /// How long a page may take; nil: as long as it likes.
     public var timeout: Duration? = .seconds(30)
 

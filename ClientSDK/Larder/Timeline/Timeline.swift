@@ -9,15 +9,16 @@ public final class Timeline<Item: Entity>: Sendable {
     let engine: TimelineEngine<Item>
     let policy: ReadPolicy?
     private struct State {
-        var reader = TimelineReader<Item>()
+        var reader: TimelineReader<Item>
         var wakers: [UInt64: @Sendable () -> Void] = [:]
         var lastWaker: UInt64 = 0
     }
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(_ engine: TimelineEngine<Item>, _ policy: ReadPolicy?) {
+    init(_ engine: TimelineEngine<Item>, _ policy: ReadPolicy?, holdsBackNew: Bool) {
         self.engine = engine
         self.policy = policy
+        state = Mutex(State(reader: TimelineReader(holdsBack: holdsBackNew)))
     }
 
     /// What it is called in the store.
@@ -137,8 +138,14 @@ public enum TimelineProgress: String, Sendable, Hashable {
 extension LarderCache {
     /// A list in pages, for one reader.
     ///
-    /// - Parameter policy: how it is read; nil: as the resource says.
-    public func timeline<Item: Entity>(_ resource: PagedResource<Item>, _ policy: ReadPolicy? = nil) -> Timeline<Item> {
-        Timeline(core.timelines.engine(of: resource, in: core), policy)
+    /// - Parameters:
+    ///   - policy: how it is read; nil: as the resource says.
+    ///   - holdsBackNew: whether new items are counted only, until the reader takes them (`Timeline.takeNew`).
+    public func timeline<Item: Entity>(
+        _ resource: PagedResource<Item>,
+        _ policy: ReadPolicy? = nil,
+        holdsBackNew: Bool = true
+    ) -> Timeline<Item> {
+        Timeline(core.timelines.engine(of: resource, in: core), policy, holdsBackNew: holdsBackNew)
     }
 }

@@ -178,6 +178,32 @@ struct TimelineLayout: Sendable, Equatable {
         loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
     }
 
+    /// Puts an item where it belongs by an order, unless it is there. What lies within a gap, or behind what is loaded, is left to the
+    /// page that it will come with.
+    ///
+    /// - Parameter begins: whether it may be the first item of all: one of which it is not certain that it is new is none.
+    mutating func insert(
+        _ key: EntityKey,
+        at time: Int64,
+        isOwn: Bool,
+        begins: Bool,
+        isNewer: (EntityKey, EntityKey) -> Bool
+    ) {
+        guard !elements.contains(.item(key)) else {
+            if isOwn { loose[key]?.isOwn = true }
+            return
+        }
+        guard elements.contains(where: { $0.item != nil }) else {
+            if begins { insertNewest(key, at: time, isOwn: isOwn) }
+            return
+        }
+        let index = elements.firstIndex { $0.item.map { isNewer(key, $0) } ?? false }
+        guard let index = index ?? (tail == .end ? elements.endIndex : nil) else { return }
+        guard !(elements[..<index].last { $0.item != nil || $0.isGap }?.isGap ?? false) else { return }
+        elements.insert(.item(key), at: index)
+        loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
+    }
+
     /// Drops the oldest items, so that no more than `maximum` stay: at the end of a page, from where they can be loaded again.
     mutating func keep(atMost maximum: Int) {
         var count = 0

@@ -31,6 +31,22 @@ public struct TimelineList<Item: Entity>: Sendable, Equatable {
         }
     }
 
+    /// Removes what was made here where the server's own is there.
+    mutating func removeDoubles(_ localName: (Item) -> String?) {
+        guard !localIDs.isEmpty else { return }
+        let named = Set(items.compactMap(localName)).intersection(localIDs)
+        guard !named.isEmpty else { return }
+        localIDs.subtract(named)
+        let old = segments
+        segments = []
+        for segment in old {
+            switch segment {
+            case .gap(let gap): append(gap)
+            case .items(let items): for item in items where !named.contains(item.id) { append(item) }
+            }
+        }
+    }
+
     mutating func append(_ gap: TimelineGap) {
         if case .gap = segments.last { return }
         segments.append(.gap(gap))
@@ -80,7 +96,11 @@ extension TimelineList {
                 for item in list.items { collector.add(item, completeness: resource.completeness) }
                 return try TimelineLayout.Details(tail: list.tail).encoded
             },
-            join: { details, lookup in try joined(details, &lookup) }
+            join: { details, lookup in
+                var list = try joined(details, &lookup)
+                if let localName = resource.localName { list.removeDoubles(localName) }
+                return list
+            }
         )
         normalizer.merge = { answer, lifetime in
             QueryMerge(confirms: true, lifetime: lifetime, keys: answer.ids) { query, orders, context in
@@ -185,7 +205,7 @@ extension EntityLookup {
         let stored = find(key, { try E.codec.decode($0) })
         let (value, pending) = overlays.visible(stored?.value, key)
         self.pending += pending
-        if isRequired, stored?.isInvalidated ?? false { isInvalidated = true }
+        if isRequired, let stored, stored.isInvalidated { stale.append((key, stored.times.fetchedAt)) }
         guard let entity = value as? E else {
             guard stored == nil else { return .hidden }
             if isRequired { missing += 1 }

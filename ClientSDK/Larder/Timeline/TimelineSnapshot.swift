@@ -80,8 +80,9 @@ struct TimelineReader<Item: Entity>: Sendable {
     private var shown: Set<String> = []
     private var held: Set<String> = []
     private var hasShown = false
+    private let holdsBack: Bool
 
-    init() {}
+    init(holdsBack: Bool) { self.holdsBack = holdsBack }
 
     /// Shows everything from now on; how many items were held back.
     mutating func takeNew() -> Int {
@@ -118,7 +119,7 @@ struct TimelineReader<Item: Entity>: Sendable {
     /// nothing to keep still.
     private mutating func receive(_ list: TimelineList<Item>) {
         let ids = list.items.map(\.id)
-        guard hasShown,
+        guard hasShown, holdsBack,
             let first = ids.firstIndex(where: { shown.contains($0) && !list.localIDs.contains($0) })
         else {
             hasShown = !ids.isEmpty

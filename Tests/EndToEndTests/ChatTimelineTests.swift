@@ -1,0 +1,291 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+import Synchronization
+import Testing
+
+@Suite("A conversation in pages, end to end", .timeLimit(.minutes(2)))
+struct ChatTimelineTests {
+    private struct Stage {
+        let scene: ClientScene
+        let client: LarderClient
+        let id: String
+        let friend: String
+        var path: String { "/v1/conversations/\(id)/messages" }
+        var truth: [Message] { get throws { try scene.truth(path, as: "ana") } }
+
+        func write(_ text: String, as handle: String) throws -> Message {
+            try scene.act("POST", path, as: handle, #"{"text":"\#(text)","clientId":"\#(text)"}"#)
+        }
+
+        func edit(_ message: Message, _ text: String) throws {
+            let author = try scene.handle(message.authorId)
+            let _: Message = try scene.act("PATCH", "/v1/messages/\(message.id)", as: author, #"{"text":"\#(text)"}"#)
+        }
+
+        func delete(_ message: Message) throws {
+            scene.delete("/v1/messages/\(message.id)", as: try scene.handle(message.authorId))
+        }
+    }
+
+    private func stage(messages: Int, live kinds: [LiveKind] = []) async throws -> Stage {
+        let scene = try ClientScene()
+        let client = try await scene.client(live: kinds)
+        let conversation = try #require(try await client.cache.value(client.chat.conversations).items.first)
+        let other = try #require(conversation.memberIds.first { $0 != client.session.userID })
+        let stage = Stage(scene: scene, client: client, id: conversation.id, friend: try scene.handle(other))
+        for index in 0..<messages { _ = try stage.write("m\(index)", as: index % 3 == 0 ? "ana" : stage.friend) }
+        try await client.sync.catchUp()
+        return stage
+    }
+
+    @Test
+    func `who scrolls back through two hundred messages while others write, edit and delete sees what the server has`()
+        async throws
+    {
+        let stage = try await stage(messages: 200)
+        let (scene, client) = (stage.scene, stage.client)
+        let timeline = client.chat.timeline(stage.id)
+        let seen = SequenceRecorder(timeline.snapshots)
+        await seen.wait { $0.last?.freshness == .fresh }
+        let start = try stage.truth
+        #expect(start.count >= 200)
+        #expect(try await timeline.snapshot().items == Array(start.prefix(50)))
+        #expect(try await timeline.loadOlder() == .more)
+
+        // A page is on its way while what it holds is edited and deleted, and told of: the page is older than what is known.
+        try scene.world.set(Gate(when: FaultMatch("GET", stage.path), count: 1))
+        let older = Task { try await timeline.loadOlder() }
+        #expect(await scene.world.wait(for: .held(1)))
+        try stage.edit(start[110], "edited on its way")
+        try stage.delete(start[120])
+        try stage.edit(start[70], "edited on the screen")
+        try stage.delete(start[80])
+        // The one that the next page goes on behind.
+        try stage.delete(start[149])
+        try stage.edit(start[199], "edited before it is loaded")
+        _ = try stage.write("new one", as: stage.friend)
+        _ = try stage.write("from my tablet", as: "ana")
+        try await client.sync.catchUp()
+        #expect(scene.world.releaseAll() == 1)
+        #expect(try await older.value == .more)
+        let three = try await timeline.snapshot().items
+        #expect(three == Array(try stage.truth.prefix(three.count)) && three.count == 149)
+
+        // What is typed here is in front, whatever arrives.
+        client.cache.outbox.pause()
+        try client.chat.send("typed here", to: stage.id)
+        try client.chat.send("and this", to: stage.id)
+        _ = try stage.write("meanwhile", as: stage.friend)
+        try await client.sync.catchUp()
+        let typed = try await timeline.snapshot()
+        #expect(typed.items.prefix(3).map(\.text) == ["and this", "typed here", "meanwhile"])
+        #expect(typed.items.prefix(3).map(\.isPending) == [true, true, false] && typed.pendingChanges == 2)
+        while try await timeline.loadOlder() == .more {}
+        #expect(try await timeline.snapshot().items.prefix(2).allSatisfy { $0.isPending })
+        client.cache.outbox.resume()
+        try await client.cache.outbox.drained()
+        let all = try await timeline.snapshot()
+        let truth = try stage.truth
+        #expect(all.items == truth && all.hasReachedEnd && all.heldBackCount == 0)
+        #expect(truth.prefix(2).map(\.text) == ["and this", "typed here"])
+        #expect(all.items.contains { $0.text == "edited before it is loaded" })
+
+        // Going back costs nothing, in another process and without a network neither.
+        let pages = await scene.count("GET", stage.path)
+        #expect(pages == (truth.count + 50) / 50)
+        let deleted = Set([start[80].id, start[120].id, start[149].id])
+        await seen.wait { $0.last?.items == truth }
+        expectMonotonic(seen.elements.map(\.items), deleted: deleted)
+        client.close()
+        let again = try await scene.client(isOnline: { false })
+        #expect(try await again.chat.timeline(stage.id).snapshot().items == truth)
+        await scene.expectGoodConduct()
+    }
+
+    @Test func `a message that is told of before its sending is acknowledged is shown once`() async throws {
+        let stage = try await stage(messages: 3)
+        let (scene, client) = (stage.scene, stage.client)
+        let timeline = client.chat.timeline(stage.id)
+        let seen = SequenceRecorder(timeline.snapshots)
+        let list = SequenceRecorder(client.cache.snapshots(client.chat.messages(stage.id)))
+        await seen.wait { $0.last?.freshness == .fresh }
+        await list.wait { $0.last?.freshness == .fresh }
+        try scene.world.set(Gate(when: FaultMatch("POST", stage.path), count: 1))
+        try client.chat.send("once", to: stage.id)
+        #expect(await scene.world.wait(for: .held(1)))
+        // The server has it, and nobody has heard that it does; then others hear of it.
+        #expect(try await client.sync.catchUp() > 0)
+        #expect(try await timeline.snapshot().items.first?.isPending == false)
+        scene.world.releaseAll()
+        try await client.cache.outbox.drained()
+        await seen.wait { $0.last.map { $0.pendingChanges == 0 && $0.items.first?.text == "once" } ?? false }
+        await list.wait { $0.last.map { $0.pendingChanges == 0 && $0.value?.items.first?.text == "once" } ?? false }
+        for items in seen.elements.map(\.items) + list.elements.compactMap({ $0.value?.items }) {
+            #expect(items.count { $0.text == "once" } <= 1)
+        }
+        #expect(try await timeline.snapshot().items == Array(try stage.truth.prefix(50)))
+        // Two views of one list were read side by side, each with its own validator; the list is there for who needs no pages.
+    }
+
+    @Test func `what was edited before anybody heard of it is in its place, and what was deleted is nowhere`()
+        async throws
+    {
+        let stage = try await stage(messages: 60)
+        let client = stage.client
+        let timeline = client.chat.timeline(stage.id)
+        try await timeline.refresh()
+        let first = try stage.write("a", as: stage.friend)
+        let second = try stage.write("b", as: stage.friend)
+        try stage.delete(try stage.write("c", as: stage.friend))
+        // Changed in the other order: the feed tells of each at its last change.
+        try stage.edit(second, "b, edited")
+        try stage.edit(first, "a, edited")
+        try await client.sync.catchUp()
+        let items = try await timeline.snapshot().items
+        #expect(items.prefix(2).map(\.text) == ["b, edited", "a, edited"])
+        #expect(items == Array(try stage.truth.prefix(items.count)))
+        try await timeline.refresh()
+        #expect(try await timeline.snapshot().items == items)
+    }
+
+    @Test func `who has scrolled back may have what others write counted, and not shown until it is taken`()
+        async throws
+    {
+        let stage = try await stage(messages: 10)
+        let client = stage.client
+        let timeline = client.chat.timeline(stage.id, holdsBackNew: true)
+        let seen = SequenceRecorder(timeline.snapshots)
+        await seen.wait { $0.last?.freshness == .fresh }
+        let before = try await timeline.snapshot().items
+        _ = try stage.write("hidden", as: stage.friend)
+        try await client.sync.catchUp()
+        await seen.wait { $0.last?.heldBackCount == 1 }
+        #expect(seen.elements.last?.items == before)
+        try client.chat.send("mine", to: stage.id)
+        await seen.wait { $0.last?.items.first?.text == "mine" }
+        try await client.cache.outbox.drained()
+        await seen.wait { $0.last?.items.first?.isPending == false }
+        #expect(seen.elements.last?.heldBackCount == 1)
+        #expect(timeline.takeNew() == 1)
+        await seen.wait { $0.last?.heldBackCount == 0 }
+        #expect(seen.elements.last?.items.prefix(2).map { $0.text } == ["mine", "hidden"])
+    }
+
+    @Test func `a refresh that was asked for before a message was written does not take it off the screen`()
+        async throws
+    {
+        let stage = try await stage(messages: 3)
+        let (scene, client) = (stage.scene, stage.client)
+        let timeline = client.chat.timeline(stage.id)
+        try await timeline.refresh()
+        _ = try await client.cache.value(client.chat.messages(stage.id))
+        scene.clock.advance(by: .seconds(1))
+        _ = try stage.write("before", as: stage.friend)
+        // Each is held once: one that was answered «not modified» for what has changed since asks again.
+        try scene.world.set(Gate(when: FaultMatch("GET", stage.path), count: 2))
+        let list = Task { try await client.cache.refresh(client.chat.messages(stage.id)).value?.items ?? [] }
+        let pages = Task { try await timeline.refresh() }
+        #expect(await scene.world.wait(for: .held(2)))
+        _ = try stage.write("between", as: stage.friend)
+        try await client.sync.catchUp()
+        scene.world.releaseAll()
+        try await pages.value
+        // Neither what the answers tell of nor what they do not know yet is missing.
+        #expect(try await list.value.prefix(2).map(\.text) == ["between", "before"])
+        #expect(try await timeline.snapshot().items.prefix(2).map(\.text) == ["between", "before"])
+    }
+
+    @Test func `what was deleted stays away although a replica still has it, in the next process too`() async throws {
+        let stage = try await stage(messages: 10)
+        let (scene, client) = (stage.scene, stage.client)
+        let messages = try stage.truth
+        try await client.chat.timeline(stage.id).refresh()
+        _ = try await client.cache.value(client.chat.messages(stage.id))
+        // The replica has one thing that is new here, so that its answer is whole, and not the next.
+        _ = try stage.write("new", as: stage.friend)
+        try stage.delete(messages[4])
+        try await client.sync.catchUp()
+        try scene.world.set(Fault(.lag(.init(commits: 1)), when: FaultMatch("GET", stage.path)))
+        func expectGone(_ client: LarderClient) async throws {
+            scene.clock.advance(by: .seconds(1))
+            let timeline = client.chat.timeline(stage.id)
+            try await timeline.refresh()
+            let list = try await client.cache.refresh(client.chat.messages(stage.id)).value?.items ?? []
+            for items in [try await timeline.snapshot().items, list] {
+                #expect(items.count > 5 && !items.contains { $0.id == messages[4].id })
+            }
+        }
+        try await expectGone(client)
+        client.close()
+        let again = try await scene.client()
+        try await expectGone(again)
+        #expect(await scene.count("GET", stage.path, status: "200") >= 3)
+        again.close()
+    }
+
+    @Test func `two devices that write to each other while events are lost and doubled end as the server`() async throws
+    {
+        let stage = try await stage(messages: 0, live: [.webSocket])
+        let (scene, phone) = (stage.scene, stage.client)
+        let other = try await scene.client(stage.friend, device: "tablet", live: [.webSocket])
+        let devices = [phone, other]
+        var seen: [SequenceRecorder<TimelineSnapshot<Message>>] = []
+        for device in devices {
+            await SequenceRecorder(device.live.states).wait { $0.last == .live(.webSocket) }
+            let recorder = SequenceRecorder(device.chat.timeline(stage.id).snapshots)
+            await recorder.wait { $0.last?.freshness == .fresh }
+            seen.append(recorder)
+        }
+        var bad = LiveFault()
+        bad.lose = 0.1
+        bad.duplicate = 0.1
+        try scene.world.set(Fault(.live(bad)))
+        for index in 0..<30 {
+            for device in devices { try device.chat.send("\(index)", to: stage.id) }
+            if index.isMultiple(of: 5) { for device in devices { try await device.cache.outbox.drained() } }
+        }
+        for device in devices { try await device.cache.outbox.drained() }
+        let sent = try stage.truth.prefix(60)
+        try stage.edit(sent[7], "edited")
+        try stage.delete(sent[20])
+        scene.world.removeFaults()
+        // The last event of all reaches them, and leads them to whatever was lost before.
+        #expect(scene.edit(as: stage.friend, #"{"bio":"done"}"#) == 200)
+        let truth = try stage.truth
+        for recorder in seen {
+            await recorder.wait { $0.last.map { $0.items == Array(truth.prefix($0.items.count)) } ?? false }
+            #expect((recorder.elements.last?.items.count ?? 0) >= 59)
+            expectMonotonic(recorder.elements.map { $0.items.filter { !$0.isPending } }, deleted: [sent[20].id])
+        }
+        await scene.expectGoodConduct()
+        for device in devices { device.close() }
+    }
+
+    @Test func `a token that expires between two pages of a long sync is renewed once, and no page is missed`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        try await client.sync.catchUp()
+        let friend = try scene.handle("user_2")
+        var posts: [Post] = []
+        for index in 0..<1_100 {
+            posts.append(try scene.act("POST", "/v1/posts", as: friend, #"{"text":"\#(index)"}"#))
+        }
+        let before = await scene.count("GET", "/v1/changes")
+        var second = Fault.Occurrence()
+        second.after = 1
+        second.count = 1
+        try scene.world.set(Fault(.expireToken, when: FaultMatch("GET", "/v1/changes"), occurrence: second))
+        #expect(try await client.sync.catchUp() == 1_100)
+        #expect(await scene.count("POST", "/v1/sessions/refresh") == 1)
+        // Three pages, and the one that was refused once more.
+        #expect(await scene.count("GET", "/v1/changes") - before == 4)
+        for post in posts { #expect(try await client.cache.value(client.feed.post(post.id), .cacheOnly) == post) }
+        await scene.expectGoodConduct()
+    }
+}

@@ -1,0 +1,293 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+import Synchronization
+import Testing
+
+/// DESIGN's «Always true», each against the real server; ARCHITECTURE says which mechanism keeps which.
+@Suite("What is always true, end to end", .timeLimit(.minutes(2)))
+struct InvariantTests {
+    private func withDirectory(_ body: (String) async throws -> Void) async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await body(path)
+    }
+
+    @Test func `monotonic reads: a reply that was overtaken is never shown, in memory and after a restart`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let handle = try scene.handle("user_2")
+        _ = try await client.profiles.profile("user_2")
+        let seen = SequenceRecorder(client.profiles.snapshots("user_2", .cacheOnly))
+        await seen.wait(for: 1)
+        try scene.world.set(Gate(id: "slow", when: FaultMatch("GET", "/v1/profiles/user_2"), count: 1))
+        scene.clock.advance(by: .seconds(1))
+        scene.edit(as: handle, #"{"bio":"second"}"#)
+        let slow = Task { try await client.cache.refresh(client.profiles.resource("user_2")).value?.bio }
+        #expect(await scene.world.wait(for: .held(1)))
+        scene.edit(as: handle, #"{"bio":"third"}"#)
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await client.cache.refresh(client.profiles.resource("user_2")).value?.bio == "third")
+        scene.world.releaseAll()
+        #expect(try await slow.value == "third")
+        await seen.wait { $0.last?.value?.bio == "third" }
+        expectMonotonic(seen.elements.map { $0.value.map { [$0] } ?? [] })
+        client.close()
+        let again = try await scene.client(isOnline: { false })
+        #expect(try await again.profiles.profile("user_2", .cacheOnly).value?.bio == "third")
+    }
+
+    @Test func `read your writes: a heart stays while it is sent, over a page without it, and under a lagging replica`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let post = try #require(try await client.cache.value(client.feed.newest).items.first { !$0.likedByMe })
+        func isShown(_ posts: [Post]?) -> Bool { posts?.first { $0.id == post.id }?.likedByMe ?? false }
+        let seen = SequenceRecorder(client.feed.snapshots(.cacheOnly))
+        await seen.wait(for: 1)
+        // First the server has not heard of it, and somebody else changes the post meanwhile.
+        try scene.world.set(Gate(id: "unheard", when: FaultMatch("POST", "/v1/likes"), stage: .request, count: 1))
+        try client.likes.set(true, post.id)
+        #expect(await scene.world.wait(for: .held(1)))
+        let author = try scene.handle(post.authorId)
+        let _: Post = try scene.act("PATCH", "/v1/posts/\(post.id)", as: author, #"{"text":"edited"}"#)
+        scene.clock.advance(by: .seconds(1))
+        let page = try await client.cache.refresh(client.feed.newest)
+        #expect(isShown(page.value?.items) && page.pendingChanges == 1)
+        #expect(page.value?.items.first { $0.id == post.id }?.text == "edited")
+        scene.world.releaseAll()
+        try await client.cache.outbox.drained()
+        // Then the server has it, and a replica that does not is asked.
+        try scene.world.set(Fault(.lag(.init(commits: 2)), when: FaultMatch("GET", "/v1/feed")))
+        scene.clock.advance(by: .seconds(1))
+        #expect(isShown(try await client.cache.refresh(client.feed.newest).value?.items))
+        await seen.wait { $0.last?.pendingChanges == 0 }
+        let hearts = seen.elements.map { isShown($0.value?.items) }
+        #expect(hearts.drop { !$0 }.allSatisfy { $0 }, "the heart blinked")
+    }
+
+    @Test func `no lost write: what was promised survives a death at any statement, and has one effect`() async throws {
+        let scene = try ClientScene()
+        try await withDirectory { directory in
+            let killable = KillableStore(DiskStore.Configuration(directory: directory, clock: scene.clock))
+            var client = try await scene.client(store: try killable.store())
+            let conversation = try #require(try await client.cache.value(client.chat.conversations).items.first).id
+            let post = JournalFilter("POST", "/v1/conversations/*/messages")
+            var promised: [String] = []
+            var doubtful: Set<String> = []
+            for step in 1...24 {
+                killable.kill(atStep: step, halfWay: step.isMultiple(of: 2))
+                do {
+                    for part in ["a", "b"] {
+                        doubtful.insert("\(step)\(part)")
+                        try client.chat.send("\(step)\(part)", to: conversation)
+                        doubtful.remove("\(step)\(part)")
+                        promised.append("\(step)\(part)")
+                    }
+                    // It dies while it sends.
+                    let sent = await scene.world.journal(post).count
+                    if step > 6 {
+                        _ = await scene.world.wait(for: .entries(post, count: sent + 2), limit: .milliseconds(100))
+                    }
+                } catch {
+                    #expect(killable.isDead)
+                }
+                client.close()
+                client = try await scene.client(store: try killable.reopen())
+            }
+            try await client.cache.outbox.drained()
+            let path = "/v1/conversations/\(conversation)/messages"
+            let texts = try scene.truth(path, as: "ana", of: Message.self).map(\.text)
+            let arrived = texts.reversed().filter { promised.contains($0) }
+            #expect(arrived == promised)
+            #expect(texts.allSatisfy { text in !doubtful.contains(text) || texts.count { $0 == text } == 1 })
+            client.close()
+        }
+    }
+
+    @Test func `no lost write: what may have arrived before the process died is not taken back by forgetting it`()
+        async throws
+    {
+        let scene = try ClientScene()
+        let online = Mutex(true)
+        try await withDirectory { directory in
+            let killable = KillableStore(DiskStore.Configuration(directory: directory, clock: scene.clock))
+            var client = try await scene.client(store: try killable.store())
+            let post = try #require(try await client.cache.value(client.feed.newest).items.first { !$0.likedByMe })
+            try scene.world.set(Gate(when: FaultMatch("POST", "/v1/likes"), count: 1))
+            try client.likes.set(true, post.id)
+            // The server has done it, and nobody here knows.
+            #expect(await scene.world.wait(for: .held(1)))
+            killable.kill()
+            client.close()
+            online.withLock { $0 = false }
+            client = try await scene.client(isOnline: { online.withLock { $0 } }, store: try killable.reopen())
+            #expect(client.cache.outbox.status.inDoubt == 1)
+            try client.likes.set(false, post.id)
+            scene.world.releaseAll()
+            online.withLock { $0 = true }
+            client.cache.networkReturned()
+            try await client.cache.outbox.drained()
+            let truth = try scene.truth("/v1/feed", as: "ana", of: Post.self).first { $0.id == post.id }
+            #expect(truth?.likedByMe == false && truth?.likeCount == post.likeCount)
+            client.close()
+        }
+    }
+
+    @Test func `token truth: whenever the process dies in a sync, nothing is skipped`() async throws {
+        let scene = try ClientScene()
+        let handle = try scene.handle("user_2")
+        try await withDirectory { directory in
+            let killable = KillableStore(DiskStore.Configuration(directory: directory, clock: scene.clock))
+            var client = try await scene.client(store: try killable.store())
+            _ = try await client.profiles.profile("user_2")
+            try await client.sync.catchUp()
+            var deaths = 0
+            for step in 1...24 {
+                let post: Post = try scene.act("POST", "/v1/posts", as: handle, #"{"text":"\#(step)"}"#)
+                scene.edit(as: handle, #"{"bio":"\#(step)"}"#)
+                killable.kill(atStep: step, halfWay: step.isMultiple(of: 2))
+                do { try await client.sync.catchUp() } catch { #expect(killable.isDead) }
+                deaths += killable.isDead ? 1 : 0
+                client.close()
+                client = try await scene.client(store: try killable.reopen())
+                try await client.sync.catchUp()
+                #expect(try await client.profiles.profile("user_2", .cacheOnly).value?.bio == "\(step)", "step \(step)")
+                #expect(try await client.cache.value(client.feed.post(post.id), .cacheOnly) == post, "step \(step)")
+            }
+            #expect(deaths > 4)
+            client.close()
+        }
+    }
+
+    @Test func `bounded: connections, memory and disk hold their limits however much is asked for at once`()
+        async throws
+    {
+        let scene = try ClientScene()
+        var settings = URLSessionTransport.Configuration()
+        settings.connectionsPerHost = 3
+        let reader = try await scene.client(transport: URLSessionTransport(settings))
+        let posts = try scene.truth("/v1/feed", as: "ana", of: Post.self)
+        try #require(posts.count >= 200)
+        await withTaskGroup(of: Void.self) { group in
+            for post in posts {
+                group.addTask {
+                    let read = try? await reader.cache.value(reader.feed.post(post.id))
+                    #expect(read?.id == post.id)
+                }
+            }
+        }
+        let records = await scene.world.journal(JournalFilter("GET", "/v1/posts/*"))
+        #expect(records.count == posts.count)
+        #expect(Set(records.map(\.connection)).count <= 3)
+
+        try await withDirectory { directory in
+            var disk = DiskStore.Configuration(directory: directory, clock: scene.clock)
+            disk.bytesMaximum = 64 << 10
+            let store = try DiskStore(disk)
+            let small = try await scene.client(device: "watch", store: store)
+            let timeline = small.feed.timeline
+            for page in 0..<200 where try await timeline.loadOlder() == .more {
+                scene.clock.advance(by: .seconds(1))
+                if page.isMultiple(of: 5) { _ = try small.cache.maintain() }
+            }
+            // What is promised is not evicted for it.
+            small.cache.outbox.pause()
+            try small.likes.set(!posts[0].likedByMe, posts[0].id)
+            _ = try small.cache.maintain()
+            #expect(try store.statistics().bytes <= 64 << 10)
+            #expect(small.cache.outbox.entries.count == 1)
+            small.close()
+        }
+    }
+
+    @Test func `private: what the server marks as not to be stored is in no file, and signing out leaves none`()
+        async throws
+    {
+        let scene = try ClientScene()
+        try await withDirectory { parent in
+            let directory = parent + "/ana"
+            let store = try DiskStore(DiskStore.Configuration(directory: directory, clock: scene.clock))
+            let client = try await scene.client(store: store)
+            let account = try #require(try await client.cache.value(client.bank.accounts).items.first)
+            let booked = try await client.cache.value(client.bank.transactions(account.id)).items
+            let conversation = try #require(try await client.cache.value(client.chat.conversations).items.first)
+            try await client.sync.catchUp()
+
+            func files() -> [Data] {
+                let names = FileManager.default.enumerator(atPath: directory)?.allObjects as? [String] ?? []
+                return names.compactMap { FileManager.default.contents(atPath: directory + "/" + $0) }
+            }
+            func isAnywhere(_ text: String) -> Bool {
+                files().contains { $0.range(of: Data(text.utf8)) != nil }
+            }
+            #expect(isAnywhere(conversation.id))
+            #expect(!isAnywhere(account.id))
+            for transaction in booked { #expect(!isAnywhere(transaction.id)) }
+            try await client.signOut()
+            #expect(files().isEmpty)
+            let error = await #expect(throws: LarderError.self) { try await client.profiles.profile("user_1") }
+            #expect(error?.code == .closed || error?.status == 401)
+        }
+    }
+
+    @Test func `honest freshness: a clock set back a day or ahead a year makes no kind of value fresh, nor stuck`()
+        async throws
+    {
+        let scene = try ClientScene()
+        var client = try await scene.client()
+        let conversation = try #require(try await client.cache.value(client.chat.conversations).items.first).id
+        func isFresh() async throws -> [Bool] {
+            [
+                try await client.profiles.profile("user_3", .cacheOnly).freshness.isFresh,
+                try await client.cache.snapshot(client.feed.newest, .cacheOnly).freshness.isFresh,
+                try await client.cache.snapshot(client.chat.messages(conversation), .cacheOnly).freshness.isFresh,
+                try await client.cache.snapshot(client.bank.accounts, .cacheOnly).freshness.isFresh,
+            ]
+        }
+        func refresh() async throws {
+            _ = try await client.cache.refresh(client.profiles.resource("user_3"))
+            _ = try await client.cache.refresh(client.feed.newest)
+            _ = try await client.cache.refresh(client.chat.messages(conversation))
+            _ = try await client.cache.refresh(client.bank.accounts)
+        }
+        try await refresh()
+        #expect(try await isFresh() == [true, true, true, true])
+        let posts = try await client.cache.value(client.feed.newest, .cacheOnly)
+        for jump in [-86_400, 366 * 86_400] {
+            scene.clock.set(wall: scene.clock.now + .seconds(jump))
+            #expect(try await isFresh() == [false, false, false, false], "\(jump) s")
+            // It is shown all the same, and money does not go by it.
+            #expect(try await client.cache.value(client.feed.newest, .cacheOnly) == posts)
+            try scene.world.set(Fault(.reset, when: FaultMatch("GET", "/v1/accounts"), stage: .beforeRead))
+            await #expect(throws: LarderError.self) {
+                try await client.cache.requireValidated(client.bank.accounts, within: .seconds(30))
+            }
+            scene.world.removeFaults()
+            scene.clock.advance(by: .seconds(1))
+            try await refresh()
+            #expect(try await isFresh() == [true, true, true, true], "\(jump) s, confirmed")
+        }
+        // A little back, so that what is outdated looks young: first while somebody looks, then while the process is dead.
+        scene.clock.advance(by: .seconds(400))
+        #expect(try await isFresh() == [false, false, false, false])
+        scene.clock.set(wall: scene.clock.now - .seconds(380))
+        #expect(try await isFresh() == [false, false, false, false])
+        try await refresh()
+        scene.clock.advance(by: .seconds(400))
+        // What is written says what time it was.
+        _ = try await client.profiles.profile("user_4")
+        client.close()
+        scene.clock.set(wall: scene.clock.now - .seconds(380))
+        client = try await scene.client()
+        #expect(try await client.profiles.profile("user_3", .cacheOnly).freshness.isFresh == false)
+        #expect(try await client.cache.snapshot(client.feed.newest, .cacheOnly).freshness.isFresh == false)
+        await scene.expectGoodConduct(saves: true)
+    }
+}

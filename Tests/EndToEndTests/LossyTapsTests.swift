@@ -1,0 +1,96 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+import Testing
+
+@Suite("Taps over a bad network, end to end", .timeLimit(.minutes(2)))
+struct LossyTapsTests {
+    @Test(arguments: 1...3 as ClosedRange<UInt64>)
+    func
+        `five hundred taps on fifty posts over lossy Wi-Fi, killed at any statement in the middle, end with the last taps`(
+            _ seed: UInt64
+        ) async throws
+    {
+        let scene = try ClientScene()
+        var random = SeededGenerator(seed: seed)
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
+            .path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let killable = KillableStore(DiskStore.Configuration(directory: directory, clock: scene.clock))
+        var client = try await scene.client(store: try killable.store())
+        let posts = try await client.cache.value(client.feed.newest).items
+        try #require(posts.count == 50)
+        // A second of the network's is some milliseconds here.
+        scene.world.clock.run(factor: 400)
+        try scene.world.set(.lossyWifi)
+        var sometimes = Fault.Occurrence()
+        sometimes.probability = 0.2
+        try scene.world.set(
+            Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/likes"), occurrence: sometimes)
+        )
+        let sent = JournalFilter("POST", "/v1/likes")
+        var hearts = Dictionary(uniqueKeysWithValues: posts.map { ($0.id, $0.likedByMe) })
+        var taps: [String: Int] = [:]
+        var deaths = 0
+
+        func shown(_ post: String) async throws -> Bool {
+            try await client.cache.value(client.feed.post(post), .cacheOnly).likedByMe
+        }
+
+        for tap in 0..<500 {
+            if tap.isMultiple(of: 10) {
+                // The network gets a word in: what is sent, lost and sent again lies between the taps.
+                let count = await scene.world.journal(sent).count
+                _ = await scene.world.wait(for: .entries(sent, count: count + 1), limit: .milliseconds(50))
+            }
+            if tap == 250 { killable.kill(atStep: random.uniform(in: 1..<40), halfWay: seed.isMultiple(of: 2)) }
+            let post = posts[random.uniform(in: 0..<50)].id
+            taps[post, default: 0] += 1
+            do {
+                try client.likes.set(hearts[post] != true, post)
+                hearts[post]?.toggle()
+                #expect(try await shown(post) == hearts[post], "seed \(seed), tap \(tap)")
+            } catch {
+                // The process is dead. What was promised before is there; what was being promised may be.
+                deaths += 1
+                try #require(killable.isDead && deaths == 1, "seed \(seed): \(error)")
+                client.close()
+                client = try await scene.client(store: try killable.reopen())
+                hearts[post] = try await shown(post)
+                for other in posts {
+                    #expect(
+                        try await shown(other.id) == hearts[other.id],
+                        "seed \(seed), \(other.id) after the restart"
+                    )
+                }
+            }
+        }
+        #expect(deaths == 1)
+        // The scene's random number makes each wait between attempts nothing.
+        try await client.cache.outbox.drained()
+        #expect(client.cache.outbox.entries.isEmpty)
+        scene.world.removeFaults()
+
+        let truth = try scene.truth("/v1/feed", as: "ana", of: Post.self)
+        for before in posts {
+            let after = try #require(truth.first { $0.id == before.id })
+            let change = (after.likedByMe ? 1 : 0) - (before.likedByMe ? 1 : 0)
+            #expect(after.likedByMe == hearts[before.id], "seed \(seed), \(before.id)")
+            #expect(after.likeCount == before.likeCount + change, "seed \(seed), \(before.id)")
+            // Each change of a heart is a version of the post's: none had its effect twice, however often it was sent.
+            let effects = Int(after.version - before.version)
+            #expect(effects <= taps[before.id] ?? 0 && effects % 2 == abs(change), "seed \(seed), \(before.id)")
+        }
+        let report = await scene.world.verify(
+            .atLeast(3, sent),
+            .atMost(500, sent),
+            .none(JournalFilter("PUT", "/v1/**"))
+        )
+        #expect(report.holds, "seed \(seed): \(report)")
+        await scene.expectGoodConduct()
+        client.close()
+    }
+}

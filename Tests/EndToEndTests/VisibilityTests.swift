@@ -1,0 +1,40 @@
+import Foundation
+import Larder
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+import Synchronization
+import Testing
+
+@Suite("How soon a change elsewhere is seen, end to end", .timeLimit(.minutes(2)))
+struct VisibilityTests {
+    @Test(arguments: LiveKind.allCases)
+    func `an edit elsewhere is shown while no clock moves: nothing between the event and the screen waits for a timer`(
+        _ kind: LiveKind
+    ) async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client(live: [kind])
+        let conversation = try #require(try await client.cache.value(client.chat.conversations).items.first)
+        let path = "/v1/conversations/\(conversation.id)/messages"
+        let message: Message = try scene.act("POST", path, as: "ana", #"{"text":"first","clientId":"c"}"#)
+        let states = SequenceRecorder(client.live.states)
+        if kind != .longPoll { await states.wait { $0.last == .live(kind) } }
+        let timeline = client.chat.timeline(conversation.id)
+        let seen = SequenceRecorder(timeline.snapshots)
+        await seen.wait { $0.last?.items.first?.id == message.id }
+        let before = (scene.clock.uptime, scene.clock.now)
+        for round in 0..<20 {
+            let _: Message = try scene.act("PATCH", "/v1/messages/\(message.id)", as: "ana", #"{"text":"\#(round)"}"#)
+            await seen.wait { $0.last?.items.first?.text == "\(round)" }
+        }
+        #expect((scene.clock.uptime, scene.clock.now) == before)
+        expectMonotonic(seen.elements.map(\.items))
+        // Each edit came as an event, or by one read of the feed behind one wait: nobody asks over and over.
+        let reads = await scene.count("GET", "/v1/changes")
+        #expect(reads <= 2 * 22 + 4, "\(reads) reads of the change feed")
+        #expect(await scene.count("GET", path) == 1)
+        await scene.expectGoodConduct(kind == .longPoll ? [] : [.polledBesideLive])
+        client.close()
+    }
+}
