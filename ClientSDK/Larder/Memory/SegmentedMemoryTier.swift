@@ -60,15 +60,15 @@ public final class SegmentedMemoryTier<Key: Hashable & Sendable, Value: Sendable
     ///   - budgets: how much there may be.
     ///   - policy: who leaves when it is full; where there is a score, `greedyDual`, whatever is said here.
     ///   - clock: what lifetimes are measured by.
-    ///   - score: what an entry of that cost is worth for its size, called once when it is stored: what was cheap to get and is
-    ///     large leaves first (`EvictionPolicy.greedyDual`). It must not call back into this tier.
     ///   - onDeparture: told of every entry that leaves, after it has left and outside of all locks.
+    ///   - score: what an entry of that cost is worth for its size, called once when it is stored: what was cheap to get and is
+    ///     large leaves first (`EvictionPolicy.greedyDual`).
     public init(
         _ budgets: Budgets,
         policy: EvictionPolicy = .standard,
         clock: any MonotonicClock = SystemMonotonicClock(),
-        score: (@Sendable (Key, Value, Int) -> Double)? = nil,
-        onDeparture: (@Sendable (MemoryTier<Key, Value>.Departure) -> Void)? = nil
+        onDeparture: (@Sendable (MemoryTier<Key, Value>.Departure) -> Void)? = nil,
+        score: (@Sendable (Key, Value, Int) -> Double)? = nil
     ) {
         state = Mutex(State(full: budgets, now: budgets))
         self.score = score

@@ -45,7 +45,9 @@ final class ImagePartStore: Sendable {
         let name = Self.name(key)
         do {
             let part = try disk.read { transaction -> PartialImage? in
-                guard let record = try transaction.record(name), let head = Self.head(record.payload) else { return nil }
+                guard let record = try transaction.record(name), let head = Self.head(record.payload) else {
+                    return nil
+                }
                 // A clock that was set back vouches for nothing.
                 guard clock.now >= record.recordedAt, clock.now < record.expiresAt else { return nil }
                 var part = PartialImage(

@@ -105,8 +105,8 @@ public final class ImagePipeline: Sendable {
         memory = SegmentedMemoryTier(
             .init(small: budgets.small, large: budgets.large, threshold: budgets.threshold),
             clock: configuration.uptime,
-            score: score.map { score in { _, picture, _ in score(picture.worth) } },
-            onDeparture: onDeparture
+            onDeparture: onDeparture,
+            score: score.map { score in { _, picture, _ in score(picture.worth) } }
         )
         var policy = configuration.policy
         policy.bodyBytesMaximum = max(policy.bodyBytesMaximum, configuration.bytesMaximum)

@@ -7,10 +7,10 @@ public struct ImagePipelineReactor: MemoryReactor {
     private let sparing: ImagePriority
 
     /// - Parameters:
-    ///   - name: what it is called in reports.
     ///   - pipeline: what is steered. Its concurrency, quality, prefetch and share of memory belong to the guard from then on.
+    ///   - name: what it is called in reports.
     ///   - sparing: work of this priority and more goes on when loads are cancelled: somebody looks at its place on the screen.
-    public init(_ name: String = "images", _ pipeline: ImagePipeline, sparing: ImagePriority = .high) {
+    public init(_ pipeline: ImagePipeline, name: String = "images", sparing: ImagePriority = .high) {
         self.name = name
         self.pipeline = pipeline
         self.sparing = sparing

@@ -74,7 +74,8 @@ enum SpilledPicture {
         let (load, decode) = (worth.loadTime.nanosecondsSaturating, worth.decodeTime.nanosecondsSaturating)
         let numbers: [Int64] = [
             Int64(image.width), Int64(image.height), image.isOpaque ? 1 : 0, Int64(image.sourceWidth),
-            Int64(image.sourceHeight), Int64(worth.fileByteCount), worth.isOnDisk ? 1 : 0, load, decode, Int64(id.count),
+            Int64(image.sourceHeight), Int64(worth.fileByteCount), worth.isOnDisk ? 1 : 0, load, decode,
+            Int64(id.count),
         ]
         var bytes: [UInt8] = []
         bytes.reserveCapacity(8 * numbers.count + id.count + image.pixels.count)
