@@ -49,7 +49,7 @@ struct ImageResumeTests {
             return ImagePipeline(configuration)
         }
 
-        func url(width: Int) -> String { "\(backend.url)/v1/images/img_ridges_19818cd2?width=\(width)" }
+        func url(width: Int) -> String { "\(backend.url)/v1/images/img_atlas_f2c66c32?width=\(width)" }
 
         func file(_ name: String) throws -> [UInt8] {
             [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(Self.fixtures)/images/\(name)")))
@@ -85,18 +85,18 @@ struct ImageResumeTests {
         async throws
     {
         let setting = try Setting()
-        let size = try setting.file("ridges-2560.png").count
-        try setting.fault(.truncate(.byte(400_000)), count: 5)
-        let request = ImageRequest(url: setting.url(width: 2_560), target: target)
+        let size = try setting.file("atlas-1280.png").count
+        try setting.fault(.truncate(.byte(60_000)), count: 5)
+        let request = ImageRequest(url: setting.url(width: 1_280), target: target)
         for _ in 0..<5 {
             let pipeline = try setting.started(triesOnce: true)
             await #expect(throws: ImageError.self) { try await pipeline.image(for: request) }
         }
         let image = try await setting.started().image(for: request)
-        let expected = try setting.expected("ridges-2560.png", target)
+        let expected = try setting.expected("atlas-1280.png", target)
         #expect(image == expected)
         let offsets = setting.events.offsets.withLock { $0 }
-        #expect(offsets == [0, 400_000, 800_000, 1_200_000, 1_600_000, 2_000_000])
+        #expect(offsets == [0, 60_000, 120_000, 180_000, 240_000, 300_000])
         // The heads are a few hundred bytes each.
         let journal = await setting.journal()
         let sent = journal.reduce(0) { $0 + $1.bytesSent }
@@ -110,23 +110,23 @@ struct ImageResumeTests {
         async throws
     {
         let setting = try Setting()
-        try setting.fault(.truncate(.byte(400_000)), count: 1)
-        let request = ImageRequest(url: setting.url(width: 2_560), target: target)
+        try setting.fault(.truncate(.byte(60_000)), count: 1)
+        let request = ImageRequest(url: setting.url(width: 1_280), target: target)
         let broken = try setting.started(triesOnce: true)
         await #expect(throws: ImageError.self) { try await broken.image(for: request) }
         try setting.fault(.corrupt(bytes: 5), count: 1)
-        let expected = try setting.expected("ridges-2560.png", target)
+        let expected = try setting.expected("atlas-1280.png", target)
         let image = try await setting.started().image(for: request)
         #expect(image == expected)
         #expect(setting.events.damaged.withLock { $0 } == 1)
-        #expect(setting.events.offsets.withLock { $0 } == [0, 400_000, 0])
+        #expect(setting.events.offsets.withLock { $0 } == [0, 60_000, 0])
         await setting.backend.stop()
     }
 
     @Test func `a file that is overwritten on disk is never shown, and is fetched again`() async throws {
         let setting = try Setting()
-        let request = ImageRequest(url: setting.url(width: 2_560), target: target)
-        let expected = try setting.expected("ridges-2560.png", target)
+        let request = ImageRequest(url: setting.url(width: 1_280), target: target)
+        let expected = try setting.expected("atlas-1280.png", target)
         _ = try await setting.started().image(for: request)
         // One that is damaged; one that is a perfect picture, but another one; one that is cut off; none.
         let other = try setting.file("arcs-320.png")

@@ -102,7 +102,7 @@ public final class DiskSpill<Key: Hashable & Sendable, Value: Sendable>: Sendabl
             Self.forget(departure.key, &state)
             guard expiresAt > now, departure.cost <= limits.waitingCostMaximum - state.waitingCost else {
                 state.statistics.dropped += 1
-                return false
+                return Self.begin(&state)
             }
             state.last += 1
             state.waiting[departure.key] = Waiting(
@@ -119,11 +119,11 @@ public final class DiskSpill<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         if begins { work() }
     }
 
-    /// The entry of a key, which from now on is not here any more. Whoever puts it back into memory says so (`settle`), and
-    /// learns whether it was forgotten meanwhile: every entry is settled. Cost: a read of the disk, unless it was still waiting to be written.
+    /// The entry of a key, which from now on is not here any more. Whoever puts it back into memory settles it before (`settle`)
+    /// and learns whether it was forgotten meanwhile. Cost: a read of the disk, unless it was still waiting to be written.
     public func take(_ key: Key) -> Entry? {
         let now = clock.uptime
-        let found = state.withLock { state -> Found? in
+        let (found, hasRemovals) = state.withLock { state -> (Found?, Bool) in
             var found: Found?
             if let waiting = state.waiting[key], waiting.expiresAt > now {
                 let rest = waiting.hasLifetime ? waiting.expiresAt - now : nil
@@ -136,9 +136,13 @@ public final class DiskSpill<Key: Hashable & Sendable, Value: Sendable>: Sendabl
             }
             Self.remove(key, &state)
             // What is read must be read before it is removed.
-            if case .place = found { state.removals.removeLast() }
-            return found
+            if case .place = found {
+                state.removals.removeLast()
+                return (found, false)
+            }
+            return (found, Self.begin(&state))
         }
+        if hasRemovals { work() }
         switch found {
         case nil: return nil
         case .waiting(let entry): return entry
@@ -161,7 +165,7 @@ public final class DiskSpill<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// Ends what `take` began: whether the entry is still the one that is meant. If not, it has to leave memory again.
+    /// Ends what `take` began, once for each entry: whether it is still the one that is meant, and may be put into memory.
     public func settle(_ entry: Entry) -> Bool {
         state.withLock { $0.tickets.removeValue(forKey: entry.ticket)?.isValid ?? false }
     }

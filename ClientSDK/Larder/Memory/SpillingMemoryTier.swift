@@ -49,17 +49,11 @@ public final class SpillingMemoryTier<Key: Hashable & Sendable, Value: Sendable>
     }
 
     /// Keeps a value, in memory first. What the disk had of its key is dropped.
-    public func store(
-        _ value: Value,
-        for key: Key,
-        cost: Int = 1,
-        lifetime: Duration? = nil,
-        score: Double = 1
-    ) {
+    public func store(_ value: Value, for key: Key, cost: Int = 1, lifetime: Duration? = nil) {
         change.withLock { _ in
             // Before: what is stored may leave memory at once, and must stay on the disk then.
             spill.forget(key)
-            memory.store(value, for: key, cost: cost, lifetime: lifetime, score: score)
+            memory.store(value, for: key, cost: cost, lifetime: lifetime)
         }
     }
 

@@ -183,7 +183,8 @@ struct ImageDownload {
     }
 
     private mutating func leave(_ keep: (PartialImage) -> Void) {
-        guard partial.isResumable else { return }
+        // What says no-store is kept nowhere, in parts neither.
+        guard partial.isResumable, loader.terms.mayStore(order.request, partial.fields) else { return }
         if mayKeep, keepPart() { return }
         keep(partial)
     }
