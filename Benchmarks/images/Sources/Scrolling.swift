@@ -17,8 +17,9 @@ enum Reaction: String, CaseIterable {
 /// Three hundred pictures scrolled by, from a server in another process, most left before they are there.
 ///
 /// Eight rows are in view, six more are prefetched. Every 30 rows the user stops until all that is in view is there; now and
-/// then they go back by ten rows. The warning comes at row 150.
-func scroll(_ fixtures: String, _ reaction: Reaction) async throws {
+/// then they go back by ten rows. The warning comes at row 150. On the main thread, as in an application: what decodes has
+/// other threads, and the user does not wait for it.
+@MainActor func scroll(_ fixtures: String, _ reaction: Reaction) async throws {
     let server = try ServerProcess(fixtures)
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-scroll-\(UUID().uuidString)")
     let counts = Counts()

@@ -36,8 +36,9 @@ public struct ImagePipelineReactor: MemoryReactor {
         let before = pipeline.memoryCost
         pipeline.setMemoryShare(posture.cacheShare)
         let freed = max(0, before - pipeline.memoryCost)
-        // Freed pages in the middle of the heap stay resident otherwise, and nothing was gained.
-        if freed > 0 { HeapTrim.trim() }
+        // Freed pages in the middle of the heap stay resident otherwise, and nothing was gained. While pressure lasts, too: what
+        // comes and goes meanwhile leaves holes.
+        if freed > 0 || posture.level > .normal { HeapTrim.trim() }
         return freed
     }
 }
