@@ -27,7 +27,11 @@ extension ImagePipeline {
             }
             guard let key = next, let job = state.jobs[key], case .queued(let loaded) = job.phase else { break }
             state.runningDecodes += 1
-            let task = Task.detached { [self] in decode(key, job.serial, job.request, loaded) }
+            // Not among everybody's tasks: a decode never suspends, and two of them would keep both threads that a machine with
+            // two processors has for those.
+            let task = Task.detached(priority: job.priority < .high ? .utility : .high) { [self] in
+                decode(key, job.serial, job.request, loaded)
+            }
             state.jobs[key]?.phase = .running(task)
         }
     }
