@@ -77,7 +77,7 @@ enum Reaction: String, CaseIterable {
                 do { _ = try await task.image } catch { missing += 1 }
             }
         } else {
-            try await Task.sleep(for: .milliseconds(8))
+            try await ContinuousClock().sleep(for: .milliseconds(8))
         }
         if row % 50 == 40 {
             for back in stride(from: row, to: row - 10, by: -1) { show(back) }
