@@ -29,7 +29,7 @@ final class ClientScene: Sendable {
         live kinds: [LiveKind] = [],
         isOnline: @escaping @Sendable () -> Bool = { true },
         onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
-        transport: any Transport = URLSessionTransport()
+        transport: any Transport = DefaultTransport()
     ) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.cache.wallClock = clock

@@ -22,7 +22,7 @@ public final class LarderClient: Sendable {
         public var followsLive = true
 
         /// The system's transport, and all kinds of live channel.
-        public init(transport: any Transport = URLSessionTransport()) {
+        public init(transport: any Transport = DefaultTransport()) {
             self.transport = transport
             webSockets = WebSocketClient()
             cache = CacheConfiguration()
