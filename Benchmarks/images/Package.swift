@@ -9,7 +9,9 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "images",
-            dependencies: [.product(name: "Larder", package: "larder")],
+            dependencies: [
+                .product(name: "Larder", package: "larder"), .product(name: "LarderServer", package: "larder"),
+            ],
             path: "Sources"
         )
     ]

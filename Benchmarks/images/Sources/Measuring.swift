@@ -7,7 +7,7 @@ func milliseconds(_ duration: Duration) -> Double {
 func shown(_ number: Double) -> String { String(format: "%.1f", number) }
 
 /// The process's memory in kilobytes, as Linux counts it.
-func memory(_ name: String) -> Int {
+func memoryOf(_ name: String) -> Int {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
     return Int(line.filter(\.isNumber)) ?? 0

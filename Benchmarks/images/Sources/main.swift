@@ -7,7 +7,7 @@ func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
     let bytes = try read(path)
     let target = width > 0 ? ImageTarget(width: width, height: height) : nil
     forgetPeak()
-    let before = memory("VmRSS")
+    let before = memoryOf("VmRSS")
     var times: [Double] = []
     var size = ""
     for _ in 0..<rounds {
@@ -16,7 +16,7 @@ func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
         times.append(milliseconds(ContinuousClock.now - start))
         size = "\(image.width)x\(image.height)"
     }
-    let peak = memory("VmHWM")
+    let peak = memoryOf("VmHWM")
     print("\(size): \(times.map(shown).joined(separator: " ")) ms")
     print("peak \(peak) kB, \(peak - before) kB more than with the file alone (\(bytes.count / 1_024) kB)")
 }
@@ -60,43 +60,39 @@ func shared(_ directory: String) async throws {
     }
 }
 
-/// Three hundred pictures scrolled by, most left before they are there.
-func scroll(_ directory: String) async throws {
-    let names = try FileManager.default.contentsOfDirectory(atPath: directory)
-        .filter { $0.hasSuffix("-1280.png") || $0.hasSuffix("-640.png") }.sorted()
-    let counts = Counts()
-    var configuration = ImagePipeline.Configuration(transport: FileTransport(directory: directory))
-    configuration.memory = .init(small: 4 << 20, large: 8 << 20, threshold: 1 << 20)
-    configuration.onEvent = { counts.add($0) }
-    let pipeline = ImagePipeline(configuration)
-    forgetPeak()
-    let before = memory("VmRSS")
-    let start = ContinuousClock.now
-    var window: [ImageTask] = []
-    for index in 0..<300 {
-        let url = "http://127.0.0.1/\(names[index % names.count])?\(index)"
-        window.append(pipeline.task(for: ImageRequest(url: url, target: ImageTarget(width: 375, height: 375))))
-        // Ten are in view; what leaves it is let go of. Each tenth time the user stops and looks.
-        if window.count > 10 { window.removeFirst().cancel() }
-        if index % 30 == 29 { for task in window { _ = try await task.image } }
-    }
-    print("\(names.count) files, 300 rows: \(shown(milliseconds(ContinuousClock.now - start))) ms, \(counts.text)")
-    print(
-        "peak \(memory("VmHWM") - before) kB more than before, pixels kept \(pipeline.memoryCost / 1_024) kB of 12288 kB"
-    )
-}
-
 /// Counts what a pipeline tells.
 final class Counts: Sendable {
-    private let state = Mutex((downloads: 0, decodes: 0, merged: 0, cancelled: 0))
+    private struct State {
+        var downloads = 0
+        var finished = 0
+        var bytes = 0
+        var decodes = 0
+        var merged = 0
+        var running = 0
+        var waiting = 0
+        var memory = 0
+        var disk = 0
+        var evicted = 0
+        var failed = 0
+    }
+
+    private let state = Mutex(State())
 
     func add(_ event: ImageEvent) {
         state.withLock { state in
             switch event {
             case .downloadStarted: state.downloads += 1
             case .decoded: state.decodes += 1
+            case .downloadFinished(_, let bytes, _):
+                state.finished += 1
+                state.bytes += bytes
             case .mergedDecode, .mergedDownload: state.merged += 1
-            case .cancelled: state.cancelled += 1
+            case .cancelled(_, let wasRunning):
+                if wasRunning { state.running += 1 } else { state.waiting += 1 }
+            case .hit(_, .memory): state.memory += 1
+            case .hit(_, .disk): state.disk += 1
+            case .evicted: state.evicted += 1
+            case .failed: state.failed += 1
             default: break
             }
         }
@@ -105,7 +101,10 @@ final class Counts: Sendable {
     var text: String {
         let counts = state.withLock { $0 }
         return
-            "\(counts.downloads) downloads, \(counts.decodes) decodes, \(counts.merged) merged, \(counts.cancelled) cancelled"
+            "\(counts.downloads) downloads begun, \(counts.finished) finished (\(counts.bytes >> 10) kB), "
+            + "\(counts.decodes) decodes, \(counts.merged) merged, \(counts.running) cancelled at work and "
+            + "\(counts.waiting) waiting, hits \(counts.memory) in memory and \(counts.disk) on disk, "
+            + "\(counts.evicted) evicted, \(counts.failed) failed"
     }
 }
 
@@ -116,16 +115,18 @@ case ("decode", 5):
 case ("fuzz", 4): fuzz(try read(arguments[1]), Int(arguments[2]) ?? 1_000, UInt64(arguments[3]) ?? 1)
 case ("hits", 2): try await hits(arguments[1])
 case ("shared", 2): try await shared(arguments[1])
-case ("scroll", 2): try await scroll(arguments[1])
+case ("scroll", 3): try await scroll(arguments[1], Reaction(rawValue: arguments[2]) ?? .none)
+case ("serve", 2): try serve(arguments[1])
 default:
     print(
         """
         images decode FILE WIDTH HEIGHT ROUNDS   decoding a PNG into a size (0 0: as it is), and the memory for it
         images hits DIRECTORY                    a hit in memory through the pipeline
         images shared DIRECTORY                  a thousand requests for one URL
-        images scroll DIRECTORY                  three hundred pictures scrolled by
+        images scroll FIXTURES REACTION          three hundred pictures scrolled by, from a server in a process of its own;
+                                                 in the middle memory is short: none, clear, warning, critical
         images fuzz FILE ROUNDS SEED             decoding damaged copies of a PNG
-        DIRECTORY is Fixtures/images. `bench.py` measures decoding beside Pillow, which reads with libpng.
+        DIRECTORY is Fixtures/images, FIXTURES is Fixtures. `bench.py` measures decoding beside Pillow, which reads with libpng.
         """
     )
 }

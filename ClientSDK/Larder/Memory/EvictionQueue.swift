@@ -31,24 +31,37 @@
     private var touches = 0
     private var ghosts = GhostTable()
     private var count = 0
+    /// For `greedyDual`: by what score each slot leaves, and what the last one left by.
+    private var due: Slab<Double>
+    private var floor = 0.0
 
     @usableFromInline init(_ policy: EvictionPolicy) {
         self.policy = policy
         uses = Slab(repeating: 0, count: 1)
         links = Slab(repeating: Links(), count: 1)
-        lists = Slab(repeating: List(), count: policy == .lfu ? Self.frequencyMaximum + 1 : 2)
+        let count =
+            switch policy {
+            case .lfu: Self.frequencyMaximum + 1
+            case .greedyDual: Self.rankMaximum + 1
+            case .lru, .fifo, .sieve, .s3fifo: 2
+            }
+        lists = Slab(repeating: List(), count: count)
+        due = Slab(repeating: 0, count: 1)
     }
 
     /// Makes room for slots up to a number.
     @usableFromInline mutating func grow(to capacity: Int) {
         uses.grow(to: capacity, moving: uses.capacity)
         links.grow(to: capacity, moving: links.capacity)
+        if policy == .greedyDual { due.grow(to: capacity, moving: due.capacity) }
     }
 
     // MARK: What happens to entries
 
-    /// - Parameter hash: of the key, by which the queue remembers what it has let go.
-    @usableFromInline mutating func insert(_ slot: Int, hash: UInt32) {
+    /// - Parameters:
+    ///   - hash: of the key, by which the queue remembers what it has let go.
+    ///   - score: what the entry is worth for its size; only `greedyDual` asks.
+    @usableFromInline mutating func insert(_ slot: Int, hash: UInt32, score: Double) {
         uses[slot] = 0
         count += 1
         switch policy {
@@ -56,8 +69,17 @@
         case .lfu:
             link(slot, to: 0, hash: hash)
             countTowardsAging()
+        case .greedyDual:
+            let rank = Self.rank(score)
+            link(slot, to: rank, hash: hash)
+            due[slot] = floor + Self.worth(rank)
         case .lru, .fifo, .sieve: link(slot, to: Self.main, hash: hash)
         }
+    }
+
+    /// The score that a slot was inserted with, as far as it counts.
+    @usableFromInline func score(_ slot: Int) -> Double {
+        policy == .greedyDual ? Self.worth(Int(links[slot].list)) : 1
     }
 
     @inlinable mutating func touch(_ slot: Int) {
@@ -67,7 +89,7 @@
         case .s3fifo:
             let used = uses[slot]
             if used < 3 { uses[slot] = used + 1 }
-        case .lru, .lfu: move(slot)
+        case .lru, .lfu, .greedyDual: move(slot)
         }
     }
 
@@ -88,12 +110,18 @@
             return nil
         case .sieve: return sieve()
         case .s3fifo: return s3fifo()
+        case .greedyDual: return greedyDual()
         }
     }
 
     // MARK: Policies
 
     @usableFromInline mutating func move(_ slot: Int) {
+        if policy == .greedyDual {
+            let rank = Int(links[slot].list)
+            due[slot] = floor + Self.worth(rank)
+            return move(slot, to: rank)
+        }
         guard policy == .lfu else {
             guard lists[Self.main].newest != Int32(slot) else { return }
             return move(slot, to: Self.main)
@@ -130,6 +158,28 @@
             }
         }
     }
+
+    /// The least of those that were not used for longest of each rank: what was used later is due later in the same rank.
+    private mutating func greedyDual() -> Int {
+        var victim = -1
+        for rank in 0...Self.rankMaximum where lists[rank].count > 0 {
+            let oldest = Int(lists[rank].oldest)
+            if victim < 0 || due[oldest] < due[victim] { victim = oldest }
+        }
+        floor = max(floor, due[victim])
+        return victim
+    }
+
+    /// Ranks go from 0 to this; from one to the next scores double.
+    private static let rankMaximum = 63
+
+    /// What is no number, or not positive, ranks lowest.
+    private static func rank(_ score: Double) -> Int {
+        guard score > 0 else { return 0 }
+        return score.isFinite ? min(rankMaximum, max(0, Int(score.exponent) + 32)) : rankMaximum
+    }
+
+    private static func worth(_ rank: Int) -> Double { Double(sign: .plus, exponent: rank - 32, significand: 1) }
 
     private mutating func countTowardsAging() {
         touches += 1

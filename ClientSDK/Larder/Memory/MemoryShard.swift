@@ -71,7 +71,7 @@
     }
 
     /// Keeps an entry under a key that is not there.
-    @inlinable mutating func insert(_ entry: consuming Entry) {
+    @inlinable mutating func insert(_ entry: consuming Entry, score: Double) {
         let hash = entry.hash
         let slot: Int
         if let last = free.popLast() {
@@ -83,7 +83,7 @@
         }
         entries.fill(slot, entry)
         index.insert(slot, hash: hash)
-        queue.insert(slot, hash: hash)
+        queue.insert(slot, hash: hash, score: score)
         tally.stores += 1
     }
 
@@ -92,14 +92,14 @@
         let old = entries.empty(slot)
         queue.remove(slot)
         tally.replaced += 1
-        return Departure(key: old.key, value: old.value, cost: old.cost, reason: .replaced)
+        return Departure(key: old.key, value: old.value, cost: old.cost, expires: old.expires, reason: .replaced)
     }
 
     /// Puts an entry, as the newest, where one with the same key was.
-    @inlinable mutating func refill(_ slot: Int, _ entry: consuming Entry) {
+    @inlinable mutating func refill(_ slot: Int, _ entry: consuming Entry, score: Double) {
         let hash = entry.hash
         entries.fill(slot, entry)
-        queue.insert(slot, hash: hash)
+        queue.insert(slot, hash: hash, score: score)
         tally.stores += 1
     }
 
@@ -129,7 +129,7 @@
         case .removed: tally.removed += 1
         case .pressure: tally.pressure += 1
         }
-        return Departure(key: entry.key, value: entry.value, cost: entry.cost, reason: reason)
+        return Departure(key: entry.key, value: entry.value, cost: entry.cost, expires: entry.expires, reason: reason)
     }
 
     /// The slots of all entries that are chosen.

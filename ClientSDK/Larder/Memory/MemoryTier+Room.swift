@@ -42,6 +42,7 @@ extension MemoryTier {
         _ cost: Int,
         _ expires: Int64,
         _ hash: UInt32,
+        _ score: Double,
         _ shard: inout Shard
     ) -> Departures {
         var departures = Departures()
@@ -69,9 +70,10 @@ extension MemoryTier {
             }
         }
         if let old {
-            shard.refill(old, Shard.Entry(key: key, value: value, expires: expires, cost: cost, hash: hash))
+            let entry = Shard.Entry(key: key, value: value, expires: expires, cost: cost, hash: hash)
+            shard.refill(old, entry, score: score)
         } else {
-            shard.insert(Shard.Entry(key: key, value: value, expires: expires, cost: cost, hash: hash))
+            shard.insert(Shard.Entry(key: key, value: value, expires: expires, cost: cost, hash: hash), score: score)
         }
         add(addedCount, cost: addedCost)
         return departures
@@ -92,10 +94,11 @@ extension MemoryTier {
         // The others have nothing left. Who has just come is the last one to leave.
         let rest = unsafe shard(own).pointee.withLock { shard -> Departures in
             let slot = shard.slot(key, UInt32(truncatingIfNeeded: hash))
+            let score = slot.map { shard.queue.score($0) } ?? 1
             if let slot { shard.queue.remove(slot) }
             var departures = Departures()
             while let reason = excess(), let departure = shard.evict(reason) { departures.append(count(departure)) }
-            if let slot { shard.queue.insert(slot, hash: UInt32(truncatingIfNeeded: hash)) }
+            if let slot { shard.queue.insert(slot, hash: UInt32(truncatingIfNeeded: hash), score: score) }
             return departures
         }
         departures.append(rest)

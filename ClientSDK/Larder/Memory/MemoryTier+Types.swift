@@ -1,3 +1,5 @@
+public import LarderTime
+
 extension MemoryTier {
     /// How much there may be.
     public struct Limits: Sendable, Hashable {
@@ -37,13 +39,16 @@ extension MemoryTier {
         public let value: Value
         /// Its cost.
         public let cost: Int
+        /// Until when it might have been used, on the tier's clock; nil for as long as it stayed.
+        public let expiresAt: MonotonicTime?
         /// Why it left.
         public let reason: Reason
 
-        @inlinable init(key: Key, value: Value, cost: Int, reason: Reason) {
+        @inlinable init(key: Key, value: Value, cost: Int, expires: Int64, reason: Reason) {
             self.key = key
             self.value = value
             self.cost = cost
+            expiresAt = expires == .max ? nil : MonotonicTime(nanoseconds: expires)
             self.reason = reason
         }
     }

@@ -137,15 +137,27 @@ public import Synchronization
     /// - Parameters:
     ///   - cost: what it counts against the limit; less than 0 counts as 0. A value that costs more than all may is not kept.
     ///   - lifetime: how long it may be used; nil for as long as it stays, nothing or less for not at all.
-    @inlinable public func store(_ value: Value, for key: Key, cost: Int = 1, lifetime: Duration? = nil) {
+    ///   - score: what it is worth for its size, in any unit: what it takes to get it again, divided by its cost. Only
+    ///     `EvictionPolicy.greedyDual` asks, to the nearest power of two between 2⁻³² and 2³¹.
+    @inlinable public func store(
+        _ value: Value,
+        for key: Key,
+        cost: Int = 1,
+        lifetime: Duration? = nil,
+        score: Double = 1
+    ) {
         let hash = KeyHash.of(key, seed)
-        var expires = Int64.max
-        if let lifetime { expires = lifetime > .zero ? (clock.uptime + lifetime).nanoseconds : .min }
+        let expires = expiry(lifetime)
         var departures = unsafe shard(number(hash)).pointee.withLock { shard in
-            put(value, key, max(0, cost), expires, UInt32(truncatingIfNeeded: hash), &shard)
+            put(value, key, max(0, cost), expires, UInt32(truncatingIfNeeded: hash), score, &shard)
         }
         if mask > 0, excess() != nil { balance(around: key, hash, &departures) }
         tell(departures)
+    }
+
+    @inlinable @inline(__always) func expiry(_ lifetime: Duration?) -> Int64 {
+        guard let lifetime else { return .max }
+        return lifetime > .zero ? (clock.uptime + lifetime).nanoseconds : .min
     }
 
     /// Removes a value; returns it if it was there.

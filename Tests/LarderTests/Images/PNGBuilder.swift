@@ -83,6 +83,13 @@ enum PNGBuilder {
         ])
     }
 
+    /// The same picture in a larger file: with a chunk that nobody knows.
+    static func padded(_ file: [UInt8], _ padding: [UInt8]) -> [UInt8] {
+        var chunks = chunks(file)
+        chunks.insert(Chunk(type: "paDd", content: padding), at: 1)
+        return self.file(chunks)
+    }
+
     private static func integer(_ value: Int) -> [UInt8] {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
     }

@@ -20,6 +20,9 @@ public enum ImageEvent: Sendable {
     case staleUsed(url: String, because: ImageError)
     /// The pixels are there.
     case decoded(url: String, width: Int, height: Int, duration: Duration)
+    /// Pixels that were made before are shown again without decoding, because their file is still the same: from memory, after
+    /// the server said so, or from disk, where they were spilled.
+    case reused(url: String, tier: ImageOrigin)
     /// Bytes were not what was sent; they are gone and are fetched again.
     case damaged(url: String, origin: ImageOrigin)
     /// The last one who waited has left, so the work stopped. `wasRunning` tells whether it had begun.

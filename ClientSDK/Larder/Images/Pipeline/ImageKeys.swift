@@ -11,11 +11,15 @@ struct ImageSourceKey: Hashable, Sendable {
         fields = request.fields
     }
 
-    /// What the bytes are called on disk: a digest, so that neither URLs nor tokens in fields lie open.
-    var diskKey: String {
+    /// Under what the responses of the URL lie on disk: a digest, so that URLs do not lie open. What varies between them is in
+    /// their selectors.
+    var place: String { hexEncode(SHA256.hash(Array(url.utf8))) }
+
+    /// What a part of the file is called on disk: a digest of all that was asked, so that no two are ever put together.
+    var digest: String {
         var text = url
         for field in fields { text += "\n\(field.name.canonical): \(field.value)" }
-        return "image/" + hexEncode(SHA256.hash(Array(text.utf8)))
+        return hexEncode(SHA256.hash(Array(text.utf8)))
     }
 }
 

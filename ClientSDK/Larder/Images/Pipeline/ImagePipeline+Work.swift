@@ -27,7 +27,11 @@ extension ImagePipeline {
             }
             guard let key = next, let job = state.jobs[key], case .queued(let loaded) = job.phase else { break }
             state.runningDecodes += 1
-            let task = Task.detached { [self] in decode(key, job.serial, job.request, loaded) }
+            // Not among everybody's tasks: a decode never suspends, and two of them would keep both threads that a machine with
+            // two processors has for those.
+            let task = Task.detached(priority: job.priority < .high ? .utility : .high) { [self] in
+                decode(key, job.serial, job.request, loaded)
+            }
             state.jobs[key]?.phase = .running(task)
         }
     }
@@ -53,16 +57,29 @@ extension ImagePipeline {
             state.loads[key] = nil
             switch result {
             case .success(let loaded):
+                if loaded.wantsValidation { validate(key, &state) }
                 for dependent in load.dependents { enqueue(dependent, loaded, &state, &effects) }
             case .failure(let error):
                 let now = configuration.uptime.uptime
-                if error.code != .cancelled, error.code != .notCached, key.epoch == state.epoch {
+                // Of asking in the background nobody is to learn.
+                let isAnswer = error.code != .cancelled && !key.options.contains(.mustValidate)
+                if isAnswer, error.code != .notCached, key.epoch == state.epoch {
                     let until = now + configuration.negativeLifetime
                     state.remember(error, for: key.source, now: now, until: until)
                 }
                 for dependent in load.dependents { end(dependent, with: error, &state, &effects) }
             }
         }
+    }
+
+    /// Has the server asked whether what is shown meanwhile is current, when there is nothing else to do.
+    private func validate(_ key: ImageLoadKey, _ state: inout ImagePipelineState) {
+        let options = key.options.union(.mustValidate)
+        let asking = ImageLoadKey(source: key.source, options: options, epoch: key.epoch)
+        guard state.loads[asking] == nil else { return }
+        let job = ImageLoadJob(serial: state.serial(), priority: .prefetch, dependents: [])
+        state.loads[asking] = job
+        state.waitingLoads.add(asking, serial: job.serial, .prefetch)
     }
 
     private func keep(_ partial: PartialImage, _ key: ImageLoadKey) {
@@ -109,27 +126,33 @@ extension ImagePipeline {
     }
 
     private func decode(_ key: ImageJobKey, _ serial: Int, _ request: ImageRequest, _ loaded: LoadedImage) {
-        let result: Result<DecodedImage, ImageError>
+        let result: Result<MemoryPicture, ImageError>
         do {
-            result = .success(try pixels(request, loaded))
+            if let known = reused(key, loaded) {
+                result = .success(known)
+            } else {
+                result = .success(try pixels(request, loaded))
+            }
         } catch {
             result = .failure(error)
         }
         if case .failure(let error) = result, error.code == .damaged {
             report { .damaged(url: request.url, origin: loaded.origin) }
-            loader.store.remove(key.result.source)
+            if let id = loaded.contentID { loader.store.remove(id, key.result.source, epoch: key.epoch) }
         }
         change { state, effects in
             state.runningDecodes -= 1
             guard let job = state.jobs[key], job.serial == serial else { return }
             switch result {
-            case .success(let image):
+            case .success(let picture):
                 state.jobs[key] = nil
-                if key.epoch == state.epoch, !key.options.contains(.skipMemoryWrite) {
-                    memory.store(image, for: key.result, cost: image.cost)
+                // What may be stored nowhere may not be kept here either (RFC 9111 §5.2.2.5).
+                let mayStay = loaded.contentID != nil && !key.options.contains(.skipMemoryWrite)
+                if key.epoch == state.epoch, mayStay {
+                    memory.store(picture, for: key.result, cost: picture.image.cost)
                 }
                 for entry in job.waiters.values {
-                    effects.append(.show(entry.waiter, .image(image, from: loaded.origin)))
+                    effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
                 }
             case .failure(let error) where error.code == .damaged && job.damages == 0:
                 // Once more from the server: what is on disk and what came before is not to be trusted.
@@ -147,7 +170,22 @@ extension ImagePipeline {
         }
     }
 
-    private func pixels(_ request: ImageRequest, _ loaded: LoadedImage) throws(ImageError) -> DecodedImage {
+    /// The pixels that there are of this very file, as they may be shown now.
+    private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) -> MemoryPicture? {
+        guard let id = loaded.contentID, !key.options.contains(.skipMemoryRead) else { return nil }
+        var known = memory.peek(key.result)
+        var tier = ImageOrigin.memory
+        if known == nil, let entry = spill?.take(key.result) {
+            // Nobody stores other pixels under the key but this job.
+            if spill?.settle(entry) == true { known = entry.value }
+            tier = .disk
+        }
+        guard let known, known.contentID == id else { return nil }
+        report { .reused(url: key.result.source.url, tier: tier) }
+        return MemoryPicture(image: known.image, contentID: id, freshness: loaded.freshness, worth: known.worth)
+    }
+
+    private func pixels(_ request: ImageRequest, _ loaded: LoadedImage) throws(ImageError) -> MemoryPicture {
         let begun = configuration.uptime.uptime
         var image: DecodedImage
         do {
@@ -165,10 +203,21 @@ extension ImagePipeline {
             }
         }
         let (width, height) = (image.width, image.height)
-        report {
-            .decoded(url: request.url, width: width, height: height, duration: configuration.uptime.uptime - begun)
-        }
-        return image
+        let duration = configuration.uptime.uptime - begun
+        report { .decoded(url: request.url, width: width, height: height, duration: duration) }
+        let worth = ImageWorth(
+            byteCount: image.cost,
+            fileByteCount: loaded.bytes.count,
+            isOnDisk: loaded.isOnDisk,
+            loadTime: loaded.duration,
+            decodeTime: duration
+        )
+        return MemoryPicture(
+            image: image,
+            contentID: loaded.contentID ?? "",
+            freshness: loaded.freshness,
+            worth: worth
+        )
     }
 
     private func end(

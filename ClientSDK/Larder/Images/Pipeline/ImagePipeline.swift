@@ -32,9 +32,24 @@ public final class ImagePipeline: Sendable {
         public var decodesMaximum = 2
         /// How many bytes a file may have.
         public var bytesMaximum = 32 << 20
-        /// How many bytes of broken-off downloads are kept, to go on from.
+        /// What leaves memory first: the pictures with the lowest score (`EvictionPolicy.greedyDual`). By default that is
+        /// what was cheap to get and is large. Called when a picture is stored; it must not wait. Nil for `.standard` without
+        /// scores.
+        public var score: (@Sendable (ImageWorth) -> Double)? = { $0.effortForSize }
+        /// Which pixels that leave memory go to the disk. Nil for none: their files are there.
+        public var spill: ImageSpillRules?
+        /// How many bytes of broken-off downloads are kept, to go on from: on disk, where what came may be stored, and it also
+        /// survives the process; otherwise in memory.
         public var partialBytesMaximum = 8 << 20
-        /// How long a file is fresh whose server does not say.
+        /// For how long they are kept on disk.
+        public var partialLifetime: Duration = .seconds(86_400)
+        /// The choices that RFC 9111 leaves. Pictures may stand in for an error for 30 days, unless their server forbids it.
+        public var policy: HTTPCachePolicy = {
+            var policy = HTTPCachePolicy()
+            policy.staleIfError = .seconds(30 * 86_400)
+            return policy
+        }()
+        /// How long a file is fresh whose server says nothing of it, nor when it was last changed.
         public var standardLifetime: Duration = .seconds(86_400)
         /// How long a failure is remembered; asking again within it fails at once.
         public var negativeLifetime: Duration = .seconds(5)
@@ -58,7 +73,8 @@ public final class ImagePipeline: Sendable {
 
     /// How the pipeline is kept.
     public let configuration: Configuration
-    let memory: SegmentedMemoryTier<ImageResultKey, DecodedImage>
+    let memory: SegmentedMemoryTier<ImageResultKey, MemoryPicture>
+    let spill: DiskSpill<ImageResultKey, MemoryPicture>?
     let loader: ImageLoader
     let state: Mutex<ImagePipelineState>
     /// What left the memory while the lock was held; told after it.
@@ -79,32 +95,38 @@ public final class ImagePipeline: Sendable {
         }
         let departures = ImageDepartures()
         evicted = departures
-        var onDeparture: (@Sendable (MemoryTier<ImageResultKey, DecodedImage>.Departure) -> Void)?
-        if onEvent != nil {
-            onDeparture = { departure in
-                departures.add(
-                    .evicted(
-                        url: departure.key.source.url,
-                        byteCount: departure.cost,
-                        reason: departure.reason.rawValue
-                    )
-                )
-            }
+        var onDeparture: (@Sendable (ImageDepartures.Departure) -> Void)?
+        if onEvent != nil || configuration.spill != nil { onDeparture = { departures.add($0) } }
+        let failed: @Sendable (any Error) -> Void = { error in report { .storageFailed(DiskError(error)) } }
+        spill = configuration.disk.flatMap { disk in
+            configuration.spill?.makeSpill(disk, configuration.uptime, configuration.clock, onFailure: failed)
         }
+        let score = configuration.score
         let budgets = configuration.memory
         memory = SegmentedMemoryTier(
             .init(small: budgets.small, large: budgets.large, threshold: budgets.threshold),
             clock: configuration.uptime,
-            onDeparture: onDeparture
+            onDeparture: onDeparture,
+            score: score.map { score in { _, picture, _ in score(picture.worth) } }
+        )
+        var policy = configuration.policy
+        policy.bodyBytesMaximum = max(policy.bodyBytesMaximum, configuration.bytesMaximum)
+        let store = ImageStore(
+            configuration.disk,
+            configuration.clock,
+            policy,
+            partBytesMaximum: configuration.partialBytesMaximum,
+            partLifetime: configuration.partialLifetime,
+            report: { error in report { .storageFailed(error) } }
         )
         loader = ImageLoader(
             transport: configuration.transport,
-            store: ImageStore(configuration.disk, configuration.clock) { error in report { .storageFailed(error) } },
+            store: store,
+            terms: ImageTerms(policy: policy, standardLifetime: configuration.standardLifetime),
             decoders: configuration.decoders,
             retry: configuration.retry,
             clock: configuration.clock,
             uptime: configuration.uptime,
-            standardLifetime: configuration.standardLifetime,
             bytesMaximum: configuration.bytesMaximum,
             report: report
         )
@@ -112,9 +134,14 @@ public final class ImagePipeline: Sendable {
 
     // MARK: Asking
 
-    /// The picture, if its pixels are in memory. Costs a look-up.
+    /// The picture, if its pixels are in memory and may be shown without asking anybody: as long as their response is fresh
+    /// (RFC 9111 §4.2), or beyond that with `.onlyCached`. Costs a look-up.
     public func cachedImage(for request: ImageRequest) -> DecodedImage? {
-        request.cache.contains(.skipMemoryRead) ? nil : memory[ImageResultKey(request, target: request.target)]
+        guard !request.cache.contains(.skipMemoryRead),
+            let picture = memory[ImageResultKey(request, target: request.target)], let freshness = picture.freshness,
+            freshness.holds(at: configuration.clock.now) || request.cache.contains(.onlyCached)
+        else { return nil }
+        return picture.image
     }
 
     /// The picture. When the calling task is cancelled it throws `.cancelled`, and the work stops if nobody else waits.
@@ -170,6 +197,21 @@ public final class ImagePipeline: Sendable {
     /// - Parameter share: of each side, from 0.1 to 1. Pictures in full size that are in memory are given nevertheless.
     public func setQuality(_ share: Double) { change { state in state.quality = min(1, max(0.1, share)) } }
 
+    /// Holds the pixels at a share of their budgets until the next call, from 0 to 1: under pressure, memory falls and stays
+    /// down. See `ImagePipelineReactor`, which has a memory guard do so.
+    public func setMemoryShare(_ share: Double) {
+        memory.setShare(share)
+        if share == 0 { change { state in state.partials = [] } }
+        tellDepartures()
+    }
+
+    /// Changes how many bytes of pixels are kept, of small and of large pictures at once; what is too much leaves now.
+    public func setMemoryBudgets(small: Int, large: Int) {
+        let threshold = configuration.memory.threshold
+        memory.setBudgets(.init(small: small, large: large, threshold: threshold))
+        tellDepartures()
+    }
+
     /// Lets go of all pixels. Files stay, and work that runs goes on: see `cancelPending(below:)`.
     public func clearMemory() { trimMemory(toShare: 0) }
 
@@ -202,6 +244,8 @@ public final class ImagePipeline: Sendable {
             memory.removeAll()
             return state.epoch
         }
+        // What has left and is not told of yet is not to be written after this.
+        evicted.take { _ in spill?.removeAll() }
         loader.store.removeAll(epoch: epoch)
         tellDepartures()
     }
@@ -213,21 +257,33 @@ public final class ImagePipeline: Sendable {
     }
 
     func tellDepartures() {
+        let rules = configuration.spill
+        let departures = evicted.take { departures in
+            guard let rules, let spill else { return }
+            for departure in departures where rules.takes(departure) { spill.spill(departure) }
+        }
         guard let onEvent = configuration.onEvent else { return }
-        for event in evicted.take() { onEvent(event) }
+        for departure in departures {
+            let url = departure.key.source.url
+            onEvent(.evicted(url: url, byteCount: departure.cost, reason: departure.reason.rawValue))
+        }
     }
 }
 
-/// Events of what left the memory, kept until the pipeline's lock is free. Safe from any thread.
+/// What left the memory, kept until the pipeline's lock is free. Safe from any thread.
 final class ImageDepartures: Sendable {
-    private let events = Mutex<[ImageEvent]>([])
+    typealias Departure = MemoryTier<ImageResultKey, MemoryPicture>.Departure
 
-    func add(_ event: ImageEvent) { events.withLock { $0.append(event) } }
+    private let list = Mutex<[Departure]>([])
 
-    func take() -> [ImageEvent] {
-        events.withLock { events in
-            defer { events = [] }
-            return events
+    func add(_ departure: Departure) { list.withLock { $0.append(departure) } }
+
+    /// Takes them all; `body` sees them one call at a time.
+    @discardableResult func take(_ body: ([Departure]) -> Void) -> [Departure] {
+        list.withLock { list in
+            body(list)
+            defer { list = [] }
+            return list
         }
     }
 }

@@ -36,6 +36,9 @@ public struct ImageCacheOptions: OptionSet, Sendable, Hashable {
     /// Ask no server: what is not there is `.notCached`.
     public static let onlyCached = ImageCacheOptions(rawValue: 16)
 
+    /// What may be shown while the server is asked is not shown: this is the asking.
+    static let mustValidate = ImageCacheOptions(rawValue: 1 << 16)
+
     /// Load it anew, whatever is there, and keep that.
     public static let reload: ImageCacheOptions = [.skipMemoryRead, .skipDiskRead]
 }

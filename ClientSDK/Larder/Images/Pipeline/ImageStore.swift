@@ -1,91 +1,101 @@
+import LarderCoding
 import LarderHTTP
 import LarderTime
 import Synchronization
 
-/// A file as it lies on disk, with what the server said of it.
-struct StoredImage: Sendable {
-    var bytes: [UInt8]
-    var entityTag: EntityTag?
-    var expiresAt: WallTime
-    var recordedAt: WallTime
-}
-
-/// The disk tier of the pipeline: files in generic records of a `DiskStore`. Safe from any thread.
+/// The disk tier of the pipeline: files as HTTP responses with their variants, and parts of files. Safe from any thread.
 ///
 /// What was begun before everything was erased is not written after it.
 final class ImageStore: Sendable {
-    private static let version: UInt8 = 1
-
     private let disk: DiskStore?
-    private let clock: any WallClock
-    private let report: @Sendable (DiskError) -> Void
+    private let responses: DiskHTTPCacheStorage?
+    private let parts: ImagePartStore?
+    private let report: @Sendable (any Error) -> Void
     /// How often everything was erased. Held while something is written.
     private let epoch = Mutex(0)
 
-    init(_ disk: DiskStore?, _ clock: any WallClock, report: @escaping @Sendable (DiskError) -> Void) {
+    init(
+        _ disk: DiskStore?,
+        _ clock: any WallClock,
+        _ policy: HTTPCachePolicy,
+        partBytesMaximum: Int,
+        partLifetime: Duration,
+        report: @escaping @Sendable (DiskError) -> Void
+    ) {
         self.disk = disk
-        self.clock = clock
-        self.report = report
+        responses = disk.map { DiskHTTPCacheStorage($0, name: "image", policy: policy) }
+        parts = disk.map {
+            ImagePartStore($0, clock, bytesMaximum: partBytesMaximum, lifetime: partLifetime, report: report)
+        }
+        self.report = { report(DiskError($0)) }
     }
 
-    func read(_ key: ImageSourceKey) -> StoredImage? {
-        guard let disk else { return nil }
+    /// What is known of the responses of a URL.
+    func entries(_ key: ImageSourceKey) -> [HTTPCacheEntry] {
         do {
-            guard let record = try disk.record(key.diskKey) else { return nil }
-            guard record.payload.count > 2, record.payload[0] == Self.version else { return nil }
-            let tagEnd = 2 + Int(record.payload[1])
-            guard record.payload.count > tagEnd else { return nil }
-            return StoredImage(
-                bytes: Array(record.payload[tagEnd...]),
-                entityTag: EntityTag(parsing: String(decoding: record.payload[2..<tagEnd], as: UTF8.self)),
-                expiresAt: record.expiresAt,
-                recordedAt: record.recordedAt
-            )
+            return try responses?.entries(for: key.place) ?? []
+        } catch {
+            report(error)
+            return []
+        }
+    }
+
+    /// The file of a response; nil where it was lost or damaged.
+    func body(_ entry: HTTPCacheEntry, _ key: ImageSourceKey) -> [UInt8]? {
+        do {
+            let body = try responses?.body(of: entry, for: key.place)
+            return body?.count == entry.bodyCount ? body : nil
         } catch {
             report(error)
             return nil
         }
     }
 
-    func write(_ image: StoredImage, for key: ImageSourceKey, epoch begun: Int) {
-        guard let disk else { return }
-        // A tag that is longer than its length can say is left out: then nothing is revalidated, and all is well.
-        let tag = Array((image.entityTag?.description ?? "").utf8)
-        let kept = tag.count <= 255 ? tag : []
-        var payload: [UInt8] = []
-        payload.reserveCapacity(2 + kept.count + image.bytes.count)
-        payload += [Self.version, UInt8(kept.count)]
-        payload += kept
-        payload += image.bytes
-        let record = DiskRecord(
-            key.diskKey,
-            payload: payload,
-            recordedAt: image.recordedAt,
-            expiresAt: image.expiresAt
-        )
+    /// Changes what is known of the responses of a URL.
+    ///
+    /// - Parameter body: the file of a response that the change adds.
+    func change(
+        _ key: ImageSourceKey,
+        body: [UInt8]? = nil,
+        epoch begun: Int,
+        _ change: @Sendable (inout [HTTPCacheEntry]) -> Void
+    ) {
+        guard let responses else { return }
         epoch.withLock { epoch in
             guard epoch == begun else { return }
-            do throws(DiskError) {
-                try disk.put(record)
+            do {
+                try responses.update(key.place, body: body, change)
             } catch {
                 report(error)
             }
         }
     }
 
-    func remove(_ key: ImageSourceKey) {
-        do {
-            try disk?.removeRecord(key.diskKey)
-        } catch {
-            report(error)
-        }
+    /// Removes the response that has this content.
+    func remove(_ contentID: String, _ key: ImageSourceKey, epoch: Int) {
+        change(key, epoch: epoch) { entries in entries.removeAll { $0.bodyID == contentID } }
     }
+
+    // MARK: Parts
+
+    func part(_ key: ImageSourceKey) -> PartialImage? { parts?.read(key) }
+
+    /// Whether a part is on disk as far as it has arrived.
+    func keep(_ part: inout PartialImage, for key: ImageSourceKey, epoch begun: Int) -> Bool {
+        guard let parts else { return false }
+        return epoch.withLock { epoch in epoch == begun && parts.write(&part, for: key) }
+    }
+
+    func removePart(_ key: ImageSourceKey) { parts?.remove(key) }
+
+    // MARK: Everything
 
     func removeAll(epoch next: Int) {
         epoch.withLock { epoch in
             epoch = next
             do throws(DiskError) {
                 try disk?.removeAllItems()
+                parts?.forgetAll()
             } catch {
                 report(error)
             }

@@ -1,0 +1,155 @@
+import Foundation
+import Larder
+import LarderServer
+import LarderTime
+import Synchronization
+import Testing
+
+/// Downloads that the server breaks, over restarts; and files that are damaged.
+@Suite("Pictures that arrive in parts, end to end", .timeLimit(.minutes(1)))
+struct ImageResumeTests {
+    /// A server with real pictures, and a directory that outlives pipelines.
+    private final class Setting {
+        static let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Fixtures").standardized.path
+
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
+            .path
+        let backend: MockBackend
+        let events = Events()
+
+        init() throws {
+            var numbers = WorldNumbers()
+            numbers.people = 5
+            numbers.posts = 5
+            numbers.conversations = 1
+            numbers.messages = 5
+            numbers.transfers = 5
+            var configuration = MockBackend.Configuration()
+            configuration.seed = 1
+            backend = try MockBackend.start(.generated(numbers, picturesFrom: Self.fixtures), configuration)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+        /// A pipeline over a store that is opened anew, as after a start of the process.
+        func started(triesOnce: Bool = false) throws -> ImagePipeline {
+            let disk = try DiskStore(DiskStore.Configuration(directory: directory))
+            var configuration = ImagePipeline.Configuration(transport: URLSessionTransport(), disk: disk)
+            if triesOnce { configuration.retry = .none }
+            configuration.retry.wait = { _ in }
+            let events = events
+            configuration.onEvent = { event in
+                switch event {
+                case .damaged: events.damaged.withLock { $0 += 1 }
+                case .downloadStarted(_, let offset): events.offsets.withLock { $0.append(offset) }
+                default: break
+                }
+            }
+            return ImagePipeline(configuration)
+        }
+
+        func url(width: Int) -> String { "\(backend.url)/v1/images/img_atlas_f2c66c32?width=\(width)" }
+
+        func file(_ name: String) throws -> [UInt8] {
+            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(Self.fixtures)/images/\(name)")))
+        }
+
+        func expected(_ name: String, _ target: ImageTarget?) throws -> DecodedImage {
+            try PNGDecoder().decode(try file(name), into: target, limits: ImageDecodingLimits())
+        }
+
+        func fault(_ action: FaultAction, count: Int) throws {
+            var occurrence = Fault.Occurrence()
+            occurrence.count = count
+            try backend.main.set(Fault(action, when: FaultMatch("GET", "/v1/images/*"), occurrence: occurrence))
+        }
+
+        /// The files of large payloads in the store.
+        func blobs() -> [String] {
+            let paths = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
+            return paths.filter { ($0 as NSString).lastPathComponent.utf8.count == 64 }.map { "\(directory)/\($0)" }
+        }
+
+        func journal() async -> [JournalRecord] { await backend.main.journal(JournalFilter("GET", "/v1/images/*")) }
+    }
+
+    private final class Events: Sendable {
+        let damaged = Mutex(0)
+        let offsets = Mutex<[Int]>([])
+    }
+
+    private let target = ImageTarget(width: 64, height: 48)
+
+    @Test func `a download that breaks five times goes on over five starts of the process, and no byte comes twice`()
+        async throws
+    {
+        let setting = try Setting()
+        let size = try setting.file("atlas-1280.png").count
+        try setting.fault(.truncate(.byte(60_000)), count: 5)
+        let request = ImageRequest(url: setting.url(width: 1_280), target: target)
+        for _ in 0..<5 {
+            let pipeline = try setting.started(triesOnce: true)
+            await #expect(throws: ImageError.self) { try await pipeline.image(for: request) }
+        }
+        let image = try await setting.started().image(for: request)
+        let expected = try setting.expected("atlas-1280.png", target)
+        #expect(image == expected)
+        let offsets = setting.events.offsets.withLock { $0 }
+        #expect(offsets == [0, 60_000, 120_000, 180_000, 240_000, 300_000])
+        // The heads are a few hundred bytes each.
+        let journal = await setting.journal()
+        let sent = journal.reduce(0) { $0 + $1.bytesSent }
+        #expect(journal.count == 6 && sent >= size && sent < size + 6 * 1_000, "\(sent) of \(size)")
+        #expect(journal.map(\.status) == [200, 206, 206, 206, 206, 206])
+        #expect(setting.events.damaged.withLock { $0 } == 0)
+        await setting.backend.stop()
+    }
+
+    @Test func `a part that is corrupted in transit is noticed when the picture is whole, and it is fetched anew`()
+        async throws
+    {
+        let setting = try Setting()
+        try setting.fault(.truncate(.byte(60_000)), count: 1)
+        let request = ImageRequest(url: setting.url(width: 1_280), target: target)
+        let broken = try setting.started(triesOnce: true)
+        await #expect(throws: ImageError.self) { try await broken.image(for: request) }
+        try setting.fault(.corrupt(bytes: 5), count: 1)
+        let expected = try setting.expected("atlas-1280.png", target)
+        let image = try await setting.started().image(for: request)
+        #expect(image == expected)
+        #expect(setting.events.damaged.withLock { $0 } == 1)
+        #expect(setting.events.offsets.withLock { $0 } == [0, 60_000, 0])
+        await setting.backend.stop()
+    }
+
+    @Test func `a file that is overwritten on disk is never shown, and is fetched again`() async throws {
+        let setting = try Setting()
+        let request = ImageRequest(url: setting.url(width: 1_280), target: target)
+        let expected = try setting.expected("atlas-1280.png", target)
+        _ = try await setting.started().image(for: request)
+        // One that is damaged; one that is a perfect picture, but another one; one that is cut off; none.
+        let other = try setting.file("arcs-320.png")
+        for round in 0..<4 {
+            let path = try #require(setting.blobs().first)
+            let file = URL(fileURLWithPath: path)
+            var bytes = [UInt8](try Data(contentsOf: file))
+            switch round {
+            case 0: bytes[bytes.count / 2] ^= 0x40
+            case 1: bytes = other
+            case 2: bytes.removeLast(1_000)
+            default: break
+            }
+            if round < 3 { try Data(bytes).write(to: file) } else { try FileManager.default.removeItem(at: file) }
+            let image = try await setting.started().image(for: request)
+            #expect(image == expected, "round \(round)")
+            let count = await setting.journal().count
+            #expect(count == round + 2, "round \(round)")
+        }
+        // And the last one stayed.
+        let image = try await setting.started().image(for: request)
+        let count = await setting.journal().count
+        #expect(image == expected && count == 5)
+        await setting.backend.stop()
+    }
+}
