@@ -29,6 +29,7 @@ final class ClientScene: Sendable {
         live kinds: [LiveKind] = [],
         isOnline: @escaping @Sendable () -> Bool = { true },
         onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
+        upkeep: LarderClient.Upkeep = .none,
         transport: any Transport = URLSessionTransport()
     ) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(transport: transport)
@@ -38,6 +39,7 @@ final class ClientScene: Sendable {
         configuration.cache.random = { 0 }
         configuration.cache.mayUseNetwork = isOnline
         configuration.cache.onEvent = onEvent
+        configuration.upkeep = upkeep
         configuration.followsLive = !kinds.isEmpty
         configuration.liveKinds = kinds
         let client = try await LarderClient(

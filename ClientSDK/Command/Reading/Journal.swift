@@ -61,6 +61,11 @@ final class Journal: Sendable {
             "\(resource): the server said «not modified» in \(Ages.text(time)); nothing was sent"
         case .failed(let resource, let error): "\(resource): \(error.code.rawValue): \(error.description)"
         case .gateRefused(let resource): "\(resource): not confirmed lately enough"
+        case .firstContent(let resource, _, let time): "\(resource): something to show after \(Ages.text(time))"
+        case .spared(let resource, let bytes): "\(resource): \(Sizes.text(Int64(bytes))) did not have to be sent again"
+        case .evicted(let reason, let count, let bytes):
+            "memory: \(count) entries left for \(reason) (\(Sizes.text(Int64(bytes))))"
+        case .outbox(let step, let depth): "outbox: \(step.rawValue), \(depth) in it"
         case .disk(let event): "disk: \(event)"
         case .storageFailed(let error): "storage failed: \(error.description)"
         case .clockSetBack: "the clock was set back: everything has to be confirmed again"

@@ -27,6 +27,9 @@ public struct CacheConfiguration: Sendable {
     public var makeIdempotencyKey: @Sendable () -> String = { UUID().uuidString.lowercased() }
     /// Whether the network may be asked at present. Where it may not, reads behave as if it had failed at once.
     public var mayUseNetwork: @Sendable () -> Bool = { true }
+    /// What is done by itself at present, and how much of it: a `NetworkMonitor`'s `conduct`. Asked whenever something is to be done,
+    /// outside of locks; what holds for longer is taken over by `LarderCache.conductChanged`.
+    public var conduct: @Sendable () -> DegradationPolicy.Conduct = { .unrestricted }
     /// Told of what happens; from any thread, never while something is locked.
     public var onEvent: @Sendable (CacheEvent) -> Void = { _ in }
 

@@ -227,6 +227,11 @@ public final class LarderCache: Sendable {
         core.standingChanged()
     }
 
+    /// Tells that `CacheConfiguration.conduct` gives something else than before: what depends on it is judged anew, and shown.
+    public func conductChanged() {
+        if core.takeConduct() { core.standingChanged() }
+    }
+
     /// Tells that the network can be asked again: what is observed and stale is refreshed.
     public func networkReturned() {
         // What was changed here goes first: what is read afterwards has it.
@@ -248,6 +253,7 @@ public final class LarderCache: Sendable {
         core.entities.trim(toCost: max(0, bytes))
         core.queries.trim(cost: max(0, bytes))
         core.nodes.trim(toCount: bytes > 0 ? 64 : 0)
+        core.tellDepartures()
     }
 
     /// How many reads of entities memory has answered, and how many not.

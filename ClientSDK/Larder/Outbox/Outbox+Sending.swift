@@ -65,7 +65,8 @@ extension Outbox {
     /// The operations that can be sent now, in batches; they count as being sent.
     private func takeReady() -> [[OutboxEntry]] {
         let now = core.now().uptime
-        let mayUseNetwork = core.configuration.mayUseNetwork()
+        let conduct = core.configuration.conduct()
+        let mayUseNetwork = conduct.sendsOutbox && core.configuration.mayUseNetwork()
         let (batches, next) = state.withLock { state -> ([[OutboxEntry]], MonotonicTime?) in
             guard !state.isPaused, !state.isClosed, mayUseNetwork else { return ([], nil) }
             var ready: [String: [Int64]] = [:]
@@ -82,7 +83,7 @@ extension Outbox {
             }
             var batches: [[OutboxEntry]] = []
             for (name, ids) in ready {
-                let size = state.operations[name]?.batchMaximum ?? 1
+                let size = state.operations[name]?.batchSize(conduct) ?? 1
                 let ids = ids.sorted()
                 for start in stride(from: 0, to: ids.count, by: size) {
                     batches.append(
@@ -129,6 +130,7 @@ extension Outbox {
             let results = batch.map { _ in OutboxResult.unsent(LarderError(error)) }
             return settle(batch, results, operation, isStored: false)
         }
+        for _ in batch { tell(.sent) }
         let results: [OutboxResult]
         do {
             results = try await within(
@@ -234,6 +236,7 @@ extension Outbox {
         case .accepted(let receipt, _, _, _):
             forget(entry)
             answer(id, .success(receipt))
+            tell(.accepted)
             core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
         case .rejected(let error):
             if operation.isThrough {
@@ -248,6 +251,7 @@ extension Outbox {
                 }
             }
             answer(id, .failure(error))
+            tell(.rejected)
             core.configuration.onEvent(.operation(operation.name, entry.id, .refused(error)))
         case .unsent(let error):
             if operation.isThrough && !entry.isInDoubt {
@@ -257,6 +261,7 @@ extension Outbox {
             postpone(entry, error, operation, after: nil, isInDoubt: entry.isInDoubt)
         case .retry(let error, let after):
             postpone(entry, error, operation, after: after, isInDoubt: true)
+            tell(.inDoubt)
             let doubt = LarderError(
                 .inDoubt,
                 "Nobody knows yet whether «\(operation.name)» was carried out. It is asked for again under the same key, and "

@@ -184,18 +184,30 @@ public final class Outbox: Sendable {
         payload: [UInt8],
         coalesce: ([UInt8]) throws -> Coalesced<[UInt8]>
     ) throws -> OperationID? {
-        let (id, commit) = try gate.withLock { _ in
+        // Asked before the gate: it is somebody else's.
+        let delay = operation.batchMaximum > 1 ? core.configuration.conduct().batchDelay : .zero
+        let (id, commit, step) = try gate.withLock { _ -> (OperationID?, Commit, CacheEvent.OutboxStep) in
             let older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
             defer { if let older { release(older.id) } }
-            guard let older else { return try append(operation, scope, coalescingKey, payload) }
+            guard let older else {
+                let (id, commit) = try append(operation, scope, coalescingKey, payload, delay)
+                return (id, commit, .enqueued)
+            }
             switch try coalesce(older.payload) {
-            case .keepBoth: return try append(operation, scope, coalescingKey, payload)
-            case .replace(let payload): return try replace(older, operation, payload)
-            case .cancelOut: return try remove(older)
+            case .keepBoth:
+                let (id, commit) = try append(operation, scope, coalescingKey, payload, delay)
+                return (id, commit, .enqueued)
+            case .replace(let payload):
+                let (id, commit) = try replace(older, operation, payload)
+                return (id, commit, .coalesced)
+            case .cancelOut:
+                let (id, commit) = try remove(older)
+                return (id, commit, .cancelled)
             }
         }
         core.announce(commit)
         changed()
+        tell(step)
         signal.put(())
         return id
     }
@@ -219,7 +231,8 @@ public final class Outbox: Sendable {
         _ operation: OutboxOperation,
         _ scope: String,
         _ coalescingKey: String?,
-        _ payload: [UInt8]
+        _ payload: [UInt8],
+        _ delay: Duration
     ) throws -> (OperationID?, Commit) {
         var row = DiskOutboxRow(
             operation: operation.name,
@@ -256,8 +269,16 @@ public final class Outbox: Sendable {
         let commit = try core.carryOut(update)
         row.sequence = given.value
         let entry = OutboxEntry(row)
+        let now = core.now().uptime
         state.withLock { state in
-            state.entries[row.sequence] = entry
+            var added = entry
+            if delay > .zero {
+                // Others may come that can be sent with it; one that comes later waits no longer than the first.
+                let waiting = state.entries.values.lazy
+                    .filter { $0.operation == operation.name && $0.attempts == 0 && $0.due > now }.map(\.due)
+                added.due = min(waiting.min() ?? now + delay, now + delay)
+            }
+            state.entries[row.sequence] = added
             state.lanes[scope, default: []].append(row.sequence)
         }
         return (entry.id, commit)
@@ -336,6 +357,11 @@ public final class Outbox: Sendable {
         let sequence = hub.subscribe(limit: 1)
         changed()
         return sequence
+    }
+
+    /// Tells what has become of an operation.
+    func tell(_ step: CacheEvent.OutboxStep) {
+        core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.entries.count }))
     }
 
     /// Tells that something has changed. Costs little while nobody listens.
