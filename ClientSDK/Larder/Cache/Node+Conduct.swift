@@ -40,7 +40,8 @@ extension Node {
         guard !core.configuration.conduct().allowsUserRefresh else { return }
         throw LarderError(
             .offline,
-            "There is no network that «\(key)» could be refreshed over. What is stored is shown; try again when it is back."
+            "«\(key)» cannot be refreshed: there is no network at present, or it is to be spared. What is stored is shown; try "
+                + "again when it is back."
         )
     }
 

@@ -16,7 +16,11 @@ public struct Feed: Sendable {
     /// The newest posts, as a resource.
     public var newest: Resource<EntityList<Post>> {
         let source = source
-        var feed = Resource<EntityList<Post>>.list("feed", of: Post.self, freshness: .timeToLive(.seconds(60), as: .interactive)) {
+        var feed = Resource<EntityList<Post>>.list(
+            "feed",
+            of: Post.self,
+            freshness: .timeToLive(.seconds(60), as: .interactive)
+        ) {
             context in
             try await source.page("/v1/feed", [("limit", "50")], context)
         }

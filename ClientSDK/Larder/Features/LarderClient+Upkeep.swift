@@ -31,7 +31,8 @@ extension LarderClient {
         public var degradation = DegradationPolicy.standard
         /// What is done when memory is short, by the client's own guard.
         public var memoryPolicy = MemoryPolicy.standard
-        /// What tells the client's own monitor of the network; nil: the system.
+        /// What tells the client's own monitor of the network; nil: the system, whose interfaces do not count for a server on this
+        /// machine.
         public var networkSource: (any NetworkStatusSource)?
         /// What tells the client's own guard of memory; nil: the system.
         public var memorySource: (any MemoryPressureSource)?

@@ -97,6 +97,7 @@ public final class LarderClient: Sendable {
                 telemetry: telemetry,
                 refusesOffline: isStrict,
                 clock: opened.monotonicClock,
+                waitsByDesign: { Self.waitsByDesign($0) },
                 feature: { Self.feature(of: $0) }
             )
         }
@@ -156,6 +157,11 @@ public final class LarderClient: Sendable {
         }
     }
 
+    /// Whether a reply takes its time because nothing has happened.
+    static func waitsByDesign(_ request: TransportRequest) -> Bool {
+        request.url.contains("/v1/live") || (request.url.contains("/v1/changes") && request.url.contains("wait="))
+    }
+
     /// What a request is for: the first part of its path behind the version, as the cache calls it where it knows it.
     static func feature(of request: TransportRequest) -> String {
         guard let version = request.url.range(of: "/v1/") else { return "other" }
@@ -212,6 +218,7 @@ public final class LarderClient: Sendable {
     public func close() {
         pause()
         upkeep.end()
+        images.cancelPending()
         cache.close()
     }
 

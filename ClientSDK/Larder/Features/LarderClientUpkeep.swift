@@ -37,7 +37,11 @@ final class LarderClientUpkeep: Sendable {
         _ cache: LarderCache,
         server: String
     ) {
-        self.settings = settings
+        var kept = settings
+        // The parts hold them, and let go of them when they are closed.
+        kept.networkSource = nil
+        kept.memorySource = nil
+        self.settings = kept
         self.telemetry = telemetry
         let configuration = cache.core.configuration
         switch settings.network {
@@ -48,7 +52,8 @@ final class LarderClientUpkeep: Sendable {
         case .own:
             var monitoring = NetworkMonitor.Configuration(seed: Self.seed(cache, telemetry))
             monitoring.policy = settings.degradation
-            monitoring.heedsInterfaces = !Self.isLocal(server)
+            // Whoever gives a source of their own means what it says.
+            monitoring.heedsInterfaces = settings.networkSource != nil || !Self.isLocal(server)
             network = NetworkMonitor(
                 source: settings.networkSource ?? SystemNetworkSource.make().source,
                 configuration: monitoring,

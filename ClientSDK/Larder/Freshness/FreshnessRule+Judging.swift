@@ -114,7 +114,9 @@ extension FreshnessMetric {
 extension FreshnessFacts {
     /// With what was stored as the expiry moved, for as long as the network is bad.
     func stretched(by factor: Double) -> FreshnessFacts {
-        guard factor != 1, times.expiresAt > times.validatedAt, times.validatedAt != ValueTimes.never else { return self }
+        guard factor != 1, times.expiresAt > times.validatedAt, times.validatedAt != ValueTimes.never else {
+            return self
+        }
         var facts = self
         facts.times.expiresAt = times.validatedAt + (times.expiresAt - times.validatedAt).stretched(by: factor)
         return facts

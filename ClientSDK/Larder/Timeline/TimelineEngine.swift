@@ -78,7 +78,8 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
             // Told to who asked, and to nobody else: what is shown is no worse for it.
             throw LarderError(
                 .offline,
-                "There is no network that more of «\(node.key)» could be loaded over. Try again when it is back."
+                "No more of «\(node.key)» can be loaded: there is no network at present, or it is to be spared. Try again when "
+                    + "it is back."
             )
         }
         let now = core.now()
