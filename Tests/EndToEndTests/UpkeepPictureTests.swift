@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// A server with real pictures, and a client whose surroundings are made up.
-private final class PictureScene {
+private final class PictureScene: Sendable {
     static let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../Fixtures").standardized.path
 
@@ -102,7 +102,7 @@ struct UpkeepPictureTests {
                 { try? client.flags?.setOverride(false, for: LarderFlags.imagePrefetch) },
                 { try? client.flags?.setOverride(nil, for: LarderFlags.imagePrefetch) }
             ),
-        ] as [(@Sendable () -> Void, @Sendable () -> Void)] {
+        ] as [(() -> Void, () -> Void)] {
             hold()
             for _ in 0..<200 { await Task.yield() }
             #expect(await !prefetches(images[0]))

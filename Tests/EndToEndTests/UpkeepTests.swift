@@ -293,7 +293,7 @@ struct UpkeepTests {
         sources.memory.signal(.critical)
         #expect(client.memory?.posture == .normal, "The guard is off.")
         try flags.setOverride(false, for: LarderFlags.networkDegradation)
-        #expect(await eventually { first.network?.policy == .none })
+        #expect(await eventually { first.network?.policy == DegradationPolicy.none })
         sources.network.set(isConnected: false)
         #expect(client.network?.conduct == .unrestricted, "Degradation is off.")
         client.close()
