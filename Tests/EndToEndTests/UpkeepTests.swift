@@ -114,7 +114,7 @@ struct UpkeepTests {
             made.memory.signal(.warning)
             #expect(client.memory?.posture.level == .warning)
             for _ in 0..<3 { network.note(NetworkSample(.unreachable)) }
-            try await scene.clock.waitForSleepers(2)
+            try await scene.clock.waitForSleepers()
             if isClosed {
                 client.close()
                 #expect(await eventually { scene.clock.sleeperCount == 0 })
@@ -254,12 +254,12 @@ struct UpkeepTests {
         let before = transport.sent.count
         // Two tries in vain, two and four seconds apart.
         for number in 1...2 {
-            try await scene.clock.waitForSleepers(2)
+            #expect(await eventually { scene.clock.nextWakeUp == scene.clock.uptime + .seconds(2 * number) })
             scene.clock.advance(by: .seconds(2 * number))
             #expect(await eventually { transport.sent.count == before + number })
         }
         transport.isCut = false
-        try await scene.clock.waitForSleepers(2)
+        #expect(await eventually { scene.clock.nextWakeUp == scene.clock.uptime + .seconds(8) })
         scene.clock.advance(by: .seconds(8))
         #expect(await eventually { client.network?.isOffline == false })
         #expect(transport.sent.last?.contains("/healthz") == true)

@@ -187,6 +187,9 @@ public final class LarderClient: Sendable {
     deinit {
         following.withLock { $0 }?.cancel()
         upkeep.end()
+        // What is stored of the session is the cache's, and what the cache sends is authorised by the session: they hold each other
+        // until one of them ends.
+        cache.close()
     }
 
     /// Signs a person in, and begins to follow what changes.

@@ -49,6 +49,8 @@ extension Outbox {
         let (tasks, waiters) = state.withLock { state in
             state.isClosed = true
             defer {
+                // They may hold whoever holds this cache: a source, and the session that authorises it.
+                state.operations = [:]
                 state.waiters = [:]
                 state.task = nil
                 state.timer = nil

@@ -102,6 +102,7 @@ struct ConductTests {
         scene.goOffline()
         let error = await #expect(throws: LarderError.self) { try await scene.cache.refresh(scene.note()) }
         #expect(error?.code == .offline && error?.description.contains("try again") == true)
+        scene.clock.advance(by: .seconds(1))
         let gate = await #expect(throws: LarderError.self) {
             try await scene.cache.requireValidated(scene.note(), within: .zero)
         }

@@ -144,8 +144,9 @@ struct MonitoredTransportTests {
             for try await _ in try await patient.open(request).body {}
         }
         #expect(monitor.level == .good && monitor.current.quality.latency == nil)
-        let measured = MonitoredTransport(base, monitor: monitor, clock: clock)
-        for _ in 0..<4 { _ = try await measured.open(request) }
+        let slow = SlowTransport(clock: clock, latency: .seconds(2), pieces: [])
+        let measured = MonitoredTransport(slow, monitor: monitor, clock: clock)
+        for _ in 0..<4 { _ = try await measured.send(request) }
         #expect(monitor.level == .constrained)
     }
 }

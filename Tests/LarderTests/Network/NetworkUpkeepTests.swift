@@ -26,6 +26,14 @@ struct NetworkUpkeepTests {
         return NetworkMonitor(source: source, configuration: configuration, clock: clock)
     }
 
+    /// When the next of those that sleep is to wake. One that is stirred sleeps again.
+    private func nextWakeUp() async throws -> MonotonicTime {
+        while true {
+            try await clock.waitForSleepers()
+            if let next = clock.nextWakeUp { return next }
+        }
+    }
+
     @Test func `a monitor and a guard hold their sources until they are closed`() throws {
         weak var source: Source?
         let (monitor, memory): (NetworkMonitor, MemoryGuard)
@@ -102,8 +110,7 @@ struct NetworkUpkeepTests {
         }
         var waits: [Duration] = []
         for _ in 0..<7 {
-            try await clock.waitForSleepers()
-            let next = try #require(clock.nextWakeUp)
+            let next = try await nextWakeUp()
             waits.append(next - clock.uptime)
             clock.advance(by: next - clock.uptime)
         }
@@ -112,7 +119,7 @@ struct NetworkUpkeepTests {
         let conducts = monitor.conducts
         var iterator = conducts.makeAsyncIterator()
         #expect(await iterator.next()?.allowsRefresh == false)
-        try await clock.waitForSleepers()
+        _ = try await nextWakeUp()
         clock.advance(by: .seconds(60))
         #expect(await iterator.next()?.refreshesByItself == true)
         #expect(sent.withLock { $0.count } == 8 && monitor.level == .constrained)
