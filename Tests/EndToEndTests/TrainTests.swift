@@ -18,6 +18,10 @@ private final class Ride: Sendable {
     let transport: CutTransport
     let client: LarderClient
     private let start: MonotonicTime
+    private let surprised = Mutex(0)
+
+    /// How many requests were on their way when the train went into a tunnel: nobody could know.
+    var surprises: Int { surprised.withLock { $0 } }
 
     init(isLookedAfter: Bool) async throws {
         scene = try ClientScene()
@@ -49,7 +53,10 @@ private final class Ride: Sendable {
             let edge = phase < Self.gap.start ? Self.gap.start : phase < Self.gap.end ? Self.gap.end : Self.period
             let step = min(left, edge - phase)
             // What is begun at the edge finds the tunnel.
-            if step == edge - phase, edge == Self.gap.start { sources.network.set(isConnected: false) }
+            if step == edge - phase, edge == Self.gap.start {
+                sources.network.set(isConnected: false)
+                surprised.withLock { $0 += transport.inFlight }
+            }
             scene.world.clock.advance(by: step)
             scene.clock.advance(by: step)
             if step == edge - phase, edge == Self.gap.end { sources.network.set(isConnected: true) }
@@ -133,7 +140,7 @@ struct TrainTests {
             await ride.calm()
         }
         #expect(ride.transport.wasted.isEmpty, "\(ride.transport.wasted)")
-        #expect(ride.collisions == 0)
+        #expect(ride.collisions <= ride.surprises, "\(ride.collisions), of which \(ride.surprises) were on their way")
         #expect(empty.withLock { $0 }.isEmpty, "\(empty.withLock { $0 })")
         for snapshots in [
             feeds.elements.map { $0.value?.items.isEmpty }, people.elements.map { $0.value?.handle.isEmpty },
@@ -161,7 +168,7 @@ struct TrainTests {
             await ride.perform { _ = try? await client.cache.refresh(client.feed.newest) }
             ride.move(by: .seconds(5))
         }
-        #expect(ride.collisions > 0 && !ride.transport.wasted.isEmpty)
+        #expect(ride.collisions > ride.surprises && !ride.transport.wasted.isEmpty)
         client.close()
     }
 }
