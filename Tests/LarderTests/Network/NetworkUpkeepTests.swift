@@ -150,12 +150,13 @@ struct NetworkUpkeepTests {
         await probing.value
     }
 
-    @Test func `ten thousand clients that lost the network together come back one after another`() {
-        // What the server takes: 150 requests a second; the window of 100 s makes 100 of 10,000 clients.
-        let limit = 150
+    @Test func `a thousand clients that lost the network together come back one after another`() {
+        // What the server takes of so many: 15 requests a second; the window of 100 s makes 10. `ResumeTests` does it with ten
+        // times as many, without the monitors around the decision.
+        let limit = 15
         let source = ManualNetworkSource()
         var generator = SeededGenerator(seed: 11)
-        var clients = (0..<10_000).map { _ in
+        var clients = (0..<1_000).map { _ in
             var configuration = NetworkMonitor.Configuration(seed: generator.next())
             configuration.policy.resume = ResumeSpread(window: .seconds(100))
             let monitor = NetworkMonitor(source: source, configuration: configuration, clock: clock)
@@ -165,8 +166,8 @@ struct NetworkUpkeepTests {
         clock.advance(by: .seconds(600))
         source.set(isConnected: true)
         var arrivals: [Int] = []
-        for _ in 0..<50 {
-            clock.advance(by: .seconds(2))
+        for _ in 0..<20 {
+            clock.advance(by: .seconds(5))
             let before = clients.count
             clients.removeAll { client in
                 _ = client.monitor.level
@@ -175,6 +176,6 @@ struct NetworkUpkeepTests {
             arrivals.append(before - clients.count)
         }
         #expect(clients.isEmpty, "\(clients.count) did not come back")
-        #expect((arrivals.max() ?? .max) <= 2 * limit && (arrivals.min() ?? 0) >= 2 * 60, "\(arrivals)")
+        #expect((arrivals.max() ?? .max) <= 5 * limit && (arrivals.min() ?? 0) >= 5 * 5, "\(arrivals)")
     }
 }
