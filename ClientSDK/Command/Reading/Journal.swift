@@ -53,7 +53,7 @@ final class Journal: Sendable {
 
     private static func text(_ event: CacheEvent) -> String {
         switch event {
-        case .hit(let resource, let tier): "\(resource): found \(tier == .disk ? "on disk" : "in memory")"
+        case .hit(let resource, let tier, _): "\(resource): found \(tier == .disk ? "on disk" : "in memory")"
         case .miss(let resource): "\(resource): nothing that may be shown"
         case .merged(let resource): "\(resource): joined a request that was on its way"
         case .fetched(let resource, let time): "\(resource): the server sent it in \(Ages.text(time))"

@@ -1,7 +1,7 @@
 /// Something that happened in a cache. Cases may be added.
 public enum CacheEvent: Sendable {
-    /// A read was answered from a tier.
-    case hit(resource: String, Tier)
+    /// A read was answered from a tier, by so many bytes as they are stored; 0 where that was not looked at.
+    case hit(resource: String, Tier, bytes: Int)
     /// A read found nothing that it could use.
     case miss(resource: String)
     /// A read joined a request that was on its way already.

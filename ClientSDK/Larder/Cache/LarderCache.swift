@@ -53,7 +53,7 @@ public final class LarderCache: Sendable {
         let options = ReadOptions(policy: policy, fields: fields)
         let node = core.nodes.node(of: resource, in: core)
         if let value = node.valueAtHand(options, at: core.now()) {
-            core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return value
         }
         node.take(resource)
@@ -75,7 +75,7 @@ public final class LarderCache: Sendable {
         let node = core.nodes.node(of: resource, in: core)
         let now = core.now()
         if let content = node.atHand(options, at: now) {
-            core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return node.snapshot(atHand: content, options, at: now)
         }
         node.take(resource)

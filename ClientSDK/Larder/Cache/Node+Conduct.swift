@@ -45,6 +45,12 @@ extension Node {
         )
     }
 
+    /// That a read was answered from what is stored. What is at hand in memory is not measured: that would cost more than reading it.
+    func hit(_ content: Content) -> CacheEvent {
+        let bytes = content.isFromDisk ? storedBytes : 0
+        return .hit(resource: key.name, content.isFromDisk ? .disk : .memory, bytes: bytes)
+    }
+
     /// Tells how long somebody waited until there was something to show.
     func tellFirstContent(from source: Snapshot<Value>.Source?, since start: MonotonicTime) {
         let tier: CacheEvent.Tier? =

@@ -13,8 +13,7 @@ extension Node {
         let mayShow = asking == .spared || permits(policy.local, content, freshness, at: now)
         let wantsNetwork = asking == .yes
         core.configuration.onEvent(
-            mayShow
-                ? .hit(resource: key.name, content.isFromDisk ? .disk : .memory) : .miss(resource: key.name)
+            mayShow ? hit(content) : .miss(resource: key.name)
         )
         var observer = Observer<Value>(
             mailbox: mailbox,

@@ -53,7 +53,7 @@ extension Node {
         let asking = asking(policy, content, freshness, at: now)
         let wantsNetwork = asking == .yes
         if asking == .spared || permits(policy.local, content, freshness, at: now) {
-            core.configuration.onEvent(.hit(resource: key.name, content.isFromDisk ? .disk : .memory))
+            core.configuration.onEvent(hit(content))
             if wantsNetwork { fetchInBackground() }
             return current(content, options, isFetching: wantsNetwork)
         }

@@ -137,6 +137,11 @@ final class LarderClientUpkeep: Sendable {
         let sleeper = configuration.sleeper
         if let network {
             let conducts = network.conducts
+            let state = network.current
+            // The monitor tells of changes; where the network is bad from the beginning, that is one.
+            if state.level != .good {
+                telemetry.record(.networkLevel(state.level, from: .good, cause: state.cause.rawValue))
+            }
             // What it says now is heeded before the first read.
             steering.follow(network.conduct)
             run { for await conduct in conducts { steering.follow(conduct) } }

@@ -2,12 +2,12 @@ extension Telemetry {
     /// Records what happens in a cache: for its `CacheConfiguration.onEvent`. A resource's name is the feature.
     public func record(_ event: CacheEvent) {
         switch event {
-        case .hit(let resource, .memory): record(.tierHit(.memory, feature: resource))
-        case .hit(let resource, .disk):
+        case .hit(let resource, .memory, let bytes): record(.tierHit(.memory, feature: resource, bytes: bytes))
+        case .hit(let resource, .disk, let bytes):
             // Memory was asked before.
             record(.tierMiss(.memory, feature: resource))
-            record(.tierHit(.disk, feature: resource))
-        case .hit(let resource, .network): record(.tierHit(.network, feature: resource))
+            record(.tierHit(.disk, feature: resource, bytes: bytes))
+        case .hit(let resource, .network, let bytes): record(.tierHit(.network, feature: resource, bytes: bytes))
         case .miss(let resource):
             record(.tierMiss(.memory, feature: resource))
             record(.tierMiss(.disk, feature: resource))
