@@ -25,7 +25,8 @@ let package = Package(
         .executable(name: "larder-server", targets: ["larder-server"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
         .library(name: "LarderServer", targets: ["LarderServer"]),
-        .library(name: "Larder", targets: ["Larder"]),
+        // With the modules whose types are in its interface: people and posts, clocks, HTTP fields.
+        .library(name: "Larder", targets: ["Larder", "LarderModels", "LarderTime", "LarderHTTP"]),
         .library(name: "LarderTesting", targets: ["LarderTesting"]),
     ],
     targets: [

@@ -45,8 +45,7 @@ public struct WallTime: Sendable, Hashable, Comparable {
 extension Duration {
     /// The duration in nanoseconds, rounded towards zero; saturates at about 292 years.
     public var nanosecondsSaturating: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds.saturatingMultiplied(by: 1_000_000_000).saturatingAdded(attoseconds / 1_000_000_000)
+        Int64(clamping: attoseconds / 1_000_000_000)
     }
 }
 

@@ -30,7 +30,7 @@ final class ClientScene: Sendable {
         isOnline: @escaping @Sendable () -> Bool = { true },
         onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
         upkeep: LarderClient.Upkeep = .none,
-        transport: any Transport = URLSessionTransport()
+        transport: any Transport = DefaultTransport()
     ) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.cache.wallClock = clock

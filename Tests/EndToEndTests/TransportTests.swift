@@ -5,7 +5,38 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("URLSession transport, end to end", .timeLimit(.minutes(1)))
+/// The transports of which the same is asked.
+enum TransportKind: CaseIterable, Sendable {
+    case foundation
+    case sockets
+    case standard
+
+    func make(
+        clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
+        connectionsPerHost: Int = 6,
+        followsRedirects: Bool = true
+    ) -> any Transport {
+        switch self {
+        case .foundation:
+            var configuration = URLSessionTransport.Configuration()
+            configuration.connectionsPerHost = connectionsPerHost
+            configuration.followsRedirects = followsRedirects
+            return URLSessionTransport(configuration, clock: clock)
+        case .sockets:
+            var configuration = SocketTransport.Configuration()
+            configuration.connectionsPerHost = connectionsPerHost
+            configuration.followsRedirects = followsRedirects
+            return SocketTransport(configuration, clock: clock)
+        case .standard:
+            var configuration = DefaultTransport.Configuration()
+            configuration.connectionsPerHost = connectionsPerHost
+            configuration.followsRedirects = followsRedirects
+            return DefaultTransport(configuration, clock: clock)
+        }
+    }
+}
+
+@Suite("Transports, end to end", .timeLimit(.minutes(1)))
 struct TransportTests {
     private func code(_ body: () async throws(TransportError) -> Void) async -> TransportError.Code? {
         do throws(TransportError) {
@@ -14,9 +45,12 @@ struct TransportTests {
         } catch { return error.code }
     }
 
-    @Test func `a reply comes whole, with its status and fields, and errors of the server are replies`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `a reply comes whole, with its status and fields, and errors of the server are replies`(kind: TransportKind)
+        async throws
+    {
         let backend = try MockBackend.startSmall()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let reply = try await transport.send(TransportRequest(url: backend.url + "/v1/feed?limit=3"))
         #expect(reply.status == .ok && !reply.body.isEmpty)
         #expect(reply.fields[.contentType]?.hasPrefix("application/json") == true && reply.fields[.etag] != nil)
@@ -27,9 +61,10 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test func `a body and fields arrive as they were given`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `a body and fields arrive as they were given`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let body = Array("{\"text\":\"hé\"}".utf8)
         let reply = try await transport.send(
             TransportRequest(
@@ -45,22 +80,28 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test(arguments: [
-        FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .empty, .reset, .close,
-    ])
-    func `a reply that breaks off is an error and never half a body`(action: FaultAction) async throws {
+    @Test(
+        arguments: TransportKind.allCases,
+        [
+            FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .empty, .reset, .close,
+        ]
+    )
+    func `a reply that breaks off is an error and never half a body`(kind: TransportKind, action: FaultAction)
+        async throws
+    {
         let backend = try MockBackend.startSmall()
         try backend.main.set(Fault(action, when: FaultMatch("GET", "/v1/feed")))
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let request = TransportRequest(url: backend.url + "/v1/feed")
         #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .interrupted)
         await backend.stop()
     }
 
-    @Test func `only a server that cannot be reached is unreachable`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `only a server that cannot be reached is unreachable`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
         let url = backend.url + "/v1/feed"
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         #expect(try await transport.send(TransportRequest(url: url)).status == .ok)
         await backend.stop()
         let gone = TransportRequest(url: url)
@@ -74,11 +115,13 @@ struct TransportTests {
         }
     }
 
-    @Test func `a reply that does not come is timed out by the injected clock, and its connection closed`() async throws
+    @Test(arguments: TransportKind.allCases)
+    func `a reply that does not come is timed out by the injected clock, and its connection closed`(kind: TransportKind)
+        async throws
     {
         let server = try WireServer()
         let clock = ManualClock()
-        let transport = URLSessionTransport(clock: clock)
+        let transport = kind.make(clock: clock)
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/", timeout: .milliseconds(1_500))
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
@@ -91,10 +134,12 @@ struct TransportTests {
         #expect(await peer.isEnded())
     }
 
-    @Test func `content that stops coming is timed out, and each piece starts the time anew`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `content that stops coming is timed out, and each piece starts the time anew`(kind: TransportKind) async throws
+    {
         let server = try WireServer()
         let clock = ManualClock()
-        let transport = URLSessionTransport(clock: clock)
+        let transport = kind.make(clock: clock)
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/", timeout: .seconds(2))
         let opening = Task { try await transport.open(request) }
         let peer = try await server.accept()
@@ -115,9 +160,12 @@ struct TransportTests {
         #expect(await peer.isEnded())
     }
 
-    @Test func `cancelling closes the connection: before the head, and in the middle of the content`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `cancelling closes the connection: before the head, and in the middle of the content`(kind: TransportKind)
+        async throws
+    {
         let server = try WireServer()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
         for isOpen in [false, true] {
             let reading = Task {
@@ -135,9 +183,10 @@ struct TransportTests {
         }
     }
 
-    @Test func `a stream that nobody holds any more is closed`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `a stream that nobody holds any more is closed`(kind: TransportKind) async throws {
         let server = try WireServer()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let opening = Task {
             let stream = try await transport.open(TransportRequest(url: "http://127.0.0.1:\(server.port)/"))
             return stream.status
@@ -149,14 +198,19 @@ struct TransportTests {
         #expect(await peer.isEnded())
     }
 
-    @Test(arguments: [
-        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n123", "",
-    ])
-    func `content cut short is an error also when the connection ends in order`(reply: String) async throws {
+    @Test(
+        arguments: TransportKind.allCases,
+        [
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n123", "",
+        ]
+    )
+    func `content cut short is an error also when the connection ends in order`(kind: TransportKind, reply: String)
+        async throws
+    {
         let server = try WireServer()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let request = TransportRequest(method: .post, url: "http://127.0.0.1:\(server.port)/")
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
@@ -166,10 +220,13 @@ struct TransportTests {
         #expect(await sending.value == .interrupted)
     }
 
-    @Test func `a server killed after a redirection is not unreachable: a server has seen the request`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `a server killed after a redirection is not unreachable: a server has seen the request`(kind: TransportKind)
+        async throws
+    {
         let server = try WireServer()
         let dead = try WireServer().port
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
@@ -178,20 +235,24 @@ struct TransportTests {
         #expect(await sending.value == .interrupted)
     }
 
-    @Test func `the body limit ends the exchange`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `the body limit ends the exchange`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let request = TransportRequest(url: backend.url + "/v1/feed", bodyLimit: 100)
         #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .tooLarge)
         await backend.stop()
     }
 
-    @Test(arguments: [Method.post, .patch])
-    func `nothing beneath sends again what is not safe, also on a connection that was used before`(method: Method)
+    @Test(arguments: TransportKind.allCases, [Method.post, .patch])
+    func `nothing beneath sends again what is not safe, also on a connection that was used before`(
+        kind: TransportKind,
+        method: Method
+    )
         async throws
     {
         let backend = try MockBackend.startSmall()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         #expect(try await transport.send(TransportRequest(url: backend.url + "/v1/feed")).status == .ok)
         try backend.main.set(Fault(.loseReply(.close), when: FaultMatch(method.rawValue, "/v1/**")))
         for _ in 0..<3 {
@@ -213,11 +274,10 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test func `many requests share the connections that one host gets`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `many requests share the connections that one host gets`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
-        var configuration = URLSessionTransport.Configuration()
-        configuration.connectionsPerHost = 2
-        let transport = URLSessionTransport(configuration)
+        let transport = kind.make(connectionsPerHost: 2)
         let url = backend.url
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 1...30 {
@@ -232,23 +292,23 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test func `a redirection is followed or given back as it is`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `a redirection is followed or given back as it is`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
         var canned = CannedReply(status: 302)
         canned.headers = ["Location": backend.url + "/v1/feed?limit=1"]
         try backend.main.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/profiles/user_1")))
         let request = TransportRequest(url: backend.url + "/v1/profiles/user_1")
-        #expect(try await URLSessionTransport().send(request).status == .ok)
-        var configuration = URLSessionTransport.Configuration()
-        configuration.followsRedirects = false
-        let stopped = try await URLSessionTransport(configuration).send(request)
+        #expect(try await kind.make().send(request).status == .ok)
+        let stopped = try await kind.make(followsRedirects: false).send(request)
         #expect(stopped.status == Status(code: 302) && stopped.fields[.location] != nil)
         await backend.stop()
     }
 
-    @Test func `a large body comes in pieces as fast as it is read`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `a large body comes in pieces as fast as it is read`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
-        let transport = URLSessionTransport()
+        let transport = kind.make()
         let long = String(repeating: "x", count: 700_000)
         var canned = CannedReply(status: 200)
         canned.body = long
@@ -264,10 +324,11 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test func `a stream outlives the transport that opened it`() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func `a stream outlives the transport that opened it`(kind: TransportKind) async throws {
         let server = try WireServer()
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
-        let opening = Task { try await URLSessionTransport().open(request) }
+        let opening = Task { try await kind.make().open(request) }
         let peer = try await server.accept()
         _ = try await peer.readHead()
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12")

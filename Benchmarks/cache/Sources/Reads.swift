@@ -1,4 +1,5 @@
 import Larder
+import Measuring
 import Synchronization
 
 /// Reads that memory answers. On no actor, and on the main one, where screens read.

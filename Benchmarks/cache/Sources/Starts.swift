@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import Measuring
 
 /// What a new process pays before it shows something.
 func measureStarts(_ directory: String) async throws {

@@ -1,4 +1,5 @@
 import Larder
+import Measuring
 import Synchronization
 
 /// What observers have seen last.

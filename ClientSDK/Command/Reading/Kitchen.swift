@@ -66,7 +66,7 @@ final class Kitchen: Sendable {
         transport =
             arguments.isOffline
             ? ClosedTransport()
-            : MonitoredTransport(URLSessionTransport(timeout: .seconds(arguments.timeout)), monitor: monitor)
+            : MonitoredTransport(DefaultTransport(timeout: .seconds(arguments.timeout)), monitor: monitor)
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.followsLive = arguments.isLive
         configuration.cache.mayUseNetwork = { valve.isOpen }

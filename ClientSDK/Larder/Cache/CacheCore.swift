@@ -263,7 +263,7 @@ final class CacheCore: Sendable {
     ) throws -> Commit {
         func inMemory() throws -> Commit {
             var commit = start
-            for step in update.steps { try commit.perform(step, DiskPart(connection: nil)) }
+            try commit.perform(update.steps, DiskPart(connection: nil))
             return commit
         }
         guard let disk, !update.isMemoryOnly else { return try inMemory() }
@@ -272,8 +272,7 @@ final class CacheCore: Sendable {
         do {
             let commit = try disk.write { transaction in
                 var commit = start
-                let part = DiskPart(connection: transaction.connection)
-                for step in update.steps { try commit.perform(step, part) }
+                try commit.perform(update.steps, DiskPart(connection: transaction.connection))
                 if commit.hasNewMarks {
                     try transaction.setMetadata(invalidations.encoded, for: InvalidationTable.metadataKey)
                 }

@@ -24,6 +24,8 @@ struct Commit {
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
     /// What has new content: a request that began earlier must not change it back.
     private(set) var applied: Set<StoredKey> = []
+    /// The lists that are to be written when all steps have been: a list that every step of many changes is written once.
+    private var unwritten: Set<QueryKey> = []
     private(set) var problems: [LarderError] = []
     private(set) var hasNewMarks = false
 
@@ -45,7 +47,19 @@ struct Commit {
     }
 
     /// - Parameter disk: the transaction, if the disk takes part.
-    mutating func perform(_ step: Update.Step, _ disk: DiskPart) throws {
+    mutating func perform(_ steps: [Update.Step], _ disk: DiskPart) throws {
+        for step in steps { try perform(step, disk) }
+        for key in unwritten {
+            guard case .set(let stored) = queries[key] else { continue }
+            try disk.write { transaction in
+                try transaction.put(stored.query)
+                if stored.query.isInvalidated || stored.query.isClockUncertain { try transaction.invalidate(key) }
+            }
+        }
+        unwritten = []
+    }
+
+    private mutating func perform(_ step: Update.Step, _ disk: DiskPart) throws {
         switch step {
         case .put(let draft, let validator, let lifetime, let source):
             try put(draft, validator, lifetime, source, disk)
@@ -56,6 +70,7 @@ struct Commit {
         case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
         case .editQuery(let key, let change): try edit(key, change, disk)
         case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
+        case .insertNewest(let items): try insertNewest(items, disk)
         case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
         case .removeQuery(let key):
             try disk.write { transaction in
@@ -279,6 +294,7 @@ struct Commit {
         for name in core.queries.keys where core.queries.peek(name)?.query.ids.contains(key) ?? false {
             names.insert(name)
         }
+        for case (let name, .set(let stored)) in queries where stored.query.ids.contains(key) { names.insert(name) }
         for name in names { try edit(name, { $0.ids.removeAll { $0 == key } }, disk) }
     }
 
@@ -316,16 +332,19 @@ struct Commit {
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
         query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
-        try write(query, disk)
-        queries[key] = .set(StoredQuery(query, times: times, order: order))
+        set(StoredQuery(query, times: times, order: order), key)
         applied.insert(.query(key))
     }
 
-    func write(_ query: DiskQuery, _ disk: DiskPart) throws {
-        try disk.write { transaction in
-            try transaction.put(query)
-            if query.isInvalidated || query.isClockUncertain { try transaction.invalidate(query.key) }
-        }
+    /// Where a list was declared stale by what it holds: no request that began before may undo that.
+    func noteInvalidated(_ stored: StoredQuery, _ key: QueryKey, since before: DiskQuery) {
+        if stored.query.isInvalidated, !before.isInvalidated { core.order.noteInvalidated(.query(key), order) }
+    }
+
+    /// A list is this from now on; it is written with the others.
+    mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
+        queries[key] = .set(stored)
+        unwritten.insert(key)
     }
 
     private mutating func edit(
@@ -334,9 +353,11 @@ struct Commit {
         _ disk: DiskPart
     ) throws {
         guard var stored = try current(key, disk) else { return }
+        let before = stored.query
         change(&stored.query)
-        try write(stored.query, disk)
-        queries[key] = .set(stored)
+        guard stored.query != before else { return }
+        set(stored, key)
+        noteInvalidated(stored, key, since: before)
     }
 
     private mutating func touch(
@@ -374,8 +395,14 @@ struct Commit {
     private mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {
         try disk.write { transaction in try transaction.invalidate(key) }
         core.order.noteInvalidated(.query(key), order)
-        guard var stored = core.queries[key] else {
-            queries[key] = .elsewhere
+        let known: StoredQuery? =
+            switch queries[key] {
+            case .set(let stored): stored
+            case .removed, .forgotten: nil
+            case .elsewhere, nil: core.queries[key]
+            }
+        guard var stored = known else {
+            if queries[key] == nil { queries[key] = .elsewhere }
             return
         }
         stored.query.isInvalidated = true

@@ -151,17 +151,22 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let epoch = core.now().epoch
         var isFromDisk = rows != nil
         let count = core.commitCount
+        // To put the tag together for each of a list's entities would take longer than all the rest.
+        let hasMarks = core.invalidations.hasMarks
+        func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
+            hasMarks ? Self.judged(stored, key, core) : stored
+        }
         var lookup = EntityLookup(keys: ids, overlays: core.entities) { key, decode in
-            if let known = core.entities[key] { return Self.judged(known, key, core) }
+            if let known = core.entities[key] { return judged(known, key) }
             guard let row = rows?[key], let value = try? decode(row.payload) else {
                 // A row that does not decode is reported and removed by the read that follows.
                 guard let found = core.entity(key, decode) else { return nil }
                 isFromDisk = isFromDisk || found.isFromDisk
-                return Self.judged(found.stored, key, core)
+                return judged(found.stored, key)
             }
             let entity = StoredEntity(row, value: value, epoch: epoch, isDistrusted: core.isDistrusted)
             core.fill(entity, key, ifNothingSince: count)
-            return Self.judged(entity, key, core)
+            return judged(entity, key)
         }
         do {
             content.value = try normalizer.join(stored.query.details, &lookup)
@@ -190,8 +195,6 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     }
 
     private static func judged(_ stored: StoredEntity, _ key: EntityKey, _ core: CacheCore) -> StoredEntity {
-        // To put the tag together for each of a list's entities would take longer than all the rest.
-        guard core.invalidations.hasMarks else { return stored }
         var stored = stored
         if core.invalidations.covers(
             [InvalidationTable.tag(entityType: key.type)],

@@ -39,6 +39,7 @@ extension Commit {
             stored: try self.stored(merge.keys, disk)
         )
         try merge.apply(&stored.query, &stored.orders, context)
+        noteInvalidated(stored, key, since: before)
         let hasChanged = stored.query != before
         if merge.confirms, order >= stored.order {
             let new = times(merge.lifetime)
@@ -56,9 +57,8 @@ extension Commit {
             stored.query.isInvalidated = core.order.isInvalidated(.query(key), since: order)
             stored.query.isClockUncertain = false
         }
-        if hasChanged || known == nil {
-            try write(stored.query, disk)
-        } else if stored.query != before {
+        if hasChanged || known == nil { return set(stored, key) }
+        if stored.query != before {
             let query = stored.query
             try disk.write { transaction in
                 try transaction.touch(key, validatedAt: query.validatedAt, expiresAt: query.expiresAt)

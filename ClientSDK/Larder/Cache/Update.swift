@@ -11,6 +11,7 @@ public struct Update: Sendable {
         case putQuery(DiskQuery, lifetime: Duration?)
         case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
         case mergeQuery(QueryKey, QueryMerge)
+        case insertNewest(NewestItems)
         case touchQuery(QueryKey, validator: String?, lifetime: Duration?)
         case removeQuery(QueryKey)
         case invalidateQuery(QueryKey)

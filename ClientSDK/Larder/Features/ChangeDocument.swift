@@ -77,7 +77,7 @@ struct ChangeDocument: Decodable, Sendable {
                 update.put(post)
                 update.insert(post.entityKey, atFrontOf: Feed.key)
                 // An edited or liked post of long ago is none to be put in front.
-                if post.version == 1 { update.insertNewest(post, in: Feed.timelineKey) }
+                if post.version == 1 { update.insertNewest(post.entityKey, in: Feed.timelineKey) }
             case .account(let account): update.put(account)
             case .transaction(let transaction):
                 update.put(transaction)
@@ -96,18 +96,23 @@ struct ChangeDocument: Decodable, Sendable {
 
 extension Update {
     /// Names an entity first in a list that is stored, unless it names it already, or the entity is older than those at its front.
-    mutating func insert(_ key: EntityKey, atFrontOf list: QueryKey) {
-        edit(list) { ids in
-            guard !ids.contains(key) else { return }
+    ///
+    /// A list that has grown to `maximum` by this is declared stale instead: its reader asks for a page.
+    mutating func insert(_ key: EntityKey, atFrontOf list: QueryKey, keeping maximum: Int = 200) {
+        let step: @Sendable (inout DiskQuery) -> Void = { query in
+            guard !query.ids.contains(key) else { return }
             // Identifiers grow: what is older than the oldest of them belongs to a page that was not read.
-            guard let last = ids.last(where: { $0.type == key.type && !$0.id.hasPrefix(Chat.localPrefix) }) else {
-                ids.insert(key, at: 0)
+            let last = query.ids.last { $0.type == key.type && !$0.id.hasPrefix(Chat.localPrefix) }
+            if let last, Self.isOlder(key.id, last.id) { return }
+            guard query.ids.count < maximum else {
+                query.isInvalidated = true
+                query.entityTag = nil
                 return
             }
-            guard !Self.isOlder(key.id, last.id) else { return }
-            let index = ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) } ?? ids.count
-            ids.insert(key, at: index)
+            let index = query.ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) }
+            query.ids.insert(key, at: index ?? (last == nil ? 0 : query.ids.count))
         }
+        steps.append(.editQuery(list, step))
     }
 
     /// Whether one of the server's identifiers (`post_1042`) was given before another.

@@ -24,7 +24,7 @@ public final class LarderClient: Sendable {
         public var upkeep = Upkeep.standard
 
         /// The system's transport, and all kinds of live channel.
-        public init(transport: any Transport = URLSessionTransport()) {
+        public init(transport: any Transport = DefaultTransport()) {
             self.transport = transport
             webSockets = WebSocketClient()
             cache = CacheConfiguration()

@@ -35,7 +35,7 @@ final class ClockGuard: Sendable {
             var wasSetBack = false
             if offset > state.offset {
                 state.offset = offset
-            } else if state.offset &- offset > Moment.tolerance.nanosecondsSaturating {
+            } else if .nanoseconds(state.offset &- offset) > Moment.tolerance {
                 state.epoch += 1
                 state.offset = offset
                 state.highWater = now

@@ -30,8 +30,7 @@ extension FreshnessRule {
         if facts.isInvalidated { return .stale(.invalidated) }
         if facts.times.validatedAt == ValueTimes.never { return .stale(.neverValidated) }
         guard let age = facts.times.age(at: now) else { return .stale(.clockUncertain) }
-        let limit = fields.compactMap { fieldLifetimes[$0] }.min()
-        if let limit, age >= limit { return .stale(.expired) }
+        if let limit = limit(of: fields), age >= limit { return .stale(.expired) }
         if let reason = metric.reason(facts, age: age, at: now) { return .stale(reason) }
         return facts.isPartial ? .stale(.partial) : .fresh
     }
@@ -39,8 +38,15 @@ extension FreshnessRule {
     /// For how long from now on a value stays fresh by time alone; nil where time does not end it.
     func remaining(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Duration? {
         guard let age = facts.times.age(at: now) else { return nil }
-        let limit = fields.compactMap { fieldLifetimes[$0] }.min().map { $0 - age }
-        return [limit, metric.remaining(facts, age: age, at: now)].compactMap { $0 }.filter { $0 > .zero }.min()
+        let byMetric = metric.remaining(facts, age: age, at: now).flatMap { $0 > .zero ? $0 : nil }
+        guard let limit = limit(of: fields), limit > age else { return byMetric }
+        return byMetric.map { min($0, limit - age) } ?? limit - age
+    }
+
+    /// The shortest time to live of those fields that have one of their own.
+    private func limit(of fields: Set<String>) -> Duration? {
+        // Most readers name none, and every read asks.
+        fields.isEmpty ? nil : fields.lazy.compactMap { fieldLifetimes[$0] }.min()
     }
 
     /// The rule with all times to live multiplied, those of sensitive fields aside: they are short for a reason.

@@ -39,7 +39,7 @@ public struct ValueTimes: Sendable, Hashable {
     /// The longer of what both clocks say: the wall clock may have been set back a little, and the other stands still while
     /// the machine sleeps.
     func age(at now: Moment) -> Duration? {
-        guard validatedAt != Self.never, !isUncertain, epoch == now.epoch, now.wall >= validatedAt - Moment.tolerance
+        guard validatedAt != Self.never, !isUncertain, epoch == now.epoch, validatedAt - now.wall <= Moment.tolerance
         else { return nil }
         let wall = max(.zero, now.wall - validatedAt)
         guard let validatedUptime else { return wall }

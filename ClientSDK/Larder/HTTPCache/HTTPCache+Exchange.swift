@@ -77,6 +77,7 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
+        notePart(plan, reply.status, reply.fields, requestedAt, receivedAt, ticket)
         let entry = refusal == nil ? decision.entry : nil
         let explanation = "\(plan.explanation) \(refusal ?? decision.explanation)"
         keep(entry, reply, plan, ticket)

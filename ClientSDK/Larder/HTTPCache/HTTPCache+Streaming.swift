@@ -83,6 +83,7 @@ extension HTTPCache {
         if isForbidden
             || HTTPCacheStorageDecision.refusal(plan.request, stream.status, fields, configuration.policy) != nil
         {
+            notePart(plan, stream.status, fields, requestedAt, configuration.clock.now, ticket)
             keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
             return TransportStream(status: stream.status, fields: fields, body: stream.body)
         }

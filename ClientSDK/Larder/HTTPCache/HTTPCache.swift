@@ -8,6 +8,9 @@ import Synchronization
 /// requests share one exchange, and forgets what a change makes invalid. What it decides it can explain:
 /// `response(for:)` says where a response came from and why. Failures of the storage are told and never reach a caller.
 ///
+/// Ranges are cut from what is stored whole, under `If-Range` too; parts that a server sends are given on and not stored, so none
+/// is ever put together with what it does not belong to (RFC 9111 §3.3 leaves that open).
+///
 /// Beyond the RFC: responses to requests with different `Authorization` are kept apart (`HTTPCachePolicy`), cookies are not
 /// stored, `no-store` is passed by and never reaches the storage. Safe from any task.
 public final class HTTPCache: Transport {

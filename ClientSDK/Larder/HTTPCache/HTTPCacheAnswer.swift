@@ -24,9 +24,11 @@ enum HTTPCacheAnswer {
             }
         }
         let body = request.method == .head ? [] : body
-        guard !isConfirmed, entry.status == .ok else {
+        guard entry.status == .ok else {
             return TransportResponse(status: entry.status, fields: fields, body: body)
         }
+        // A request that was sent with our conditions had none of its own.
+        if isConfirmed { return part(entry, fields, body, request) }
         // The others are for the server alone (RFC 9111 §4.3.2).
         let conditions = Preconditions(
             ifMatch: nil,

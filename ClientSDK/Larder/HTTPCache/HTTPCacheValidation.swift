@@ -8,9 +8,10 @@ enum HTTPCacheValidation {
 
     /// The conditions to ask with: the tags of the response that is meant, and of the variants that could do instead; its date
     /// where it has no tag, and beside it for servers that know dates only (§4.3.1). None where the request has conditions of
-    /// its own or asks for a part.
+    /// its own. A request for a part is asked with them too: they are looked at before its range is (RFC 9110 §13.2.2), so a 304
+    /// lets the part be cut from what is stored.
     static func conditions(_ chosen: HTTPCacheEntry?, _ entries: [HTTPCacheEntry], _ request: Fields) -> Fields {
-        guard !own.contains(where: { request.contains($0) }) else { return Fields() }
+        guard !own.contains(where: { $0 != .range && request.contains($0) }) else { return Fields() }
         var conditions = Fields()
         // What another one was given may never be taken for this one's, however careless the server is with its tags.
         let candidates = entries.filter { entry in

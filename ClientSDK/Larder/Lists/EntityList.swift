@@ -1,4 +1,5 @@
 import Foundation
+import LarderCoding
 
 /// A list of entities as one read gives it, with the cursors of its neighbours.
 public struct EntityList<Item: Entity>: Sendable, Equatable {
@@ -27,9 +28,16 @@ public struct EntityList<Item: Entity>: Sendable, Equatable {
                 return Array(try JSONEncoder().encode([list.nextCursor, list.previousCursor]))
             },
             join: { rest, lookup in
-                let cursors = try JSONDecoder().decode([String?].self, from: Data(rest))
-                guard cursors.count == 2 else { throw LarderError(.storage, "A stored list has no cursors.") }
-                return EntityList(lookup.entities(Item.self), nextCursor: cursors[0], previousCursor: cursors[1])
+                // Not by Foundation: a list is put together whenever anything in it changes.
+                let cursors = try JSONParser.parse(rest).array
+                guard let cursors, cursors.count == 2 else {
+                    throw LarderError(.storage, "A stored list has no cursors.")
+                }
+                return EntityList(
+                    lookup.entities(Item.self),
+                    nextCursor: cursors[0].string,
+                    previousCursor: cursors[1].string
+                )
             }
         )
     }

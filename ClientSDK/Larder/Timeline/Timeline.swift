@@ -142,33 +142,3 @@ extension LarderCache {
         Timeline(core.timelines.engine(of: resource, in: core), policy)
     }
 }
-
-extension Update {
-    /// Stores an entity, and puts it in front of a timeline unless it is there: for events that tell of something new, and for the
-    /// acknowledgement of something that was made here.
-    ///
-    /// Until a page has confirmed its place, it does not count where a refresh looks for overlap: what was told of while others
-    /// were missed would hide the gap.
-    ///
-    /// - Parameters:
-    ///   - timeline: the timeline's key. Where it is not stored it begins with this item.
-    ///   - isOwn: whether it was made here: readers are then shown it at once.
-    public mutating func insertNewest<E: Entity>(
-        _ item: E,
-        in timeline: QueryKey,
-        completeness: Completeness = .complete,
-        isOwn: Bool = false
-    ) {
-        put(item, completeness: completeness)
-        let key = item.entityKey
-        let merge = QueryMerge(confirms: false, keys: [key]) { query, _, context in
-            // What is known to be deleted is not put anywhere.
-            guard context.stored.contains(key) else { return }
-            try query.editLayout { layout in
-                layout.insertNewest(key, at: context.startedAt.nanosecondsSinceEpoch, isOwn: isOwn)
-            }
-            if try query.beginsLoose { query.entityTag = nil }
-        }
-        steps.append(.mergeQuery(timeline, merge))
-    }
-}

@@ -73,6 +73,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let tooLarge = Code(rawValue: "tooLarge")
         /// No connection that can be trusted could be made: a certificate is wrong. Nothing was sent.
         public static let untrusted = Code(rawValue: "untrusted")
+        /// The request is none that can be sent. Nothing was sent.
+        public static let invalidRequest = Code(rawValue: "invalidRequest")
         /// The URL is none.
         public static let invalidURL = Code(rawValue: "invalidURL")
     }

@@ -16,7 +16,8 @@ public import LarderTime
 /// Fields are therefore given sorted by name. It overrides some fields of a request, `Host` and `Content-Length` among them.
 ///
 /// On Linux Foundation stops the process when a connection is closed in order within a reply's head (swift-corelibs-foundation,
-/// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that.
+/// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that, so `DefaultTransport` takes it there for
+/// `https` alone.
 public final class URLSessionTransport: Transport {
     /// How a transport is set up.
     public struct Configuration: Sendable, Hashable {
@@ -115,7 +116,7 @@ public final class URLSessionTransport: Transport {
         delegate.start(exchange)
         let timeout = max(.zero, request.timeout ?? configuration.timeout)
         // Whoever lets go of the body lets go of this, and with it of the exchange.
-        let lifeline = Lifeline(exchange, self)
+        let lifeline = ReplyLifeline(exchange, self)
         let clock = clock
         let head = await until(clock.uptime + timeout, by: clock) { await exchange.head() }
         guard let head else { throw Self.late(exchange, timeout) }
@@ -134,7 +135,7 @@ public final class URLSessionTransport: Transport {
         )
     }
 
-    private static func late(_ exchange: URLSessionExchange, _ timeout: Duration) -> TransportError {
+    private static func late(_ exchange: any ReplyExchange, _ timeout: Duration) -> TransportError {
         let error = TransportError(.timedOut, "Nothing came for \(timeout).")
         exchange.abandon(error)
         return error
@@ -165,17 +166,4 @@ public final class URLSessionTransport: Transport {
             false
         #endif
     }
-}
-
-/// Gives the exchange up when nobody can read it any more. Holds the transport, whose end would cancel the exchange.
-private final class Lifeline: Sendable {
-    let exchange: URLSessionExchange
-    private let transport: URLSessionTransport
-
-    init(_ exchange: URLSessionExchange, _ transport: URLSessionTransport) {
-        self.exchange = exchange
-        self.transport = transport
-    }
-
-    deinit { exchange.abandon(TransportError(.cancelled, "Nobody reads the reply any more.")) }
 }

@@ -1,28 +1,25 @@
 import Foundation
 
 /// Times of one piece of work in several runs, in nanoseconds for each of its operations.
-struct Samples {
+public struct Samples {
     private var times: [Double] = []
 
-    mutating func add(_ time: Duration, operations: Int) {
+    /// None yet.
+    public init() {}
+
+    /// Adds a run of so many operations.
+    public mutating func add(_ time: Duration, operations: Int) {
         times.append(
             (Double(time.components.seconds) * 1e9 + Double(time.components.attoseconds) / 1e9) / Double(operations)
         )
     }
 
-    func show(_ name: String, goal: String = "–") {
+    /// Prints the median, the best and the worst.
+    public func show(_ name: String, goal: String = "–") {
         let sorted = times.sorted()
         guard let best = sorted.first, let worst = sorted.last else { return }
-        print(
-            name.padding(toLength: 66, withPad: " ", startingAt: 0),
-            Self.text(sorted[sorted.count / 2]),
-            "  best",
-            Self.text(best),
-            "  worst",
-            Self.text(worst),
-            "  goal",
-            goal
-        )
+        let spread = "\(Self.text(sorted[sorted.count / 2]))   best \(Self.text(best))   worst \(Self.text(worst))"
+        say("\(name.padding(toLength: 66, withPad: " ", startingAt: 0)) \(spread)   goal \(goal)")
     }
 
     private static func text(_ nanoseconds: Double) -> String {

@@ -1,0 +1,72 @@
+import Foundation
+import LarderTime
+import Synchronization
+import Testing
+
+@testable import Larder
+
+@Suite("Finding hosts", .timeLimit(.minutes(1))) struct HostResolverTests {
+    private func origin(_ host: String) -> SocketTarget.Origin { SocketTarget.Origin(host: host, port: 80) }
+
+    @Test func `an address needs no lookup`() {
+        let resolver = HostResolver { _, _ in .failure(TransportError(.unreachable, "looked up")) }
+        for host in ["127.0.0.1", "::1"] {
+            let found = Mutex<HostResolver.Found?>(nil)
+            resolver.addresses(of: origin(host)) { result in found.withLock { $0 = result } }
+            #expect((try? found.withLock { $0 }?.get().count) == 1)
+        }
+        #expect(resolver.threadCount == 0)
+    }
+
+    @Test func `whoever asks for one host meanwhile shares the lookup, and at most four are under way`() async {
+        let (gate, opener) = AsyncStream<Void>.makeStream()
+        let looked = Mutex<[String]>([])
+        let begun = Pending<Bool>()
+        let hold = Hold()
+        let resolver = HostResolver { host, _ in
+            let count = looked.withLock { looked in
+                looked.append(host)
+                return looked.count
+            }
+            if count == 4 { begun.finish(true) }
+            // Stands for the system's resolver, which blocks.
+            hold.wait()
+            return .success([])
+        }
+        let answers = Mutex(0)
+        for host in ["a.test", "a.test", "b.test", "c.test", "d.test", "e.test", "f.test", "a.test"] {
+            resolver.addresses(of: origin(host)) { _ in
+                if answers.withLock({ count in
+                    count += 1
+                    return count == 8
+                }) {
+                    opener.finish()
+                }
+            }
+        }
+        #expect(await begun.value(ifCancelled: false))
+        #expect(resolver.threadCount == 4 && looked.withLock { $0.count } == 4)
+        hold.open()
+        for await _ in gate {}
+        #expect(looked.withLock { $0.sorted() } == ["a.test", "b.test", "c.test", "d.test", "e.test", "f.test"])
+    }
+}
+
+/// Blocks threads until it is opened.
+private final class Hold: Sendable {
+    private let condition = NSCondition()
+    private let isOpen = Mutex(false)
+
+    func wait() {
+        condition.lock()
+        while !isOpen.withLock({ $0 }) { condition.wait() }
+        condition.unlock()
+    }
+
+    func open() {
+        condition.lock()
+        isOpen.withLock { $0 = true }
+        condition.broadcast()
+        condition.unlock()
+    }
+}
