@@ -233,7 +233,8 @@ struct UpkeepTests {
         try await client.cache.outbox.drained()
         await seen.wait { $0.last?.freshness == .fresh }
         #expect(await scene.count("POST", "/v1/likes") == 1)
-        #expect(await scene.count("GET", "/v1/feed", status: "304") >= 1)
+        // The like may have changed the page before it was asked for.
+        #expect(await scene.count("GET", "/v1/feed") >= 2)
         client.close()
     }
 
