@@ -30,6 +30,7 @@ final class ClientScene: Sendable {
         isOnline: @escaping @Sendable () -> Bool = { true },
         onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
         store: DiskStore? = nil,
+        upkeep: LarderClient.Upkeep = .none,
         transport: any Transport = DefaultTransport()
     ) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(
@@ -42,6 +43,7 @@ final class ClientScene: Sendable {
         configuration.cache.random = { 0 }
         configuration.cache.mayUseNetwork = isOnline
         configuration.cache.onEvent = onEvent
+        configuration.upkeep = upkeep
         configuration.followsLive = !kinds.isEmpty
         configuration.liveKinds = kinds
         let client = try await LarderClient(

@@ -53,13 +53,19 @@ final class Journal: Sendable {
 
     private static func text(_ event: CacheEvent) -> String {
         switch event {
-        case .hit(let resource, let tier): "\(resource): found \(tier == .disk ? "on disk" : "in memory")"
+        case .hit(let resource, let tier, _): "\(resource): found \(tier == .disk ? "on disk" : "in memory")"
         case .miss(let resource): "\(resource): nothing that may be shown"
         case .merged(let resource): "\(resource): joined a request that was on its way"
         case .fetched(let resource, let time): "\(resource): the server sent it in \(Ages.text(time))"
         case .revalidated(let resource, let time):
             "\(resource): the server said «not modified» in \(Ages.text(time)); nothing was sent"
         case .failed(let resource, let error): "\(resource): \(error.code.rawValue): \(error.description)"
+        case .gateRefused(let resource): "\(resource): not confirmed lately enough"
+        case .firstContent(let resource, _, let time): "\(resource): something to show after \(Ages.text(time))"
+        case .spared(let resource, let bytes): "\(resource): \(Sizes.text(Int64(bytes))) did not have to be sent again"
+        case .evicted(let reason, let count, let bytes):
+            "memory: \(count) entries left for \(reason) (\(Sizes.text(Int64(bytes))))"
+        case .outbox(let step, let depth): "outbox: \(step.rawValue), \(depth) in it"
         case .disk(let event): "disk: \(event)"
         case .storageFailed(let error): "storage failed: \(error.description)"
         case .clockSetBack: "the clock was set back: everything has to be confirmed again"
@@ -67,8 +73,6 @@ final class Journal: Sendable {
         case .operation(let name, let id, .refused(let error)): "outbox \(id) (\(name)): refused: \(error.description)"
         case .operation(let name, let id, .postponed(let error, let time)):
             "outbox \(id) (\(name)): \(error.code.rawValue), again in \(Ages.text(time))"
-        // The SDK may tell more with time.
-        default: "\(event)"
         }
     }
 }

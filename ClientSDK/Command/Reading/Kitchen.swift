@@ -82,6 +82,8 @@ final class Kitchen: Sendable {
             )
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.followsLive = arguments.isLive
+        // One command runs for a moment, and is told by hand whether there is a network: its own monitor and recorder note the rest.
+        configuration.upkeep = .none
         configuration.cache.mayUseNetwork = { valve.isOpen }
         configuration.cache.onEvent = { event in
             journal.note(event)

@@ -32,6 +32,9 @@ public struct CacheConfiguration: Sendable {
     /// It is asked more than once for one request, so asking must cost and change nothing. When it becomes true again, call
     /// `LarderCache.networkReturned`.
     public var mayUseNetwork: @Sendable () -> Bool = { true }
+    /// What is done by itself at present, and how much of it: a `NetworkMonitor`'s `conduct`. Asked whenever something is to be done,
+    /// outside of locks; what holds for longer is taken over by `LarderCache.conductChanged`.
+    public var conduct: @Sendable () -> DegradationPolicy.Conduct = { .unrestricted }
     /// Told of what happens; from any thread, never while something is locked.
     public var onEvent: @Sendable (CacheEvent) -> Void = { _ in }
 

@@ -27,11 +27,15 @@ final class CacheCore: Sendable {
     let dependencies = DependencyIndex()
     let scheduler: RefreshScheduler
     let timelines = TimelineRegistry()
+    private let departures = DepartureTally()
     private let clocks: ClockGuard
     private let commits: Mutex<Commits>
     /// How many commits there were; taken whenever memory is changed.
     private let memory = Mutex<UInt64>(0)
     private let distrusts = Atomic<Bool>(false)
+    /// By what times to live are multiplied at present, by the name of the freshness class.
+    private let stretches = Mutex<[String: Double]>([:])
+    private let hasStretches = Atomic<Bool>(false)
 
     init(_ configuration: CacheConfiguration) throws(LarderError) {
         self.configuration = configuration
@@ -55,13 +59,19 @@ final class CacheCore: Sendable {
         // With less a value would be gone before its reader has it.
         let entries = max(64, configuration.memoryEntriesMaximum)
         let bytes = max(64 << 10, configuration.memoryBytesMaximum)
-        entities = EntityTable(limits: .init(count: entries, cost: bytes), clock: clock)
-        queries = MemoryTier(limits: .init(count: entries, cost: bytes), clock: clock)
+        let departures = departures
+        entities = EntityTable(limits: .init(count: entries, cost: bytes), clock: clock, departures: departures)
+        queries = MemoryTier(
+            limits: .init(count: entries, cost: bytes),
+            clock: clock,
+            onDeparture: { departures.note($0) }
+        )
         nodes = NodeRegistry(countMaximum: max(1, entries / 4))
         scheduler = RefreshScheduler(clock: clock, sleeper: configuration.sleeper)
         clocks = ClockGuard(wall: configuration.wallClock, monotonic: clock)
         commits = Mutex(Commits(savedHighWater: .init(nanosecondsSinceEpoch: .min)))
         try restore()
+        _ = takeConduct()
     }
 
     /// Takes over what another process has left: what was declared stale, and the time that it saw last.
@@ -120,6 +130,32 @@ final class CacheCore: Sendable {
 
     private static func encode(_ time: WallTime) -> [UInt8] { Array("\(time.nanosecondsSinceEpoch)".utf8) }
 
+    // MARK: Conduct
+
+    /// By what the times to live of a class are multiplied at present: at least 1. Looked at under a node's lock.
+    func stretch(of name: FreshnessClass) -> Double {
+        guard hasStretches.load(ordering: .relaxed) else { return 1 }
+        return stretches.withLock { $0[name.rawValue] ?? 1 }
+    }
+
+    /// Takes over from the present conduct what is looked at under locks. Not called while a node is locked.
+    ///
+    /// - Returns: whether that is something else than before.
+    func takeConduct() -> Bool {
+        let conduct = configuration.conduct()
+        var factors: [String: Double] = [:]
+        for name in conduct.lifetimeFactors.keys {
+            let factor = conduct.lifetimeFactor(class: name)
+            if factor != 1 { factors[name] = factor }
+        }
+        return stretches.withLock { stretches in
+            guard stretches != factors else { return false }
+            stretches = factors
+            hasStretches.store(!factors.isEmpty, ordering: .relaxed)
+            return true
+        }
+    }
+
     // MARK: Reading
 
     /// An entity as the server said, and whether it was read from the disk for that.
@@ -137,6 +173,7 @@ final class CacheCore: Sendable {
                 isDistrusted: isDistrusted
             )
             fill(stored, key, ifNothingSince: count)
+            tellDepartures()
             return (stored, true)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
@@ -157,6 +194,7 @@ final class CacheCore: Sendable {
             }
             var rows: [EntityKey: DiskEntity] = [:]
             for row in list.entities { if let row { rows[row.key] = row } }
+            tellDepartures()
             return (stored, rows)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
@@ -279,7 +317,11 @@ final class CacheCore: Sendable {
         }
     }
 
+    /// Tells of what has left the memory by itself.
+    func tellDepartures() { departures.tell(configuration.onEvent) }
+
     private func tell(_ commit: Commit) {
+        tellDepartures()
         let changed = commit.changed
         if !changed.isEmpty { for node in dependencies.nodes(madeOf: changed) { node.contentChanged() } }
         if commit.hasNewMarks { standingChanged() }

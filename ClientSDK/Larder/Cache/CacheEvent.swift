@@ -1,7 +1,7 @@
 /// Something that happened in a cache. Cases may be added.
 public enum CacheEvent: Sendable {
-    /// A read was answered from a tier.
-    case hit(resource: String, Tier)
+    /// A read was answered from a tier, by so many bytes as they are stored; 0 where that was not looked at.
+    case hit(resource: String, Tier, bytes: Int)
     /// A read found nothing that it could use.
     case miss(resource: String)
     /// A read joined a request that was on its way already.
@@ -21,6 +21,15 @@ public enum CacheEvent: Sendable {
     /// The clock was found to have been set back: everything that was confirmed before has to be confirmed again.
     case clockSetBack
 
+    /// A reader or an observer has something to show for the first time, so long after they asked; nil: from several tiers.
+    case firstContent(resource: String, Tier?, Duration)
+    /// What the server has confirmed did not have to be sent again: so many bytes, as they are stored.
+    case spared(resource: String, bytes: Int)
+    /// Entries have left the memory; `reason` is the tier's own word.
+    case evicted(reason: String, count: Int, bytes: Int)
+    /// An operation of the outbox has moved on; so many are in it now.
+    case outbox(OutboxStep, depth: Int)
+
     /// An operation of the outbox has come to something.
     case operation(String, OperationID, OperationEnd)
 
@@ -34,11 +43,31 @@ public enum CacheEvent: Sendable {
         case postponed(LarderError, Duration)
     }
 
+    /// A step of an operation of the outbox.
+    public enum OutboxStep: String, Sendable, Hashable, CaseIterable {
+        /// It is durable.
+        case enqueued
+        /// It has become one with an older one.
+        case coalesced
+        /// It and an older one have undone each other.
+        case cancelled
+        /// It is sent.
+        case sent
+        /// The server has done it.
+        case accepted
+        /// The server will not do it.
+        case rejected
+        /// Nobody knows yet whether the server has done it.
+        case inDoubt
+    }
+
     /// Where a value was found.
     public enum Tier: String, Sendable, Hashable {
         /// In memory.
         case memory
         /// On disk.
         case disk
+        /// At the server.
+        case network
     }
 }

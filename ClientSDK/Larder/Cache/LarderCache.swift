@@ -55,7 +55,7 @@ public final class LarderCache: Sendable {
         let options = ReadOptions(policy: policy, fields: fields)
         let node = core.nodes.node(of: resource, in: core)
         if let value = node.valueAtHand(options, at: core.now()) {
-            core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return value
         }
         node.take(resource)
@@ -77,7 +77,7 @@ public final class LarderCache: Sendable {
         let node = core.nodes.node(of: resource, in: core)
         let now = core.now()
         if let content = node.atHand(options, at: now) {
-            core.configuration.onEvent(.hit(resource: resource.key.name, .memory))
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return node.snapshot(atHand: content, options, at: now)
         }
         node.take(resource)
@@ -229,6 +229,11 @@ public final class LarderCache: Sendable {
         core.standingChanged()
     }
 
+    /// Tells that `CacheConfiguration.conduct` gives something else than before: what depends on it is judged anew, and shown.
+    public func conductChanged() {
+        if core.takeConduct() { core.standingChanged() }
+    }
+
     /// Tells that the network can be asked again: what waits is sent, what is observed and stale is refreshed, and what changes
     /// elsewhere is followed again, all at once. `NetworkMonitor.resumes` says when many clients may do so without coming together.
     public func networkReturned() {
@@ -252,6 +257,7 @@ public final class LarderCache: Sendable {
         core.entities.trim(toCost: max(0, bytes))
         core.queries.trim(cost: max(0, bytes))
         core.nodes.trim(toCount: bytes > 0 ? 64 : 0)
+        core.tellDepartures()
     }
 
     /// How many reads of entities memory has answered, and how many not.

@@ -100,7 +100,9 @@ extension Node {
             try core.commit(update, order: flight.order, moment: flight.moment, isTolerant: true)
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
-            case .notModified: core.configuration.onEvent(.revalidated(resource: key.name, took))
+            case .notModified:
+                core.configuration.onEvent(.revalidated(resource: key.name, took))
+                core.configuration.onEvent(.spared(resource: key.name, bytes: storedBytes))
             case .gone: break
             }
             settle(flight, nil)

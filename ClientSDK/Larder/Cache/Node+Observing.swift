@@ -5,14 +5,15 @@ extension Node {
     /// Begins to observe: the first snapshot is in the mailbox when this returns.
     func observe(_ options: ReadOptions, _ mailbox: Mailbox<Snapshot<Value>>) -> UInt64 {
         let policy = effective(options.policy)
+        let start = core.configuration.monotonicClock.uptime
         let content = content()
         let now = core.now()
         let freshness = freshness(content, fields: options.fields, at: now)
-        let mayShow = permits(policy.local, content, freshness, at: now)
-        let wantsNetwork = policy.remote == .always || (policy.remote == .ifStale && freshness != .fresh)
+        let asking = asking(policy, content, freshness, at: now)
+        let mayShow = asking == .spared || permits(policy.local, content, freshness, at: now)
+        let wantsNetwork = asking == .yes
         core.configuration.onEvent(
-            mayShow
-                ? .hit(resource: key.name, content.isFromDisk ? .disk : .memory) : .miss(resource: key.name)
+            mayShow ? hit(content) : .miss(resource: key.name)
         )
         var observer = Observer<Value>(
             mailbox: mailbox,
@@ -21,6 +22,7 @@ extension Node {
             fields: options.fields,
             isSettled: mayShow || policy.remote == .never
         )
+        observer.askedAt = start
         if wantsNetwork {
             // Where the cache was closed the mailbox ends below.
             do { observer.flight = try join() } catch { mailbox.end() }
@@ -88,7 +90,12 @@ extension Node {
         var due: Duration?
         // Left outside of the lock: who leaves last ends a request, and that looks at the node.
         var settled: [Observer<Value>] = []
-        defer { for var observer in settled { observer.stop() } }
+        var firsts: [(source: Snapshot<Value>.Source?, since: MonotonicTime)] = []
+        defer {
+            for var observer in settled { observer.stop() }
+            for first in firsts { tellFirstContent(from: first.source, since: first.since) }
+        }
+        let keepsBound = keepsBound
         while true {
             let content = content()
             let isShown = state.withLock { state -> Bool in
@@ -120,8 +127,12 @@ extension Node {
                         at: now
                     )
                     observer.show(snapshot)
+                    if snapshot.value != nil, let start = observer.askedAt.take() {
+                        firsts.append((snapshot.source, start))
+                    }
                     state.observers[id] = observer
-                    if let wait = nextLook(content, observer, state.failures, at: now) {
+                    let failures = keepsBound ? state.failures : nil
+                    if let wait = nextLook(content, observer, failures, at: now) {
                         due = min(due ?? wait, wait)
                     }
                 }
@@ -133,15 +144,17 @@ extension Node {
     }
 
     /// When the next thing happens to what somebody observes without anybody doing anything.
+    ///
+    /// - Parameter failures: how many requests have failed in a row; nil where nothing is refreshed by itself at present.
     private func nextLook(
         _ content: Content,
         _ observer: Observer<Value>,
-        _ failures: Int,
+        _ failures: Int?,
         at now: Moment
     ) -> Duration? {
         guard let times = content.times else { return nil }
-        let expiry = rule.remaining(facts(content, times), fields: observer.fields, at: now)
-        guard let bound = refreshIn(times, observer, failures, at: now) else { return expiry }
+        let expiry = presentRule.remaining(facts(content, times), fields: observer.fields, at: now)
+        guard let failures, let bound = refreshIn(times, observer, failures, at: now) else { return expiry }
         return min(bound, expiry ?? bound)
     }
 
@@ -208,6 +221,7 @@ extension Node {
 
     /// Begins a request for those who observe and whose policy wants it, if what there is is not fresh.
     private func revalidateObserved(isBounded: Bool = false) {
+        guard refreshesByItself else { return }
         let content = content()
         let now = core.now()
         let wanting = state.withLock { state in

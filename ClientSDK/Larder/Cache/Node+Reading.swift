@@ -38,14 +38,22 @@ extension Node {
 
     /// Reads once.
     func read(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+        let start = core.configuration.monotonicClock.uptime
+        let snapshot = try await answer(options)
+        tellFirstContent(from: snapshot.source, since: start)
+        return snapshot
+    }
+
+    private func answer(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let policy = effective(options.policy)
         let changes = state.withLock { $0.changes }
         let content = content()
         let now = core.now()
         let freshness = freshness(content, fields: options.fields, at: now)
-        let wantsNetwork = policy.remote == .always || (policy.remote == .ifStale && freshness != .fresh)
-        if permits(policy.local, content, freshness, at: now) {
-            core.configuration.onEvent(.hit(resource: key.name, content.isFromDisk ? .disk : .memory))
+        let asking = asking(policy, content, freshness, at: now)
+        let wantsNetwork = asking == .yes
+        if asking == .spared || permits(policy.local, content, freshness, at: now) {
+            core.configuration.onEvent(hit(content))
             if wantsNetwork { fetchInBackground() }
             return current(content, options, isFetching: wantsNetwork)
         }
@@ -53,7 +61,7 @@ extension Node {
         guard policy.remote != .never else {
             throw LarderError(.notCached, "«\(key)» is not stored, and the policy forbids to ask the network.")
         }
-        guard let flight = try join(unlessChangedSince: changes) else { return try await read(options) }
+        guard let flight = try join(unlessChangedSince: changes) else { return try await answer(options) }
         let error: LarderError
         do {
             try await wait(for: flight, policy, content, freshness, now)
@@ -107,6 +115,7 @@ extension Node {
 
     /// Asks the network, whatever is stored: a request of its own unless one began after `since`.
     func refresh(since: MonotonicTime, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+        try checkUserRefresh()
         let flight = try join(startedSince: since, isForced: true)
         defer { flight.leave() }
         try await flight.wait()

@@ -212,7 +212,15 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     // MARK: Judging
 
-    func facts(_ content: Content, _ times: ValueTimes) -> FreshnessFacts { inContext(intrinsic(content, times)) }
+    func facts(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
+        inContext(intrinsic(content, times)).stretched(by: stretch)
+    }
+
+    /// By what times to live are multiplied at present: 1 on a good network, and where the rule is of no class.
+    var stretch: Double { rule.family.map { core.stretch(of: $0) } ?? 1 }
+
+    /// The rule as it is at present. What it calls fresh on a good network it calls fresh on a bad one.
+    var presentRule: FreshnessRule { rule.stretched(by: stretch) }
 
     private func intrinsic(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
         var facts = FreshnessFacts(times: times)
@@ -233,7 +241,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     func freshness(_ content: Content, fields: Set<String>, at now: Moment) -> Freshness {
         guard content.value != nil, let times = content.times else { return .missing }
-        return rule.judge(facts(content, times), fields: fields, at: now)
+        return presentRule.judge(facts(content, times), fields: fields, at: now)
     }
 
     /// Whether a policy allows to show it.
@@ -280,6 +288,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             )
         }
         let facts = facts(content, times)
+        let rule = presentRule
         if let remaining = rule.remaining(facts, fields: fields, at: now) {
             times.expiresAt = now.wall + remaining
         } else if let lifetime = rule.lifetime {

@@ -1,3 +1,5 @@
+import LarderTime
+
 /// One who observes a node: how they want to read it, and what they were shown last. Held under the node's lock.
 struct Observer<Value: Sendable & Equatable> {
     let mailbox: Mailbox<Snapshot<Value>>
@@ -11,6 +13,8 @@ struct Observer<Value: Sendable & Equatable> {
     /// Ends the wait for the network.
     var patience: Task<Void, Never>?
     var last: Snapshot<Value>?
+    /// When they began; nil once they were shown something.
+    var askedAt: MonotonicTime?
 
     /// Shows a snapshot, unless it says nothing new.
     mutating func show(_ snapshot: Snapshot<Value>) {

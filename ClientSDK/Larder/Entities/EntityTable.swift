@@ -12,8 +12,8 @@ final class EntityTable: Sendable {
 
     private let costMaximum: Int
 
-    init(limits: MemoryTier<EntityKey, StoredEntity>.Limits, clock: any MonotonicClock) {
-        memory = MemoryTier(limits: limits, clock: clock)
+    init(limits: MemoryTier<EntityKey, StoredEntity>.Limits, clock: any MonotonicClock, departures: DepartureTally) {
+        memory = MemoryTier(limits: limits, clock: clock, onDeparture: { departures.note($0) })
         costMaximum = limits.cost
     }
 
@@ -30,6 +30,12 @@ final class EntityTable: Sendable {
     func removeAll() { memory.removeAll() }
 
     func trim(toCost cost: Int) { memory.trim(cost: cost) }
+
+    /// How large an entity is as it is stored; 0 where it is not in memory.
+    func bytes(of key: EntityKey) -> Int { memory.peek(key).map { max(0, $0.cost - StoredEntity.overhead) } ?? 0 }
+
+    /// What all of them count against the budget.
+    var cost: Int { memory.cost }
 
     var statistics: MemoryTier<EntityKey, StoredEntity>.Statistics { memory.statistics }
 

@@ -12,6 +12,9 @@ struct StoredEntity: Sendable {
     var order: UInt64
     /// What it counts against the memory tier's budget, in bytes.
     var cost: Int
+
+    /// What it counts beside its bytes.
+    static let overhead = 256
 }
 
 extension StoredEntity {
@@ -31,7 +34,7 @@ extension StoredEntity {
             source: entity.source,
             isInvalidated: entity.isInvalidated,
             order: 0,
-            cost: entity.payload.count + 256
+            cost: entity.payload.count + Self.overhead
         )
     }
 }

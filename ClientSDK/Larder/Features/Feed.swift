@@ -16,7 +16,11 @@ public struct Feed: Sendable {
     /// The newest posts, as a resource.
     public var newest: Resource<EntityList<Post>> {
         let source = source
-        var feed = Resource<EntityList<Post>>.list("feed", of: Post.self, freshness: .timeToLive(.seconds(60))) {
+        var feed = Resource<EntityList<Post>>.list(
+            "feed",
+            of: Post.self,
+            freshness: .timeToLive(.seconds(60), as: .interactive)
+        ) {
             context in
             try await source.page("/v1/feed", [("limit", "50")], context)
         }
@@ -31,7 +35,7 @@ public struct Feed: Sendable {
         var pages = PagedResource<Post>(
             Self.timelineKey.name,
             pageSize: 20,
-            freshness: .timeToLive(.seconds(60))
+            freshness: .timeToLive(.seconds(60), as: .interactive)
         ) { request in
             let context = FetchContext(validator: request.validator, isForced: request.isForced)
             let query = [("limit", "\(request.limit)"), ("after", request.cursor)]
@@ -46,6 +50,7 @@ public struct Feed: Sendable {
                 completeness: fetched.completeness
             )
         }
+        pages.pageSizeMaximum = 100
         pages.tags = [LarderClient.everything]
         return cache.timeline(pages)
     }
@@ -53,7 +58,7 @@ public struct Feed: Sendable {
     /// A post, as a resource.
     public func post(_ id: String) -> Resource<Post> {
         let source = source
-        return .entity(id, freshness: .timeToLive(.seconds(60))) { context in
+        return .entity(id, freshness: .timeToLive(.seconds(60), as: .interactive)) { context in
             try await source.fetch("/v1/posts/\(HTTPSource.escape(id))", context: context)
         }
     }

@@ -20,6 +20,8 @@ public final class LarderClient: Sendable {
         public var liveKinds: [LiveKind]
         /// Whether the feed, the chats and the rest are followed as soon as somebody is signed in.
         public var followsLive = true
+        /// What looks after the client while it runs: network, memory, counts, switches.
+        public var upkeep = Upkeep.standard
 
         /// The system's transport, and all kinds of live channel.
         public init(transport: any Transport = DefaultTransport()) {
@@ -52,6 +54,16 @@ public final class LarderClient: Sendable {
     public let cache: LarderCache
     /// The server's API: for resources of your own.
     public let source: HTTPSource
+    /// What happens in the client, and what that adds up to; `Telemetry.off` where there is none.
+    public var telemetry: Telemetry { upkeep.telemetry }
+    /// What the network is good for; nil where nobody watches it.
+    public var network: NetworkMonitor? { upkeep.network }
+    /// How short memory is; nil where nobody watches it.
+    public var memory: MemoryGuard? { upkeep.memory }
+    /// The switches; nil where there are none, and everything is at its default.
+    public var flags: FeatureFlags? { upkeep.flags }
+    let steering: LarderClientSteering
+    private let upkeep: LarderClientUpkeep
     private let following = Mutex<Task<Void, Never>?>(nil)
     private let followsLive: Bool
 
@@ -70,22 +82,41 @@ public final class LarderClient: Sendable {
     ) async throws(LarderError) {
         var settings = configuration.cache
         if settings.store == nil { settings.directory = DiskStore.directory(forAccount: account, in: directory) }
+        let telemetry = Self.makeTelemetry(configuration.upkeep, settings)
+        let late = LarderClientUpkeep.Late()
+        Self.tie(&settings, telemetry, late)
+        let opened = settings
         cache = try LarderCache(settings)
-        session = try Session(cache, server, configuration.transport)
-        source = HTTPSource(
-            server,
-            transport: configuration.transport,
-            authorizer: session,
-            mayUseNetwork: settings.mayUseNetwork
-        )
+        upkeep = LarderClientUpkeep(configuration.upkeep, telemetry, cache, server: server)
+        late.set(upkeep.network)
+        /// - Parameter isStrict: whether nothing is sent that cannot succeed. A person who signs in is not refused unasked.
+        func transport(isStrict: Bool) -> any Transport {
+            MonitoredTransport(
+                configuration.transport,
+                monitor: late.monitor,
+                telemetry: telemetry,
+                refusesOffline: isStrict,
+                clock: opened.monotonicClock,
+                waitsByDesign: { Self.waitsByDesign($0) },
+                feature: { Self.feature(of: $0) }
+            )
+        }
+        let sending = transport(isStrict: true)
+        session = try Session(cache, server, transport(isStrict: false))
+        source = HTTPSource(server, transport: sending, authorizer: session, mayUseNetwork: settings.mayUseNetwork)
         likes = Likes(cache, source)
         profiles = Profiles(cache, source)
         feed = Feed(cache, source)
         bank = Bank(cache, source)
         chat = Chat(cache, source, session)
-        var pictures = ImagePipeline.Configuration(transport: configuration.transport)
+        var pictures = ImagePipeline.Configuration(transport: sending)
         pictures.disk = try Self.pictureStore(settings)
+        pictures.clock = settings.wallClock
+        pictures.uptime = settings.monotonicClock
+        if upkeep.flags?[LarderFlags.idleDecoding] ?? true { pictures.idle = configuration.upkeep.idle }
+        pictures.onEvent = { telemetry.record($0) }
         images = ImagePipeline(pictures)
+        steering = LarderClientSteering(images, cache)
         sync = ChangeSync(.larder(source), into: cache)
         live = LiveSync(
             sync,
@@ -93,8 +124,55 @@ public final class LarderClient: Sendable {
             in: cache
         )
         followsLive = configuration.followsLive
+        let health = source.url("/healthz")
+        upkeep.begin(steering, settings, sync: sync) {
+            // What comes of it the transport tells the monitor.
+            do { _ = try await sending.send(TransportRequest(url: health)) } catch {}
+        }
         cache.outbox.resume()
         if case .signedIn = session.state { start() }
+    }
+
+    private static func makeTelemetry(_ upkeep: Upkeep, _ settings: CacheConfiguration) -> Telemetry {
+        switch upkeep.telemetry {
+        case .none: .off
+        case .given(let telemetry): telemetry
+        case .own:
+            Telemetry(recorder: upkeep.recorder, wall: settings.wallClock, monotonic: settings.monotonicClock)
+        }
+    }
+
+    /// Has the cache ask the monitor, and tell telemetry.
+    private static func tie(
+        _ settings: inout CacheConfiguration,
+        _ telemetry: Telemetry,
+        _ late: LarderClientUpkeep.Late
+    ) {
+        let (mayUseNetwork, conduct, onEvent) = (settings.mayUseNetwork, settings.conduct, settings.onEvent)
+        settings.mayUseNetwork = { mayUseNetwork() && (late.monitor?.mayTry ?? true) }
+        settings.conduct = { late.monitor?.conduct ?? conduct() }
+        settings.onEvent = { event in
+            telemetry.record(event)
+            onEvent(event)
+        }
+    }
+
+    /// Whether a reply takes its time because nothing has happened.
+    static func waitsByDesign(_ request: TransportRequest) -> Bool {
+        request.url.contains("/v1/live") || (request.url.contains("/v1/changes") && request.url.contains("wait="))
+    }
+
+    /// What a request is for: the first part of its path behind the version, as the cache calls it where it knows it.
+    static func feature(of request: TransportRequest) -> String {
+        guard let version = request.url.range(of: "/v1/") else { return "other" }
+        let name = request.url[version.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        switch name {
+        case "profiles", "me": return "profile"
+        case "posts": return "post"
+        case "likes": return "like"
+        case "transfers": return "transfer"
+        default: return String(name)
+        }
     }
 
     private static func pictureStore(_ settings: CacheConfiguration) throws(LarderError) -> DiskStore? {
@@ -106,7 +184,13 @@ public final class LarderClient: Sendable {
         do { return try DiskStore(store) } catch { throw LarderError(error) }
     }
 
-    deinit { following.withLock { $0 }?.cancel() }
+    deinit {
+        following.withLock { $0 }?.cancel()
+        upkeep.end()
+        // What is stored of the session is the cache's, and what the cache sends is authorised by the session: they hold each other
+        // until one of them ends.
+        cache.close()
+    }
 
     /// Signs a person in, and begins to follow what changes.
     ///
@@ -132,9 +216,12 @@ public final class LarderClient: Sendable {
     /// Follows no more until `start`: nobody looks, and what was missed is read then.
     public func pause() { following.withLock { $0.take() }?.cancel() }
 
-    /// Ends everything that runs. What is stored and unsent stays.
+    /// Ends everything that runs, and lets go of the system's sources. What is stored and unsent stays, and what was counted can
+    /// be read.
     public func close() {
         pause()
+        upkeep.end()
+        images.cancelPending()
         cache.close()
     }
 
@@ -144,6 +231,7 @@ public final class LarderClient: Sendable {
     /// - Throws: `.storage` where files could not be removed.
     public func signOut() async throws(LarderError) {
         pause()
+        upkeep.end()
         cache.outbox.pause()
         await session.signOut()
         // First what lies within the other's directory.

@@ -90,6 +90,7 @@ public struct Likes: Sendable {
         operation.coalescingKey = { $0.postID }
         operation.coalesce = { old, new in old.isLike == new.isLike ? .replace(new) : .cancelOut }
         operation.batchMaximum = 100
+        operation.batchUsual = 50
         operation.acknowledge = { _, post, update in if let post { update.put(post) } }
         return operation
     }

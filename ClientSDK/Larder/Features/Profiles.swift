@@ -14,7 +14,7 @@ public struct Profiles: Sendable {
     /// A person as a resource: observe it, read it, refresh it by `LarderClient.cache`.
     public func resource(_ id: String) -> Resource<Profile> {
         let source = source
-        return .entity(id, freshness: .timeToLive(.seconds(300))) { context in
+        return .entity(id, freshness: .timeToLive(.seconds(300), as: .interactive)) { context in
             try await source.fetch("/v1/profiles/\(HTTPSource.escape(id))", context: context)
         }
     }

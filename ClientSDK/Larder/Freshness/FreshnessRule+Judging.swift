@@ -49,6 +49,14 @@ extension FreshnessRule {
         fields.isEmpty ? nil : fields.lazy.compactMap { fieldLifetimes[$0] }.min()
     }
 
+    /// The rule with all times to live multiplied, those of sensitive fields aside: they are short for a reason.
+    func stretched(by factor: Double) -> FreshnessRule {
+        guard factor != 1 else { return self }
+        var rule = self
+        rule.metric = metric.stretched(by: factor)
+        return rule
+    }
+
     /// The time to live, as far as the rule has one: what is stored as the expiry.
     var lifetime: Duration? { metric.lifetime }
 }
@@ -90,11 +98,33 @@ extension FreshnessMetric {
         }
     }
 
+    fileprivate func stretched(by factor: Double) -> FreshnessMetric {
+        switch self {
+        case .timeToLive(let duration): .timeToLive(duration.stretched(by: factor))
+        // What a feed vouches for does not become truer by a bad network.
+        case .version, .feed: self
+        case .all(let metrics): .all(metrics.map { $0.stretched(by: factor) })
+        case .any(let metrics): .any(metrics.map { $0.stretched(by: factor) })
+        }
+    }
+
     fileprivate var lifetime: Duration? {
         switch self {
         case .timeToLive(let duration): duration
         case .version, .feed: nil
         case .all(let metrics), .any(let metrics): metrics.compactMap(\.lifetime).max()
         }
+    }
+}
+
+extension FreshnessFacts {
+    /// With what was stored as the expiry moved, for as long as the network is bad.
+    func stretched(by factor: Double) -> FreshnessFacts {
+        guard factor != 1, times.expiresAt > times.validatedAt, times.validatedAt != ValueTimes.never else {
+            return self
+        }
+        var facts = self
+        facts.times.expiresAt = times.validatedAt + (times.expiresAt - times.validatedAt).stretched(by: factor)
+        return facts
     }
 }

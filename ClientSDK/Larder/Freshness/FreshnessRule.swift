@@ -30,16 +30,21 @@ public struct FreshnessRule: Sendable, Hashable {
     public var level: FreshnessLevel
     /// Fields that may live shorter than the whole: a reader that uses one (`fields:` of a read) gets the shortest of their times.
     public var fieldLifetimes: [String: Duration]
+    /// The class whose factor holds for its times on a bad network (`DegradationPolicy.Conduct.lifetimeFactors`); nil: its times
+    /// are exact. A resource that names a class has that one.
+    public var family: FreshnessClass?
 
     /// A rule.
     public init(
         _ metric: FreshnessMetric,
         level: FreshnessLevel = .bestEffort,
-        fieldLifetimes: [String: Duration] = [:]
+        fieldLifetimes: [String: Duration] = [:],
+        family: FreshnessClass? = nil
     ) {
         self.metric = metric
         self.level = level
         self.fieldLifetimes = fieldLifetimes
+        self.family = family
     }
 
     /// Fresh for so long after the server has confirmed it.
@@ -96,12 +101,19 @@ public enum FreshnessDemand: Sendable, Hashable {
     /// As reference values.
     public static let reference = FreshnessDemand.named(.reference)
     /// Fresh for so long after the server has confirmed it.
-    public static func timeToLive(_ duration: Duration) -> FreshnessDemand { .rule(.timeToLive(duration)) }
+    ///
+    /// - Parameter family: the class whose factor holds for the time on a bad network; nil: it is exact.
+    public static func timeToLive(_ duration: Duration, as family: FreshnessClass? = nil) -> FreshnessDemand {
+        .rule(FreshnessRule(.timeToLive(duration), family: family))
+    }
 
     func rule(in table: FreshnessTable) -> FreshnessRule {
         switch self {
-        case .named(let name): table[name]
-        case .rule(let rule): rule
+        case .named(let name):
+            var rule = table[name]
+            rule.family = rule.family ?? name
+            return rule
+        case .rule(let rule): return rule
         }
     }
 }

@@ -5,16 +5,20 @@
 
     /// How short memory is on Linux.
     ///
-    /// Two things are watched, and the worse one counts. The process's control group of version 2, where it has a limit: a
-    /// container is killed while the machine has plenty. And pressure-stall information: by triggers, with which the kernel wakes
-    /// the thread as soon as tasks wait for memory, where the system allows them; by reading the ten-second average otherwise.
-    /// `explanation` tells what was chosen and why. One thread; it sleeps until a trigger fires where there is no limit to read.
+    /// Two things are watched, and the worst counts. The process's control groups, of version 2 or 1, its own and those above it,
+    /// where they have a limit: a container is killed while the machine has plenty. And pressure-stall information: by triggers,
+    /// with which the kernel wakes the thread as soon as tasks wait for memory, where the system allows them; by reading the
+    /// ten-second average otherwise.
+    ///
+    /// What is missing, cannot be read, or is no number, is as good as not there; where nothing is left the source is silent,
+    /// `isWatching` is false, and a `ManualMemorySource` is the way. `explanation` tells what was chosen and why. One thread; it
+    /// sleeps until a trigger fires where there is no limit to read.
     public final class LinuxMemorySource: MemoryPressureSource {
         /// Where and how to look.
         public struct Configuration: Sendable {
             /// Where /proc is.
             public var proc = "/proc"
-            /// Where control groups of version 2 are.
+            /// Where control groups are: of version 2 here, of version 1 in `memory` below.
             public var cgroups = "/sys/fs/cgroup"
             /// From which figures on memory is short.
             public var rules = MemoryPressureRules()
@@ -29,10 +33,21 @@
 
         /// What is read, and what the kernel wakes for.
         private struct Plan: Sendable {
-            var group: String?
+            var groups: [MemoryCgroupFiles] = []
             var stall: String?
             var triggers: [(descriptor: PollThread.Descriptor, level: MemoryLevel)] = []
             var reasons: [String] = []
+
+            /// Adds those of a group and the groups above it that have a limit. Within a container the root of the mount is the group
+            /// itself, whatever it is called outside.
+            mutating func add(
+                _ make: (String) -> MemoryCgroupFiles,
+                below root: String,
+                _ path: String
+            ) {
+                let directories = MemoryCgroup.lineage(of: path).map { root + $0 }
+                groups += directories.map(make).filter { $0.read()?.limit != nil }
+            }
         }
 
         private final class Watcher: Sendable {
@@ -41,7 +56,7 @@
             private let rules: MemoryPressureRules
             private let interval: Int32
             private struct State {
-                var group: MemoryCgroup?
+                var groups: [MemoryCgroupFiles: MemoryCgroup] = [:]
                 var isRaised = false
                 var hasLostTriggers = false
             }
@@ -56,7 +71,7 @@
 
             /// Whether only reading shows what there is, also while nothing is short.
             private var mustRead: Bool {
-                plan.group != nil || plan.triggers.isEmpty || state.withLock { $0.hasLostTriggers }
+                !plan.groups.isEmpty || plan.triggers.isEmpty || state.withLock { $0.hasLostTriggers }
             }
 
             var firstTimeout: Int32 { mustRead ? 0 : -1 }
@@ -81,11 +96,9 @@
                         "tasks waited for memory \(stall.some) % of ten seconds, all \(stall.full) %"
                     )
                 }
-                if let path = plan.group, let group = MemoryCgroup(at: path) {
-                    let old = state.withLock { state in
-                        defer { state.group = group }
-                        return state.group
-                    }
+                for files in plan.groups {
+                    guard let group = files.read() else { continue }
+                    let old = state.withLock { $0.groups.updateValue(group, forKey: files) }
                     let share = group.share.map { "\(Int($0 * 100)) % of its limit" } ?? "no limit"
                     raise(rules.level(group, since: old), "the control group uses \(share)")
                 }
@@ -114,7 +127,7 @@
             let plan = Self.plan(configuration)
             let watcher = Watcher(plan, configuration)
             self.watcher = watcher
-            guard plan.group != nil || plan.stall != nil else {
+            guard !plan.groups.isEmpty || plan.stall != nil else {
                 thread = nil
                 isWatching = false
                 explanation = (plan.reasons + ["Nothing tells of memory here: use a ManualMemorySource."])
@@ -135,24 +148,26 @@
 
         private static func plan(_ configuration: Configuration) -> Plan {
             var plan = Plan()
-            let groupText = readText("\(configuration.proc)/self/cgroup") ?? ""
-            if let name = MemoryCgroup.path(groupText) {
-                // Within a container the root of the mount is the group itself.
-                let candidates = [configuration.cgroups + name, configuration.cgroups]
-                let paths = candidates.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
-                if let path = paths.first(where: { MemoryCgroup(at: $0)?.limit != nil }) {
-                    plan.group = path
-                    plan.reasons.append("The control group \(path) has a limit: its use is read.")
-                } else {
-                    plan.reasons.append("The control group has no limit of its own.")
-                }
+            let text = readText("\(configuration.proc)/self/cgroup") ?? ""
+            if let path = MemoryCgroup.path(text) {
+                plan.add(MemoryCgroupFiles.version2, below: configuration.cgroups, path)
+            }
+            // On hybrid systems memory is still accounted for by version 1.
+            if plan.groups.isEmpty, let path = MemoryCgroup.pathOfVersion1(text) {
+                plan.add(MemoryCgroupFiles.version1, below: configuration.cgroups + "/memory", path)
+            }
+            if plan.groups.isEmpty {
+                plan.reasons.append("No control group has a limit that can be read.")
             } else {
-                plan.reasons.append("There is no control group of version 2.")
+                let paths = plan.groups.map(\.directory).joined(separator: ", ")
+                plan.reasons.append("Control groups with a limit, whose use is read: \(paths).")
             }
 
-            let stallPaths = [plan.group.map { "\($0)/memory.pressure" }, "\(configuration.proc)/pressure/memory"]
+            // The nearest group's own stalls are this process's; the machine's are everybody's.
+            let ownStalls = plan.groups.filter { $0.version == .two }.map { "\($0.directory)/memory.pressure" }
+            let stallPaths = ownStalls + ["\(configuration.proc)/pressure/memory"]
             guard
-                let path = stallPaths.compactMap(\.self).first(where: {
+                let path = stallPaths.first(where: {
                     readText($0).flatMap { PressureStall($0) } != nil
                 })
             else {
@@ -210,16 +225,37 @@
         var description: String { unsafe String(cString: strerror(code)) }
     }
 
-    extension MemoryCgroup {
-        /// The group whose files are in a directory.
-        init?(at path: String) {
-            self.init(
-                current: readText("\(path)/memory.current"),
-                high: readText("\(path)/memory.high"),
-                max: readText("\(path)/memory.max"),
-                stat: readText("\(path)/memory.stat"),
-                events: readText("\(path)/memory.events")
-            )
+    /// Where a control group's files are.
+    private struct MemoryCgroupFiles: Sendable, Hashable {
+        enum Version: Sendable { case one, two }
+
+        let directory: String
+        let version: Version
+
+        static func version1(_ directory: String) -> Self { Self(directory: directory, version: .one) }
+
+        static func version2(_ directory: String) -> Self { Self(directory: directory, version: .two) }
+
+        /// What they say now; nil where they cannot be read.
+        func read() -> MemoryCgroup? {
+            switch version {
+            case .one:
+                MemoryCgroup(
+                    usage: readText("\(directory)/memory.usage_in_bytes"),
+                    limit: readText("\(directory)/memory.limit_in_bytes"),
+                    stat: readText("\(directory)/memory.stat"),
+                    failures: readText("\(directory)/memory.failcnt"),
+                    control: readText("\(directory)/memory.oom_control")
+                )
+            case .two:
+                MemoryCgroup(
+                    current: readText("\(directory)/memory.current"),
+                    high: readText("\(directory)/memory.high"),
+                    max: readText("\(directory)/memory.max"),
+                    stat: readText("\(directory)/memory.stat"),
+                    events: readText("\(directory)/memory.events")
+                )
+            }
         }
     }
 

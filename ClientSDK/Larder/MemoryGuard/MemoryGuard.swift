@@ -38,9 +38,10 @@ public final class MemoryGuard: Sendable {
     private let changes = EventHub<MemoryState>()
     private let applied = EventHub<MemoryReport>()
     private let stirs = EventHub<Void>()
-    private let registration = Mutex<EventRegistration?>(nil)
+    /// The source is kept with it: a system's source ends when nobody holds it.
+    private let attachment = Mutex<(source: any MemoryPressureSource, registration: EventRegistration)?>(nil)
 
-    /// Watches a source from now on.
+    /// Watches a source from now on, until `close` or its own end.
     ///
     /// - Parameters:
     ///   - source: what tells of memory; `SystemMemorySource.make()` gives the platform's.
@@ -57,7 +58,7 @@ public final class MemoryGuard: Sendable {
         self.telemetry = telemetry
         recording = records.add { kind in telemetry.record(kind) }
         let token = source.observe { [weak self] signal in self?.note(signal) }
-        registration.withLock { $0 = token }
+        attachment.withLock { $0 = (source, token) }
     }
 
     // MARK: Asking
@@ -137,6 +138,9 @@ public final class MemoryGuard: Sendable {
             look(stirs: false)
         }
     }
+
+    /// Watches its source no more, and lets go of it; what was decided stays. For ever.
+    public func close() { _ = attachment.withLock { $0.take() } }
 
     // MARK: Inside
 

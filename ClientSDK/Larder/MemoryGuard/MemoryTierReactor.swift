@@ -29,29 +29,25 @@ public struct MemoryTierReactor<Key: Hashable & Sendable, Value: Sendable>: Memo
     }
 }
 
-/// Shrinks a segmented memory tier under pressure. Between two calls it may grow: the guard calls again while pressure lasts.
+/// Holds a segmented memory tier at its share under pressure, and gives it back its budgets step by step.
 public struct SegmentedMemoryTierReactor<Key: Hashable & Sendable, Value: Sendable>: MemoryReactor {
     /// What it is called in reports.
     public let name: String
     private let tier: SegmentedMemoryTier<Key, Value>
-    private let full: Int
 
-    /// - Parameter full: the sum of the tier's budgets.
-    public init(_ name: String, _ tier: SegmentedMemoryTier<Key, Value>, full: Int) {
+    /// A tier whose share is the guard's from then on.
+    public init(_ name: String, _ tier: SegmentedMemoryTier<Key, Value>) {
         self.name = name
         self.tier = tier
-        self.full = max(0, full)
     }
 
     /// A tier does no work.
     public func stopWork(for posture: MemoryPosture) -> Int { 0 }
 
-    /// Trims the tier to its share.
+    /// Holds the tier at its share.
     public func releaseMemory(for posture: MemoryPosture) -> Int {
         let before = tier.cost
-        let limit = posture.limit(full)
-        guard before > limit else { return 0 }
-        tier.trim(toShare: Double(limit) / Double(before))
+        tier.setShare(posture.cacheShare)
         return max(0, before - tier.cost)
     }
 }

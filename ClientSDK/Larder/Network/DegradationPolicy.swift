@@ -6,13 +6,14 @@
 public struct DegradationPolicy: Sendable, Hashable {
     /// What is done at one level.
     public struct Conduct: Sendable, Hashable {
-        /// Whether what is stale is refreshed in the background.
+        /// Whether what is stale is refreshed by itself. Where it is not, a read gives what there is, without an error.
         public var allowsRefresh: Bool
         /// Whether further pages are fetched while somebody scrolls.
         public var allowsPaging: Bool
         /// Whether what is not asked for yet is fetched.
         public var allowsPrefetch: Bool
-        /// Whether a refresh that a person asks for is tried. What the person gets where it is not is the one clear error.
+        /// Whether a refresh that a person asks for is tried, and a read that demands the network by its policy. What the person
+        /// gets where it is not, and where there is nothing to show, is the one clear error.
         public var allowsUserRefresh: Bool
         /// Whether the outbox sends.
         public var sendsOutbox: Bool
@@ -20,10 +21,21 @@ public struct DegradationPolicy: Sendable, Hashable {
         public var renditionFactor: Double
         /// By what the number of loads at a time is multiplied; at least one is always left.
         public var concurrencyFactor: Double
-        /// By what the number of things in one request is multiplied.
+        /// By what the number of things in one request is multiplied, as far as whoever declared it allows.
         public var batchFactor: Double
-        /// By what lifetimes are multiplied, by the name of the freshness class; 1 where a class is not named.
+        /// For how long what is put into the outbox waits for others that can be sent with it.
+        public var batchDelay: Duration
+        /// By what lifetimes are multiplied, by the name of the freshness class; 1 where a class is not named. Never less than 1.
         public var lifetimeFactors: [String: Double]
+        /// Whether the network has come back and this client's turn to return has not (`ResumeSpread`): nothing is begun that
+        /// nobody asked for. Set by the monitor.
+        public internal(set) var isReturning = false
+
+        /// Whether what is stale may be refreshed by itself now.
+        public var refreshesByItself: Bool { allowsRefresh && !isReturning }
+
+        /// Everything, as on a good network.
+        public static let unrestricted = Conduct()
 
         /// Everything as on a good network, but what is given.
         public init(
@@ -35,6 +47,7 @@ public struct DegradationPolicy: Sendable, Hashable {
             renditionFactor: Double = 1,
             concurrencyFactor: Double = 1,
             batchFactor: Double = 1,
+            batchDelay: Duration = .zero,
             lifetimeFactors: [String: Double] = [:]
         ) {
             self.allowsRefresh = allowsRefresh
@@ -45,14 +58,20 @@ public struct DegradationPolicy: Sendable, Hashable {
             self.renditionFactor = renditionFactor
             self.concurrencyFactor = concurrencyFactor
             self.batchFactor = batchFactor
+            self.batchDelay = batchDelay
             self.lifetimeFactors = lifetimeFactors
         }
 
-        /// A lifetime as it is to be used now. It is never shorter than nothing, and a factor that is no number counts as 1.
-        public func lifetime(_ duration: Duration, class name: String) -> Duration {
+        /// By what lifetimes of a class are multiplied now: at least 1, and 1 where it is no number.
+        public func lifetimeFactor(class name: String) -> Double {
             let factor = lifetimeFactors[name] ?? 1
-            guard factor.isFinite, factor >= 0, factor != 1 else { return duration }
-            return .seconds(min(duration.seconds * factor, 1e9))
+            return factor.isFinite && factor > 1 ? min(factor, 1e6) : 1
+        }
+
+        /// A lifetime as it is to be used now: never shorter than it is.
+        public func lifetime(_ duration: Duration, class name: String) -> Duration {
+            let factor = lifetimeFactor(class: name)
+            return factor == 1 ? duration : duration.stretched(by: factor)
         }
 
         /// A number of loads at a time as it is to be used now: at least 1.
@@ -105,6 +124,7 @@ public struct DegradationPolicy: Sendable, Hashable {
             renditionFactor: 0.5,
             concurrencyFactor: 0.5,
             batchFactor: 2,
+            batchDelay: .seconds(2),
             lifetimeFactors: ["interactive": 2, "reference": 4]
         ),
         offline: Conduct(
@@ -124,4 +144,9 @@ public struct DegradationPolicy: Sendable, Hashable {
         offline: Conduct(),
         resume: ResumeSpread(window: .zero)
     )
+}
+
+extension Duration {
+    /// The duration multiplied; what would be longer than thirty years is thirty years.
+    func stretched(by factor: Double) -> Duration { .seconds(min(seconds * factor, 1e9)) }
 }

@@ -11,6 +11,7 @@ public struct MonitoredTransport: Transport {
     private let telemetry: Telemetry
     private let clock: any MonotonicClock
     private let refusesOffline: Bool
+    private let waitsByDesign: @Sendable (TransportRequest) -> Bool
     private let feature: @Sendable (TransportRequest) -> String
 
     /// - Parameters:
@@ -18,6 +19,8 @@ public struct MonitoredTransport: Transport {
     ///   - monitor: what learns from it.
     ///   - refusesOffline: whether requests fail at once, as unreachable, while `monitor.admits()` says no.
     ///   - clock: what is measured by.
+    ///   - waitsByDesign: tells requests whose reply takes its time because nothing happens, as of a long poll or a stream of events:
+    ///     their times say nothing of the network, and only whether they succeed counts.
     ///   - feature: names what a request is for, one of few names.
     public init(
         _ base: any Transport,
@@ -25,12 +28,14 @@ public struct MonitoredTransport: Transport {
         telemetry: Telemetry = .off,
         refusesOffline: Bool = false,
         clock: any MonotonicClock = SystemMonotonicClock(),
+        waitsByDesign: @escaping @Sendable (TransportRequest) -> Bool = { _ in false },
         feature: @escaping @Sendable (TransportRequest) -> String = { _ in "http" }
     ) {
         self.base = base
         self.monitor = monitor
         self.telemetry = telemetry
         self.refusesOffline = refusesOffline
+        self.waitsByDesign = waitsByDesign
         self.clock = clock
         self.feature = feature
     }
@@ -45,9 +50,11 @@ public struct MonitoredTransport: Transport {
             let bytes = response.body.count
             // Head and content came as one: a large content makes this time one of transfer, a small one one of latency.
             let isLarge = bytes >= NetworkQualityEstimator.Thresholds().transferMinimum
-            monitor?.note(
-                NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
-            )
+            let sample =
+                waitsByDesign(request)
+                ? NetworkSample(.reply, bytes: bytes)
+                : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
+            monitor?.note(sample)
             tell(request, status: response.status.code, nil, time, bytes)
             return response
         } catch {
@@ -75,9 +82,11 @@ public struct MonitoredTransport: Transport {
             } else {
                 // Also where the reader gave up: the network did its part until then.
                 let transfer = outcome.error == nil ? outcome.waited : nil
-                self.monitor?.note(
-                    NetworkSample(.reply, latency: latency, bytes: outcome.bytes, transfer: transfer)
-                )
+                let sample =
+                    self.waitsByDesign(request)
+                    ? NetworkSample(.reply, bytes: outcome.bytes)
+                    : NetworkSample(.reply, latency: latency, bytes: outcome.bytes, transfer: transfer)
+                self.monitor?.note(sample)
                 let failure = outcome.error?.code.rawValue
                 self.tell(request, status: status, failure, self.clock.uptime - start, outcome.bytes)
             }

@@ -31,6 +31,9 @@ public final class NetworkMonitor: Sendable {
         var override: NetworkLevel?
         var told: NetworkState?
 
+        /// What was told last of what is to be done.
+        var toldConduct: DegradationPolicy.Conduct?
+
         /// When time alone may change something. While offline it is for a request to find out: time changes nothing.
         var nextChange: MonotonicTime? {
             let quality = estimator.level == .offline ? nil : estimator.nextChange
@@ -48,9 +51,11 @@ public final class NetworkMonitor: Sendable {
     private let resumptions = EventHub<MonotonicTime>()
     /// Wakes `run` when something was decided that may bring the next point in time nearer.
     private let stirs = EventHub<Void>()
-    private let registration = Mutex<EventRegistration?>(nil)
+    private let conductChanges = EventHub<DegradationPolicy.Conduct>()
+    /// The source is kept with it: a system's source ends when nobody holds it.
+    private let attachment = Mutex<(source: any NetworkStatusSource, registration: EventRegistration)?>(nil)
 
-    /// Watches a source from now on.
+    /// Watches a source from now on, until `close` or its own end.
     ///
     /// - Parameters:
     ///   - source: what the system says; `SystemNetworkSource.make()` gives the platform's.
@@ -74,7 +79,7 @@ public final class NetworkMonitor: Sendable {
         )
         decide { _, _ in }
         let token = source.observe { [weak self] status in self?.note(status) }
-        registration.withLock { $0 = token }
+        attachment.withLock { $0 = (source, token) }
         // What changed between the first look and the observation.
         note(source.status)
     }
@@ -90,22 +95,52 @@ public final class NetworkMonitor: Sendable {
     /// Whether requests cannot succeed now.
     public var isOffline: Bool { level == .offline }
 
-    /// What to do now.
+    /// What to do now. While a return is spread it is marked as such: `DegradationPolicy.Conduct.isReturning`.
     public var conduct: DegradationPolicy.Conduct {
         let level = level
-        return state.withLock { $0.policy[level] }
+        return state.withLock { Self.conduct($0, level) }
+    }
+
+    /// What to do, as it changes, beginning with what to do now. Who reads slowly gets the newest and not those between.
+    public var conducts: EventSequence<DegradationPolicy.Conduct> {
+        let present = conduct
+        // Under the lock under which changes are posted: none comes between the first and the subscription.
+        return state.withLock { conductChanges.subscribe(limit: 1, first: $0.toldConduct ?? present) }
+    }
+
+    private static func conduct(_ state: State, _ level: NetworkLevel) -> DegradationPolicy.Conduct {
+        var conduct = state.policy[level]
+        conduct.isReturning = state.resume.due != nil
+        return conduct
     }
 
     /// The policy; another one holds from now on, except for a return that is already under way.
     public var policy: DegradationPolicy {
         get { state.withLock { $0.policy } }
         set {
-            state.withLock { state in
+            decide { state, _ in
                 state.policy = newValue
                 state.resume.spread = newValue.resume
             }
         }
     }
+
+    /// Whether a request that is made now would be let through by `admits`. Asking takes nothing from anybody.
+    public var mayTry: Bool {
+        if level != .offline { return true }
+        let now = clock.uptime
+        return nextProbe.map { $0 <= now } ?? false
+    }
+
+    /// When a request may find out whether the network is back; nil unless it is offline by experience alone.
+    public var nextProbe: MonotonicTime? {
+        state.withLock { state in
+            guard level(of: state).0 == .offline, isExperience(state) else { return nil }
+            return state.estimator.nextProbe
+        }
+    }
+
+    private func isExperience(_ state: State) -> Bool { state.override == nil && isConnected(state.status) }
 
     /// Whether to send a request that nobody asked for by hand.
     ///
@@ -116,8 +151,7 @@ public final class NetworkMonitor: Sendable {
         decide { state, now in
             let level = self.level(of: state).0
             if level == .offline {
-                let isExperience = state.override == nil && self.isConnected(state.status)
-                admitted = isExperience && state.estimator.takeProbe(at: now)
+                admitted = self.isExperience(state) && state.estimator.takeProbe(at: now)
             }
         }
         return admitted
@@ -157,22 +191,50 @@ public final class NetworkMonitor: Sendable {
     public func run(sleeper: any Sleeper = SystemSleeper()) async {
         let stirs = stirs.subscribe(limit: 1)
         while !Task.isCancelled {
-            let next = state.withLock { $0.nextChange }
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    var iterator = stirs.makeAsyncIterator()
-                    _ = await iterator.next()
-                }
-                if let next {
-                    // Cancelled is as good as slept: the loop looks again.
-                    group.addTask { do { try await sleeper.sleep(until: next) } catch {} }
-                }
-                await group.next()
-                group.cancelAll()
-            }
+            await Self.wait(until: state.withLock { $0.nextChange }, or: stirs, sleeper)
             decide(stirs: false) { _, _ in }
         }
     }
+
+    /// While the network counts as offline by experience alone, has a request find out whether it is back, at the times that
+    /// `admits` would let one through: otherwise a screen that only waits would wait for ever. Returns when its task is cancelled.
+    ///
+    /// - Parameter request: sends something small, and notes what came of it, as a `MonitoredTransport` does.
+    public func probe(sleeper: any Sleeper = SystemSleeper(), _ request: @Sendable () async -> Void) async {
+        let stirs = stirs.subscribe(limit: 1)
+        while !Task.isCancelled {
+            let due = nextProbe
+            await Self.wait(until: due, or: stirs, sleeper)
+            guard !Task.isCancelled, let due, due <= clock.uptime, nextProbe == due else { continue }
+            await request()
+            // One that asked nobody and noted nothing has had its turn.
+            decide { state, now in
+                if state.estimator.nextProbe == due { _ = state.estimator.takeProbe(at: now) }
+            }
+        }
+    }
+
+    private static func wait(
+        until time: MonotonicTime?,
+        or stirs: EventSequence<Void>,
+        _ sleeper: any Sleeper
+    ) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                var iterator = stirs.makeAsyncIterator()
+                _ = await iterator.next()
+            }
+            if let time {
+                // Cancelled is as good as slept: the loop looks again.
+                group.addTask { do { try await sleeper.sleep(until: time) } catch {} }
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Watches its source no more, and lets go of it: what was known stays, and requests go on telling. For ever.
+    public func close() { _ = attachment.withLock { $0.take() } }
 
     // MARK: Deciding
 
@@ -186,11 +248,12 @@ public final class NetworkMonitor: Sendable {
             var state: NetworkState
             var wakeups: [EventWakeup<NetworkState>] = []
             var resumed: [EventWakeup<MonotonicTime>] = []
+            var conducted: [EventWakeup<DegradationPolicy.Conduct>] = []
             var stirred: [EventWakeup<Void>] = []
         }
         let outcome = state.withLock { state -> Outcome in
             let now = clock.uptime
-            let before = state.nextChange
+            let before = (state.nextChange, state.estimator.nextProbe)
             change(&state, now)
             state.estimator.look(at: now)
             let (level, cause) = level(of: state)
@@ -205,11 +268,17 @@ public final class NetworkMonitor: Sendable {
                 outcome.wakeups = changes.post(new)
             }
             if state.resume.take(at: now) { outcome.resumed = resumptions.post(now) }
-            if isStirring, before != state.nextChange { outcome.stirred = stirs.post(()) }
+            let conduct = Self.conduct(state, level)
+            if conduct != state.toldConduct {
+                state.toldConduct = conduct
+                outcome.conducted = conductChanges.post(conduct)
+            }
+            if isStirring, before != (state.nextChange, state.estimator.nextProbe) { outcome.stirred = stirs.post(()) }
             return outcome
         }
         for wakeup in outcome.wakeups { wakeup.resume() }
         for wakeup in outcome.resumed { wakeup.resume() }
+        for wakeup in outcome.conducted { wakeup.resume() }
         for wakeup in outcome.stirred { wakeup.resume() }
         records.drain()
         return outcome.state

@@ -79,7 +79,8 @@ public struct NetworkQualityEstimator: Sendable, Hashable {
     private var goodSince: MonotonicTime?
     private var decided: NetworkLevel = .good
     private var probes = 0
-    private var nextProbe: MonotonicTime?
+    /// When a request may be tried although the network counts as offline; nil while it does not.
+    public private(set) var nextProbe: MonotonicTime?
     private var isProbing = false
 
     /// Nothing is known yet: the network is held for good.

@@ -38,6 +38,7 @@ extension Outbox {
                 scope: scope,
                 coalescingKey: nil,
                 payload: try OutboxOperation.encode(input),
+                changes: LocalChanges(),
                 coalesce: { _ in .keepBoth }
             )
         } catch {

@@ -49,6 +49,11 @@ extension Outbox {
         return sequence
     }
 
+    /// Tells what has become of an operation.
+    func tell(_ step: CacheEvent.OutboxStep) {
+        core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.entries.count }))
+    }
+
     /// Tells that something has changed. Costs little while nobody listens.
     func changed() {
         let (isHeard, areRefusalsHeard) = (hub.hasListeners, refusalHub.hasListeners)

@@ -39,6 +39,8 @@ extension Outbox {
         let (tasks, waiters) = state.withLock { state in
             state.isClosed = true
             defer {
+                // They may hold whoever holds this cache: a source, and the session that authorises it.
+                state.operations = [:]
                 state.waiters = [:]
                 state.task = nil
                 state.timer = nil
@@ -57,7 +59,8 @@ extension Outbox {
     /// The operations that can be sent now, in batches; they count as being sent, and each batch takes part in the turn.
     private func takeReady() -> [[OutboxEntry]] {
         let now = core.now().uptime
-        guard core.configuration.mayUseNetwork() else { return [] }
+        let conduct = core.configuration.conduct()
+        guard conduct.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
         let (isWorthwhile, next, hurries) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
             guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
             let (ready, next) = state.ready(at: now, seen: .max)
@@ -83,7 +86,7 @@ extension Outbox {
             stall(now, hurries, error)
             return []
         }
-        return take(now)
+        return take(now, conduct)
     }
 
     /// The store or the lock has failed: nothing is sent before it is known that nobody else does.
@@ -94,7 +97,7 @@ extension Outbox {
         changed()
     }
 
-    private func take(_ now: MonotonicTime) -> [[OutboxEntry]] {
+    private func take(_ now: MonotonicTime, _ conduct: DegradationPolicy.Conduct) -> [[OutboxEntry]] {
         let (batches, next) = state.withLock { state -> ([[OutboxEntry]], MonotonicTime?) in
             state.looksForOthers = false
             state.refusedTurns = 0
@@ -104,7 +107,7 @@ extension Outbox {
             var batches: [[OutboxEntry]] = []
             for (company, ids) in ready {
                 // Those that may have made a batch fail are sent in ever smaller ones, until it is known which of them does.
-                let largest = state.operations[company.operation]?.batchMaximum ?? 1
+                let largest = state.operations[company.operation]?.batchSize(conduct) ?? 1
                 let size = max(1, largest >> min(company.suspicion, 30))
                 let ids = ids.sorted()
                 for start in stride(from: 0, to: ids.count, by: size) {
@@ -156,6 +159,7 @@ extension Outbox {
             return settle(taken, results, operation, isStored: false)
         }
         guard !batch.isEmpty else { return signal.put(()) }
+        for _ in batch { tell(.sent) }
         let results: [OutboxResult]
         do {
             results = try await within(
@@ -261,6 +265,7 @@ extension Outbox {
         case .accepted(let receipt, _, _, _):
             forget(entry)
             answer(id, .success(receipt))
+            tell(.accepted)
             core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
         case .rejected(let error, let refusal):
             if operation.isThrough {
@@ -276,6 +281,7 @@ extension Outbox {
                 }
             }
             answer(id, .failure(error))
+            tell(.rejected)
             core.configuration.onEvent(.operation(operation.name, entry.id, .refused(error)))
         case .unsent(let error):
             if operation.isThrough && !entry.isInDoubt {
@@ -285,6 +291,7 @@ extension Outbox {
             postpone(entry, error, operation, after: nil, isInDoubt: entry.isInDoubt)
         case .retry(let error, let after):
             postpone(entry, error, operation, after: after, isInDoubt: true)
+            tell(.inDoubt)
             let doubt = LarderError(
                 .inDoubt,
                 "Nobody knows yet whether «\(operation.name)» was carried out. It is asked for again under the same key, and "

@@ -172,11 +172,15 @@ public final class Outbox: Sendable {
             operation.coalesce(try Codec<Input>.json.decode(old), input)
         }
         do {
+            // Of the input that is at hand: to decode it again would take as long as to store it.
+            var changes = LocalChanges()
+            operation.changes(input, &changes)
             return try put(
                 OutboxOperation(operation),
                 scope: operation.scope(input),
                 coalescingKey: operation.coalescingKey(input),
-                payload: try OutboxOperation.encode(input)
+                payload: try OutboxOperation.encode(input),
+                changes: changes
             ) { old in
                 switch try coalesce(old) {
                 case .keepBoth: .keepBoth
@@ -194,10 +198,13 @@ public final class Outbox: Sendable {
         scope: String,
         coalescingKey: String?,
         payload: [UInt8],
+        changes: LocalChanges,
         coalesce: ([UInt8]) throws -> Coalesced<[UInt8]>
     ) throws -> OperationID? {
         var adopted: Commit?
-        let (id, commit) = try gate.withLock { _ in
+        // Asked before the gate: it is somebody else's.
+        let delay = operation.batchMaximum > 1 ? core.configuration.conduct().batchDelay : .zero
+        let (id, commit, step) = try gate.withLock { _ -> (OperationID?, Commit, CacheEvent.OutboxStep) in
             var older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
             if let known = older {
                 // What another process has put in behind it is newer: this must not become one with what is before that.
@@ -206,21 +213,28 @@ public final class Outbox: Sendable {
                 older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
             }
             defer { if let older { release(older.id) } }
-            guard let older else { return try append(operation, scope, coalescingKey, payload) }
             do {
-                switch try coalesce(older.payload) {
+                switch try older.map({ try coalesce($0.payload) }) ?? .keepBoth {
                 case .keepBoth: break
-                case .replace(let payload): return try replace(older, operation, payload)
-                case .cancelOut: return try cancel(older)
+                case .replace(let payload):
+                    guard let older else { break }
+                    let (id, commit) = try replace(older, operation, payload)
+                    return (id, commit, .coalesced)
+                case .cancelOut:
+                    guard let older else { break }
+                    let (id, commit) = try cancel(older)
+                    return (id, commit, .cancelled)
                 }
             } catch  where Overtaken.isCause(of: error) {
                 // Another process is sending it, or has: what comes now is another operation.
             }
-            return try append(operation, scope, coalescingKey, payload)
+            let (id, commit) = try append(operation, scope, coalescingKey, payload, changes, delay)
+            return (id, commit, .enqueued)
         }
         if let adopted { core.announce(adopted) }
         core.announce(commit)
         changed()
+        tell(step)
         signal.put(())
         return id
     }
@@ -244,7 +258,9 @@ public final class Outbox: Sendable {
         _ operation: OutboxOperation,
         _ scope: String,
         _ coalescingKey: String?,
-        _ payload: [UInt8]
+        _ payload: [UInt8],
+        _ changes: LocalChanges,
+        _ delay: Duration
     ) throws -> (OperationID?, Commit) {
         var row = DiskOutboxRow(
             operation: operation.name,
@@ -255,7 +271,6 @@ public final class Outbox: Sendable {
         )
         row.enqueued = core.now().wall.nanosecondsSinceEpoch
         let given = SequenceBox()
-        let changes = try operation.changes(payload)
         var update = Update()
         if core.disk != nil {
             let stored = row
@@ -281,8 +296,16 @@ public final class Outbox: Sendable {
         let commit = try core.carryOut(update)
         row.sequence = given.value
         let entry = OutboxEntry(row)
+        let now = core.now().uptime
         state.withLock { state in
-            state.entries[row.sequence] = entry
+            var added = entry
+            if delay > .zero {
+                // Others may come that can be sent with it; one that comes later waits no longer than the first.
+                let waiting = state.entries.values.lazy
+                    .filter { $0.operation == operation.name && $0.attempts == 0 && $0.due > now }.map(\.due)
+                added.due = min(waiting.min() ?? now + delay, now + delay)
+            }
+            state.entries[row.sequence] = added
             state.newestOwn = max(state.newestOwn, row.sequence)
             state.lanes[scope, default: []].append(row.sequence)
         }

@@ -7,6 +7,8 @@ struct OutboxOperation: Sendable {
     /// Whether somebody waits for it to be done, and it is not sent again where it certainly was not.
     let isThrough: Bool
     let batchMaximum: Int
+    /// How many are sent together on a good network.
+    let batchUsual: Int
     let whenRefused: LaneRule
     let retry: RetryPolicy
     let timeout: Duration
@@ -14,10 +16,14 @@ struct OutboxOperation: Sendable {
     let send: @Sendable ([OutboxEntry]) async -> [OutboxResult]
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
 
+    /// How many are sent together now.
+    func batchSize(_ conduct: DegradationPolicy.Conduct) -> Int { min(batchMaximum, conduct.batch(batchUsual)) }
+
     init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
         name = operation.name
         isThrough = false
         batchMaximum = max(1, operation.batchMaximum)
+        batchUsual = min(batchMaximum, max(1, operation.batchUsual ?? batchMaximum))
         whenRefused = operation.whenRefused
         retry = operation.retry
         timeout = operation.timeout
@@ -41,6 +47,7 @@ struct OutboxOperation: Sendable {
         name = operation.name
         isThrough = true
         batchMaximum = 1
+        batchUsual = 1
         whenRefused = .passOn
         retry = operation.retry
         timeout = operation.timeout

@@ -29,6 +29,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: Sendabl
     public var coalesce: @Sendable (Input, Input) -> Coalesced<Input> = { _, _ in .keepBoth }
     /// How many are sent together at most.
     public var batchMaximum = 1
+    /// How many are sent together on a good network; on a bad one more, up to the maximum. Nil: the maximum.
+    public var batchUsual: Int?
     /// What happens behind one that is refused.
     public var whenRefused = LaneRule.passOn
     /// How long to wait between attempts. There is no last one.

@@ -2,13 +2,25 @@ extension Telemetry {
     /// Records what happens in a cache: for its `CacheConfiguration.onEvent`. A resource's name is the feature.
     public func record(_ event: CacheEvent) {
         switch event {
-        case .hit(let resource, let tier):
-            record(.tierHit(tier == .memory ? .memory : .disk, feature: resource))
-        case .miss(let resource): record(.tierMiss(.disk, feature: resource))
+        case .hit(let resource, .memory, let bytes): record(.tierHit(.memory, feature: resource, bytes: bytes))
+        case .hit(let resource, .disk, let bytes):
+            // Memory was asked before.
+            record(.tierMiss(.memory, feature: resource))
+            record(.tierHit(.disk, feature: resource, bytes: bytes))
+        case .hit(let resource, .network, let bytes): record(.tierHit(.network, feature: resource, bytes: bytes))
+        case .miss(let resource):
+            record(.tierMiss(.memory, feature: resource))
+            record(.tierMiss(.disk, feature: resource))
         case .merged(let resource): record(.merged(feature: resource))
-        case .fetched(let resource, let duration):
-            record(.firstContent(feature: resource, from: .network, after: duration))
-        case .revalidated(let resource, _): record(.revalidated(feature: resource, bytesSaved: 0))
+        case .fetched(let resource, _): record(.tierHit(.network, feature: resource))
+        // How much it saved follows with what it has spared.
+        case .revalidated: break
+        case .spared(let resource, let bytes): record(.revalidated(feature: resource, bytesSaved: bytes))
+        case .firstContent(let resource, let tier, let duration):
+            record(.firstContent(feature: resource, from: Self.tier(tier), after: duration))
+        case .evicted(let reason, let count, let bytes):
+            record(.eviction(.memory, reason: reason, count: count, bytes: bytes))
+        case .outbox(let step, let depth): record(.outbox(Self.change(step), depth: depth))
         case .failed(let resource, let error): record(.note(name: "failed " + resource, detail: error.code.rawValue))
         case .gateRefused(let resource): record(.gateRefused(feature: resource, reason: "notValidated"))
         case .disk(let event): record(event)
@@ -20,6 +32,28 @@ extension Telemetry {
             case .refused(let error): record(.note(name: "refused " + name, detail: error.code.rawValue))
             case .postponed(_, let wait): record(.retry(feature: name, attempt: 2, delay: wait))
             }
+        }
+    }
+
+    /// What several tiers have made together has a local change in it.
+    private static func tier(_ tier: CacheEvent.Tier?) -> TelemetryEvent.Tier {
+        switch tier {
+        case .memory: .memory
+        case .disk: .disk
+        case .network: .network
+        case nil: .optimistic
+        }
+    }
+
+    private static func change(_ step: CacheEvent.OutboxStep) -> TelemetryEvent.OutboxChange {
+        switch step {
+        case .enqueued: .enqueued
+        case .coalesced: .coalesced
+        case .cancelled: .cancelled
+        case .sent: .sent
+        case .accepted: .accepted
+        case .rejected: .rejected
+        case .inDoubt: .inDoubt
         }
     }
 }

@@ -11,6 +11,8 @@ public struct PagedResource<Item: Entity>: Sendable {
     public var policy: ReadPolicy
     /// How many items a page should have.
     public var pageSize: Int
+    /// How many the source gives at most: on a bad network pages are larger, up to that. Nil: `pageSize`, always.
+    public var pageSizeMaximum: Int?
     /// How many items are kept at most, at least two pages of them. Beyond, the oldest are dropped, and can be loaded again.
     public var itemsMaximum = 5_000
     /// What becomes of the older part where a refresh does not reach it.
@@ -30,6 +32,12 @@ public struct PagedResource<Item: Entity>: Sendable {
     public var timeout: Duration? = .seconds(30)
 
     let fetch: @Sendable (PageRequest) async throws -> Fetched<EntityPage<Item>>
+
+    /// How many items a page should have now.
+    func pageSize(_ conduct: DegradationPolicy.Conduct) -> Int {
+        let usual = max(1, pageSize)
+        return max(usual, min(pageSizeMaximum ?? usual, conduct.batch(usual)))
+    }
 
     /// Where a list is kept: `Resource.Retention`, whatever the value.
     public typealias QueryRetention = Resource<TimelineList<Item>>.Retention

@@ -74,6 +74,14 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
 
     /// Gets the page that belongs to a place, together with everyone who wants the same.
     func load(_ place: TimelinePlace) async throws(LarderError) {
+        guard core.configuration.conduct().allowsPaging else {
+            // Told to who asked, and to nobody else: what is shown is no worse for it.
+            throw LarderError(
+                .offline,
+                "No more of «\(node.key)» can be loaded: there is no network at present, or it is to be spared. Try again when "
+                    + "it is back."
+            )
+        }
         let now = core.now()
         let (flight, isNew) = try state.withLock { state throws(LarderError) in
             guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
@@ -190,7 +198,8 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
         let order = core.order.begin()
         defer { core.order.end(order) }
         let moment = core.now()
-        let request = PageRequest(cursor: cursor, limit: max(1, resource.pageSize), isForced: true)
+        let limit = resource.pageSize(core.configuration.conduct())
+        let request = PageRequest(cursor: cursor, limit: limit, isForced: true)
         let fetched: Fetched<EntityPage<Item>>
         do {
             fetched = try await within(

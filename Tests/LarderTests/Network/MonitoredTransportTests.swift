@@ -135,4 +135,18 @@ struct MonitoredTransportTests {
         await #expect(throws: TransportError.self) { try await guarded.send(request) }
         #expect(script.requests.count == 4)
     }
+
+    @Test func `a reply that waits because nothing happens says nothing of the network's speed`() async throws {
+        let base = SlowTransport(clock: clock, latency: .seconds(25), pieces: [(20_000, .seconds(600))])
+        let patient = MonitoredTransport(base, monitor: monitor, clock: clock, waitsByDesign: { _ in true })
+        for _ in 0..<4 {
+            _ = try await patient.send(request)
+            for try await _ in try await patient.open(request).body {}
+        }
+        #expect(monitor.level == .good && monitor.current.quality.latency == nil)
+        let slow = SlowTransport(clock: clock, latency: .seconds(2), pieces: [])
+        let measured = MonitoredTransport(slow, monitor: monitor, clock: clock)
+        for _ in 0..<4 { _ = try await measured.send(request) }
+        #expect(monitor.level == .constrained)
+    }
 }

@@ -1,0 +1,36 @@
+extension Telemetry {
+    /// Records what happens in an image pipeline: for its `Configuration.onEvent`. All pictures are one feature.
+    public func record(_ event: ImageEvent, feature: String = "images") {
+        switch event {
+        case .hit(_, .memory): record(.tierHit(.memory, feature: feature))
+        case .hit(_, .disk):
+            // Memory was asked before.
+            record(.tierMiss(.memory, feature: feature))
+            record(.tierHit(.disk, feature: feature))
+        case .hit(_, .network): record(.tierHit(.network, feature: feature))
+        case .mergedDownload, .mergedDecode: record(.merged(feature: feature))
+        case .downloadStarted(_, let offset):
+            record(.tierMiss(.memory, feature: feature))
+            record(.tierMiss(.disk, feature: feature))
+            if offset > 0 { record(.note(name: "imageResumed", detail: "\(offset)")) }
+        case .downloadFinished(_, let bytes, let duration):
+            record(.tierHit(.network, feature: feature))
+            record(.image(.download, duration: duration, bytes: bytes))
+        case .revalidated(_, let bytes): record(.revalidated(feature: feature, bytesSaved: bytes))
+        case .retried(_, let attempt, let error):
+            record(.retry(feature: feature, attempt: attempt, delay: .zero))
+            record(.note(name: "imageRetried", detail: error.code.rawValue))
+        case .staleUsed(_, let error): record(.note(name: "imageStale", detail: error.code.rawValue))
+        case .decoded(_, let width, let height, let duration):
+            record(.image(.decode, duration: duration, bytes: width * height * 4))
+        case .reused(_, let origin): record(.note(name: "imageReused", detail: origin.rawValue))
+        case .damaged(_, let origin): record(.note(name: "imageDamaged", detail: origin.rawValue))
+        case .cancelled: record(.image(.cancelled, duration: .zero))
+        case .failed(_, let error):
+            record(.image(.failed, duration: .zero))
+            record(.note(name: "imageFailed", detail: error.code.rawValue))
+        case .evicted(_, let bytes, let reason): record(.eviction(.memory, reason: reason, bytes: bytes))
+        case .storageFailed(let error): record(.note(name: "imageStorageFailed", detail: error.description))
+        }
+    }
+}
