@@ -133,6 +133,8 @@ struct CommandTests {
         #expect(third.code == 0 && third.output.contains("Nothing is waiting"), "\(third)")
         let refused = try await scene.run("like", "post_99999", on: backend.url)
         #expect(refused.code == 1 && refused.errors.contains("post_99999"), "\(refused)")
+        let later = try await scene.run("outbox", on: backend.url)
+        #expect(later.output.contains("There is no such thing"), "\(later)")
         let left = try await scene.run("outbox", "--json", on: backend.url)
         let number = try #require(try left.json["items"]?[0]?["id"]?.integer, "\(left)")
         let drop = try await scene.run("outbox", "drop", "\(number)", on: backend.url)

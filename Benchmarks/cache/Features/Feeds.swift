@@ -6,7 +6,8 @@ import Measuring
 func measureFeed(_ stage: Stage) async throws {
     let client = try await stage.client("feed")
     let newest = client.feed.newest
-    guard try await client.cache.value(newest).items.count == 50 else { fatalError("There are no fifty posts.") }
+    let count = try await client.cache.value(newest).items.count
+    precondition(count == 50, "There are no fifty posts.")
     let clock = ContinuousClock()
     var (warm, anew) = (Samples(), Samples())
     for _ in 0..<31 {

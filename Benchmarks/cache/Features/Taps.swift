@@ -25,8 +25,9 @@ func measureTaps(_ stage: Stage) async throws {
         ids += list.items.filter { !$0.likedByMe }.map(\.id)
         cursor = list.nextCursor
     } while cursor != nil && ids.count < 1_000
-    guard ids.count >= 1_000 else { fatalError("There are no thousand posts without a heart.") }
-    ids = Array(ids.prefix(1_000))
+    precondition(ids.count >= 1_000, "There are no thousand posts without a heart.")
+    // Those on the screen come last: what is done for the first time takes longer.
+    ids = ids.prefix(1_000).reversed()
 
     // The fifty newest are on a screen; the others are not.
     let shown = Atomic<Int>(0)
@@ -41,7 +42,7 @@ func measureTaps(_ stage: Stage) async throws {
     var (onScreen, elsewhere) = (Samples(), Samples())
     for (index, id) in ids.enumerated() {
         let time = try clock.measure { _ = try client.likes.set(true, id) }
-        if index < 40 { onScreen.add(time, operations: 1) } else { elsewhere.add(time, operations: 1) }
+        if index >= 960 { onScreen.add(time, operations: 1) } else { elsewhere.add(time, operations: 1) }
     }
     elsewhere.show("a tap: durable, and in every read", goal: "60 µs")
     onScreen.show("    on a post in an observed list of 50", goal: "60 µs")

@@ -80,25 +80,7 @@ final class RunRecorder: Sendable {
 
     func note(_ event: CacheEvent) { telemetry.record(event) }
 
-    func note(_ event: ImageEvent) {
-        switch event {
-        case .hit(_, .memory): telemetry.record(.tierHit(.memory, feature: Self.images))
-        case .hit(_, .disk): telemetry.record(.tierHit(.disk, feature: Self.images))
-        case .downloadStarted(_, 0): telemetry.record(.tierMiss(.disk, feature: Self.images))
-        case .downloadFinished(_, let bytes, let time):
-            telemetry.record(.image(.download, duration: time, bytes: bytes))
-        case .decoded(_, _, _, let time): telemetry.record(.image(.decode, duration: time))
-        case .mergedDownload: telemetry.record(.merged(feature: Self.images))
-        case .revalidated(_, let bytes): telemetry.record(.revalidated(feature: Self.images, bytesSaved: bytes))
-        case .retried(_, let attempt, _):
-            telemetry.record(.retry(feature: Self.images, attempt: attempt, delay: .zero))
-        case .evicted(_, let bytes, let reason):
-            telemetry.record(.eviction(.memory, reason: reason, bytes: bytes))
-        case .failed(_, let error):
-            telemetry.record(.note(name: "failed " + Self.images, detail: error.code.rawValue))
-        default: break
-        }
-    }
+    func note(_ event: ImageEvent) { telemetry.record(event) }
 
     private static let images = "images"
 

@@ -260,6 +260,9 @@ public final class LarderCache: Sendable {
         core.tellDepartures()
     }
 
+    /// What memory holds of the entities that were read, in bytes.
+    public var memoryCost: Int { core.entities.cost }
+
     /// How many reads of entities memory has answered, and how many not.
     public var memoryHits: (hits: Int, misses: Int) {
         let statistics = core.entities.statistics

@@ -37,13 +37,13 @@ final class LarderClientSteering: Sendable {
 
     /// Gives memory back; about how many bytes.
     func releaseMemory(for posture: MemoryPosture) -> Int {
-        let before = images.memoryCost + cache.core.entities.cost
+        let before = images.memoryCost + cache.memoryCost
         // Held at that share and not only cut down to it once: what is decoded next would fill it again.
         images.setMemoryShare(posture.cacheShare)
         if posture.cacheShare < 1 {
-            cache.trimMemory(toBytes: posture.limit(cache.core.configuration.memoryBytesMaximum))
+            cache.trimMemory(toBytes: posture.limit(cache.configuration.memoryBytesMaximum))
         }
-        let freed = max(0, before - images.memoryCost - cache.core.entities.cost)
+        let freed = max(0, before - images.memoryCost - cache.memoryCost)
         // Freed pages in the middle of the heap stay resident otherwise.
         if freed > 0 || posture.level > .normal { HeapTrim.trim() }
         return freed

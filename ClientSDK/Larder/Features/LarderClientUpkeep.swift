@@ -43,7 +43,7 @@ final class LarderClientUpkeep: Sendable {
         kept.memorySource = nil
         self.settings = kept
         self.telemetry = telemetry
-        let configuration = cache.core.configuration
+        let configuration = cache.configuration
         switch settings.network {
         case .none: network = nil
         case .given(let monitor):
@@ -88,7 +88,7 @@ final class LarderClientUpkeep: Sendable {
     deinit { end() }
 
     private static func seed(_ cache: LarderCache, _ telemetry: Telemetry) -> UInt64 {
-        let new = UInt64(cache.core.configuration.random() * 0x1p53) &* 0x9E37_79B9_7F4A_7C15
+        let new = UInt64(cache.configuration.random() * 0x1p53) &* 0x9E37_79B9_7F4A_7C15
         do {
             guard let disk = cache.disk else { return new }
             if let bytes = try disk.metadata(seedKey), let seed = UInt64(String(decoding: bytes, as: UTF8.self)) {

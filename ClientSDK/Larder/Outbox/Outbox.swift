@@ -235,7 +235,8 @@ public final class Outbox: Sendable {
         core.announce(commit)
         changed()
         tell(step)
-        signal.put(())
+        // Nobody is woken who would find that nothing may be sent: that takes as long as to store it.
+        if !state.withLock({ $0.isPaused }) { signal.put(()) }
         return id
     }
 
