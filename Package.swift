@@ -27,6 +27,8 @@ let package = Package(
         .library(name: "LarderServer", targets: ["LarderServer"]),
         // With the modules whose types are in its interface: people and posts, clocks, HTTP fields.
         .library(name: "Larder", targets: ["Larder", "LarderModels", "LarderTime", "LarderHTTP"]),
+        // TLS by Foundation: apart, because loading FoundationNetworking takes longer than everything else at a start.
+        .library(name: "LarderURLSession", targets: ["LarderURLSession"]),
         .library(name: "LarderTesting", targets: ["LarderTesting"]),
     ],
     targets: [
@@ -75,6 +77,7 @@ let package = Package(
             "ClientSDK/Larder",
             ["LarderSQLite", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding", "LarderModels"]
         ),
+        library("LarderURLSession", "ClientSDK/URLSession", ["Larder", "LarderHTTP", "LarderTime", "LarderWebSocket"]),
         .executableTarget(
             name: "LarderCommand",
             dependencies: ["Larder", "LarderModels", "LarderTime", "LarderCoding", "LarderHTTP"],
@@ -97,7 +100,10 @@ let package = Package(
         ),
         .testTarget(
             name: "LarderTests",
-            dependencies: ["Larder", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP", "LarderCoding"],
+            dependencies: [
+                "Larder", "LarderURLSession", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP",
+                "LarderCoding",
+            ],
             path: "Tests/LarderTests",
             resources: [.copy("Images/Fixtures")],
             swiftSettings: strict
@@ -106,7 +112,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "Larder", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels", "LarderHTTP", "LarderTime",
+                "Larder", "LarderURLSession", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels",
+                "LarderHTTP", "LarderTime",
                 "LarderCoding", "LarderCommand",
             ]
         ),

@@ -9,7 +9,9 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "transport-benchmark",
-            dependencies: [.product(name: "Larder", package: "larder")],
+            dependencies: [
+                .product(name: "Larder", package: "larder"), .product(name: "LarderURLSession", package: "larder"),
+            ],
             path: "Sources"
         )
     ],

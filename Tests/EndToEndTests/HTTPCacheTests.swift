@@ -24,7 +24,7 @@ struct HTTPCacheTests {
                 FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
             let disk = try DiskStore(DiskStore.Configuration(directory: directory, clock: clock))
             let storage = LayeredHTTPCacheStorage(MemoryHTTPCacheStorage(), over: DiskHTTPCacheStorage(disk))
-            cache = HTTPCache(DefaultTransport(), HTTPCacheConfiguration(storage: storage, clock: clock))
+            cache = HTTPCache(SocketTransport(), HTTPCacheConfiguration(storage: storage, clock: clock))
         }
 
         func pass(_ seconds: Int64) {

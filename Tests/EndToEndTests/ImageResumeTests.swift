@@ -35,7 +35,7 @@ struct ImageResumeTests {
         /// A pipeline over a store that is opened anew, as after a start of the process.
         func started(triesOnce: Bool = false) throws -> ImagePipeline {
             let disk = try DiskStore(DiskStore.Configuration(directory: directory))
-            var configuration = ImagePipeline.Configuration(transport: URLSessionTransport(), disk: disk)
+            var configuration = ImagePipeline.Configuration(transport: SocketTransport(), disk: disk)
             if triesOnce { configuration.retry = .none }
             configuration.retry.wait = { _ in }
             let events = events

@@ -33,7 +33,7 @@ struct ImageTests {
         deinit { try? FileManager.default.removeItem(atPath: directory) }
 
         func pipeline() -> ImagePipeline {
-            var configuration = ImagePipeline.Configuration(transport: DefaultTransport(), disk: disk)
+            var configuration = ImagePipeline.Configuration(transport: SocketTransport(), disk: disk)
             configuration.retry.wait = { _ in }
             let events = events
             configuration.onEvent = { events.add($0) }

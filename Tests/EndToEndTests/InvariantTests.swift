@@ -170,9 +170,9 @@ struct InvariantTests {
         async throws
     {
         let scene = try ClientScene()
-        var settings = URLSessionTransport.Configuration()
+        var settings = SocketTransport.Configuration()
         settings.connectionsPerHost = 3
-        let reader = try await scene.client(transport: URLSessionTransport(settings))
+        let reader = try await scene.client(transport: SocketTransport(settings))
         let posts = try scene.truth("/v1/feed", as: "ana", of: Post.self)
         try #require(posts.count >= 200)
         await withTaskGroup(of: Void.self) { group in

@@ -3,6 +3,7 @@ import LarderHTTP
 import LarderServer
 import LarderTesting
 import LarderTime
+import LarderURLSession
 import Testing
 
 @Suite("Live channels, end to end", .timeLimit(.minutes(1)))

@@ -46,7 +46,7 @@ final class SpoilingTransport: Transport {
         var canned: String?
     }
 
-    private let base = URLSessionTransport()
+    private let base = SocketTransport()
     private let rules = Mutex<[Rule]>([])
     private let spoiled = Mutex(0)
 

@@ -3,6 +3,7 @@ import LarderHTTP
 import LarderServer
 import LarderTesting
 import LarderTime
+import LarderURLSession
 import Testing
 
 /// The transports of which the same is asked.
@@ -28,10 +29,10 @@ enum TransportKind: CaseIterable, Sendable {
             configuration.followsRedirects = followsRedirects
             return SocketTransport(configuration, clock: clock)
         case .standard:
-            var configuration = DefaultTransport.Configuration()
+            var configuration = HTTPTransport.Configuration()
             configuration.connectionsPerHost = connectionsPerHost
             configuration.followsRedirects = followsRedirects
-            return DefaultTransport(configuration, clock: clock)
+            return HTTPTransport(configuration, clock: clock)
         }
     }
 }

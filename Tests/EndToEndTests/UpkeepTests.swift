@@ -38,7 +38,7 @@ final class CutTransport: Transport {
         var inFlight = 0
     }
 
-    private let base = URLSessionTransport()
+    private let base = SocketTransport()
     private let state = Mutex(State())
     private let network: ManualNetworkSource?
 

@@ -24,7 +24,7 @@ enum Reaction: String, CaseIterable {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-scroll-\(UUID().uuidString)")
     let counts = Counts()
     let disk = try DiskStore(DiskStore.Configuration(directory: directory.path))
-    var configuration = ImagePipeline.Configuration(transport: URLSessionTransport(), disk: disk)
+    var configuration = ImagePipeline.Configuration(transport: SocketTransport(), disk: disk)
     let budget = 48 << 20
     configuration.memory = .init(small: 16 << 20, large: 32 << 20, threshold: 1 << 20)
     configuration.onEvent = { counts.add($0) }

@@ -1,5 +1,6 @@
 import Larder
 import LarderHTTP
+import LarderURLSession
 
 #if canImport(Darwin)
     import Darwin

@@ -75,7 +75,7 @@ final class Kitchen: Sendable {
             arguments.isOffline
             ? ClosedTransport()
             : MonitoredTransport(
-                DefaultTransport(timeout: .seconds(arguments.timeout)),
+                SocketTransport(timeout: .seconds(arguments.timeout)),
                 monitor: monitor,
                 telemetry: recorder.telemetry,
                 feature: RunRecorder.feature

@@ -24,7 +24,7 @@ public final class LarderClient: Sendable {
         public var upkeep = Upkeep.standard
 
         /// The system's transport, and all kinds of live channel.
-        public init(transport: any Transport = DefaultTransport()) {
+        public init(transport: any Transport = SocketTransport()) {
             self.transport = transport
             webSockets = WebSocketClient()
             cache = CacheConfiguration()

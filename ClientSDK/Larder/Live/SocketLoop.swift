@@ -9,17 +9,24 @@ import Synchronization
 #endif
 
 /// What somebody on the loop waits for now.
-struct SocketInterest {
+package struct SocketInterest {
     /// The socket; nil waits for the deadline alone.
-    var descriptor: Int32?
-    var reads = false
-    var writes = false
+    package var descriptor: Int32?
+    package var reads = false
+    package var writes = false
     /// How long until `SocketHandler.deadlineReached` is due, by the handler's own clock; nil for never.
-    var timeLeft: Duration?
+    package var timeLeft: Duration?
+
+    package init(descriptor: Int32? = nil, reads: Bool = false, writes: Bool = false, timeLeft: Duration? = nil) {
+        self.descriptor = descriptor
+        self.reads = reads
+        self.writes = writes
+        self.timeLeft = timeLeft
+    }
 }
 
 /// Something that lives on the loop. Safe from any thread; called on the loop's, and never under a lock of the loop.
-protocol SocketHandler: AnyObject, Sendable {
+package protocol SocketHandler: AnyObject, Sendable {
     /// What to wait for; nil once it is over, and then it is forgotten.
     var interest: SocketInterest? { get }
     /// The socket can be read or written, or something is wrong with it: reading will tell.
@@ -31,8 +38,8 @@ protocol SocketHandler: AnyObject, Sendable {
 /// One thread that waits for all sockets of the process with poll(2). It ends when nobody is left, and begins again.
 ///
 /// What changes what a handler waits for calls `wake()`. Safe from any thread.
-final class SocketLoop: Sendable {
-    static let shared = SocketLoop()
+package final class SocketLoop: Sendable {
+    package static let shared = SocketLoop()
 
     private struct State {
         var handlers: [ObjectIdentifier: any SocketHandler] = [:]
@@ -45,15 +52,15 @@ final class SocketLoop: Sendable {
     private let state = Mutex(State())
 
     /// Whether the loop's thread is there: for tests.
-    var isRunning: Bool { state.withLock { $0.isRunning } }
+    package var isRunning: Bool { state.withLock { $0.isRunning } }
 
     /// How many handlers live on the loop.
-    var count: Int { state.withLock { $0.handlers.count } }
+    package var count: Int { state.withLock { $0.handlers.count } }
 
     /// Begins to wait for a handler.
     ///
     /// - Returns: false where the system has no descriptor left for the loop itself.
-    func add(_ handler: any SocketHandler) -> Bool {
+    package func add(_ handler: any SocketHandler) -> Bool {
         let (isThere, starts) = state.withLock { state in
             if state.pipe == nil { state.pipe = SocketCall.pipe() }
             guard state.pipe != nil else { return (false, false) }
@@ -73,7 +80,7 @@ final class SocketLoop: Sendable {
     }
 
     /// Has the loop ask all handlers again what they wait for.
-    func wake() {
+    package func wake() {
         state.withLock { state in
             guard state.isRunning, !state.isWoken, let pipe = state.pipe else { return }
             state.isWoken = true

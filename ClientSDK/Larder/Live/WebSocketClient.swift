@@ -1,7 +1,8 @@
 public import LarderHTTP
 public import LarderTime
 
-/// Opens WebSockets (RFC 6455): `ws://` over sockets of its own, `wss://` by Foundation.
+/// Opens WebSockets (RFC 6455): `ws://` over sockets of its own, `wss://` over a connector that has TLS
+/// (`FoundationWebSocketConnector` in LarderURLSession, or a user's own).
 ///
 ///     let socket = try await client.connect("ws://127.0.0.1:8080/v1/live", subprotocols: ["larder.live.v1"])
 ///     for try await message in socket.messages { … }
@@ -10,22 +11,24 @@ public import LarderTime
 public struct WebSocketClient: Sendable {
     private let configuration: WebSocketConfiguration
     private let plain: any WebSocketConnector
-    private let secure: any WebSocketConnector
+    private let secure: (any WebSocketConnector)?
 
     /// A client.
     ///
     /// - Parameters:
     ///   - configuration: limits and habits.
+    ///   - secure: connects to `wss://`; nil: such a URL is refused.
     ///   - clock: measures silence and timeouts.
     ///   - random: where masks and keys come from; unforeseeable, outside of tests.
     public init(
         _ configuration: WebSocketConfiguration = WebSocketConfiguration(),
+        secure: (any WebSocketConnector)? = nil,
         clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
         self.configuration = configuration
         plain = SocketWebSocketConnector(clock: clock, random: random)
-        secure = FoundationWebSocketConnector(clock: clock)
+        self.secure = secure
     }
 
     /// A client over another connector, for all URLs.
@@ -51,7 +54,13 @@ public struct WebSocketClient: Sendable {
         subprotocols: [String] = []
     ) async throws(WebSocketError) -> any WebSocketConnection {
         let request = WebSocketRequest(url: url, fields: fields, subprotocols: subprotocols)
-        let connector = url.lowercased().hasPrefix("wss:") ? secure : plain
-        return try await connector.connect(request, configuration)
+        guard url.lowercased().hasPrefix("wss:") else { return try await plain.connect(request, configuration) }
+        guard let secure else {
+            throw WebSocketError(
+                .invalidRequest,
+                "«\(url)» needs TLS. Give the client a connector that has it: FoundationWebSocketConnector of LarderURLSession."
+            )
+        }
+        return try await secure.connect(request, configuration)
     }
 }

@@ -1,20 +1,22 @@
-import LarderTime
+package import LarderTime
 
 /// Messages that have come and readers that wait, in order; and then the end.
 ///
 /// A value under its owner's lock. Readers are told under it: a message goes to the first that has not just been cancelled, or
 /// it stays, and none overtakes another.
-struct WebSocketInbox {
-    typealias Received = Result<WebSocketMessage?, WebSocketError>
+package struct WebSocketInbox {
+    package typealias Received = Result<WebSocketMessage?, WebSocketError>
 
     private var messages: [WebSocketMessage] = []
     private var first = 0
     private var readers: [(id: UInt64, reader: Pending<Received>)] = []
-    private(set) var byteCount = 0
-    private(set) var end: Received?
+    package private(set) var byteCount = 0
+    package private(set) var end: Received?
+
+    package init() {}
 
     /// Takes a message, for the first reader that waits or the next that comes.
-    mutating func put(_ message: WebSocketMessage) {
+    package mutating func put(_ message: WebSocketMessage) {
         guard end == nil else { return }
         while !readers.isEmpty {
             if readers.removeFirst().reader.finish(.success(message)) { return }
@@ -24,7 +26,7 @@ struct WebSocketInbox {
     }
 
     /// The next message or the end; nil where neither has come.
-    mutating func take() -> Received? {
+    package mutating func take() -> Received? {
         guard first < messages.count else { return end }
         let message = messages[first]
         first += 1
@@ -40,13 +42,13 @@ struct WebSocketInbox {
     }
 
     /// Has a reader wait.
-    mutating func wait(_ id: UInt64, _ reader: Pending<Received>) { readers.append((id, reader)) }
+    package mutating func wait(_ id: UInt64, _ reader: Pending<Received>) { readers.append((id, reader)) }
 
     /// Forgets a reader that waits no more.
-    mutating func forget(_ id: UInt64) { readers.removeAll { $0.id == id } }
+    package mutating func forget(_ id: UInt64) { readers.removeAll { $0.id == id } }
 
     /// Ends; what has come can still be read. Only the first end counts.
-    mutating func finish(_ end: Received) {
+    package mutating func finish(_ end: Received) {
         guard self.end == nil else { return }
         self.end = end
         for waiting in readers { waiting.reader.finish(end) }
@@ -54,7 +56,7 @@ struct WebSocketInbox {
     }
 
     /// Throws away what nobody will read.
-    mutating func dropMessages() {
+    package mutating func dropMessages() {
         messages = []
         first = 0
         byteCount = 0

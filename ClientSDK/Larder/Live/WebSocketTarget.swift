@@ -2,18 +2,18 @@ import Foundation
 import LarderHTTP
 
 /// Where a WebSocket is, taken from its URL (RFC 6455 §3).
-struct WebSocketTarget: Sendable, Hashable {
-    let isSecure: Bool
+package struct WebSocketTarget: Sendable, Hashable {
+    package let isSecure: Bool
     /// The host as it is looked up: an IPv6 address has no brackets.
-    let host: String
-    let port: Int
+    package let host: String
+    package let port: Int
     /// What stands in `Host`.
-    let authority: String
+    package let authority: String
     /// What stands in the request line.
-    let path: String
+    package let path: String
 
     /// - Throws: `.invalidRequest`, with what is wrong.
-    init(_ url: String) throws(WebSocketError) {
+    package init(_ url: String) throws(WebSocketError) {
         func fail(_ reason: String) -> WebSocketError { WebSocketError(.invalidRequest, "«\(url)» \(reason).") }
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased() else {
             throw fail("is no URL")
@@ -38,7 +38,7 @@ struct WebSocketTarget: Sendable, Hashable {
     }
 
     /// Checks the sub-protocols, which are tokens, each named once.
-    static func check(_ subprotocols: [String]) throws(WebSocketError) {
+    package static func check(_ subprotocols: [String]) throws(WebSocketError) {
         for name in subprotocols where FieldName(name) == nil {
             throw WebSocketError(.invalidRequest, "«\(name)» cannot name a sub-protocol: it is no token.")
         }

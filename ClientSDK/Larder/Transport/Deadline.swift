@@ -1,4 +1,4 @@
-import LarderTime
+package import LarderTime
 
 /// Waits for `body`, but not beyond `deadline`.
 ///
@@ -6,7 +6,7 @@ import LarderTime
 /// is too, and says itself what that means.
 ///
 /// - Returns: what `body` gave; nil where the time was over first.
-func until<Value: Sendable>(
+package func until<Value: Sendable>(
     _ deadline: MonotonicTime,
     by sleeper: any Sleeper,
     _ body: @escaping @Sendable () async -> Value

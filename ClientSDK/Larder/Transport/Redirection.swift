@@ -1,14 +1,14 @@
-import LarderHTTP
+package import LarderHTTP
 
 /// Following redirections (RFC 9110 §15.4).
-enum Redirection {
+package enum Redirection {
     /// How many are followed for one request.
-    static let maximum = 16
+    package static let maximum = 16
 
     /// Sends a request, and what it is redirected to.
     ///
     /// - Parameter hop: sends one request. A timeout is for each of them.
-    static func follow<Reply: RedirectableReply>(
+    package static func follow<Reply: RedirectableReply>(
         _ request: TransportRequest,
         _ hop: (TransportRequest) async throws(TransportError) -> Reply
     ) async throws(TransportError) -> Reply {
@@ -29,7 +29,7 @@ enum Redirection {
     }
 
     /// The request that a reply leads to; nil where it leads nowhere, and is what the caller gets.
-    static func next(after request: TransportRequest, _ status: Status, _ fields: Fields) -> TransportRequest? {
+    package static func next(after request: TransportRequest, _ status: Status, _ fields: Fields) -> TransportRequest? {
         switch status.code {
         case 301, 302, 303, 307, 308: break
         default: return nil
@@ -55,7 +55,7 @@ enum Redirection {
 }
 
 /// What tells whether a reply leads elsewhere.
-protocol RedirectableReply: Sendable {
+package protocol RedirectableReply: Sendable {
     var status: Status { get }
     var fields: Fields { get }
 }

@@ -1,7 +1,7 @@
 import LarderTime
 
 /// One request and its reply, as the task sees it that reads the reply.
-protocol ReplyExchange: AnyObject, Sendable {
+package protocol ReplyExchange: AnyObject, Sendable {
     var inbox: ReplyInbox { get }
 
     /// The reader has made room: content may come again.
@@ -13,7 +13,7 @@ protocol ReplyExchange: AnyObject, Sendable {
 
 extension ReplyExchange {
     /// Waits for the head. To be called once.
-    func head() async -> ReplyInbox.Head {
+    package func head() async -> ReplyInbox.Head {
         let waiter = Pending<ReplyInbox.Head>()
         if let now = inbox.head(waiter) { return now }
         let cancelled = TransportError(.cancelled, "The request was cancelled.")
@@ -21,14 +21,14 @@ extension ReplyExchange {
     }
 
     /// The next piece, or the end, where it is there already.
-    func takeNow() -> ReplyInbox.Piece? {
+    package func takeNow() -> ReplyInbox.Piece? {
         let (piece, resumes) = inbox.takeNow()
         if resumes { resumeReading() }
         return piece
     }
 
     /// Waits for the next piece, nil at the end.
-    func piece() async -> ReplyInbox.Piece {
+    package func piece() async -> ReplyInbox.Piece {
         let cancelled = TransportError(.cancelled, "The reader was cancelled.")
         if Task.isCancelled {
             abandon(cancelled)
@@ -44,15 +44,15 @@ extension ReplyExchange {
     }
 
     /// Gives the exchange up. Only the first end counts.
-    func abandon(_ error: TransportError) { if inbox.finish(.failure(error), dropsContent: true) { stop() } }
+    package func abandon(_ error: TransportError) { if inbox.finish(.failure(error), dropsContent: true) { stop() } }
 }
 
 /// Gives an exchange up when nobody can read its reply any more. Holds the transport, whose end would end the exchange.
-final class ReplyLifeline: Sendable {
-    let exchange: any ReplyExchange
+package final class ReplyLifeline: Sendable {
+    package let exchange: any ReplyExchange
     private let transport: any Transport
 
-    init(_ exchange: any ReplyExchange, _ transport: any Transport) {
+    package init(_ exchange: any ReplyExchange, _ transport: any Transport) {
         self.exchange = exchange
         self.transport = transport
     }

@@ -1,17 +1,17 @@
-import LarderHTTP
-import LarderTime
+package import LarderHTTP
+package import LarderTime
 import Synchronization
 
 /// A reply between whoever receives it and the one task that reads it.
 ///
 /// Events come in order, on whatever thread. After the end nothing changes any more, so an event that comes late meets a closed
 /// door. Its lock is the innermost: waiters are resumed outside of it.
-final class ReplyInbox: Sendable {
-    typealias Head = Result<(Status, Fields), TransportError>
-    typealias Piece = Result<[UInt8]?, TransportError>
+package final class ReplyInbox: Sendable {
+    package typealias Head = Result<(Status, Fields), TransportError>
+    package typealias Piece = Result<[UInt8]?, TransportError>
 
     /// What whoever brings content is to do next.
-    enum Demand {
+    package enum Demand {
         case more
         /// The reader is behind: nothing more, until it has been told to go on.
         case pause
@@ -40,22 +40,22 @@ final class ReplyInbox: Sendable {
     ///   - bodyLimit: how many bytes of content the request takes.
     ///   - bufferMaximum: how many may wait for the reader.
     ///   - canPause: whether the content waits then, or the exchange fails.
-    init(bodyLimit: Int, bufferMaximum: Int, canPause: Bool) {
+    package init(bodyLimit: Int, bufferMaximum: Int, canPause: Bool) {
         self.bufferMaximum = max(1, bufferMaximum)
         self.canPause = canPause
         state = Mutex(State(bytesLeft: max(0, bodyLimit)))
     }
 
     /// Whether the head has come.
-    var hasHead: Bool { state.withLock { $0.head != nil } }
+    package var hasHead: Bool { state.withLock { $0.head != nil } }
 
     /// Whether it has ended.
-    var isOver: Bool { state.withLock { $0.end != nil } }
+    package var isOver: Bool { state.withLock { $0.end != nil } }
 
     // MARK: The reader
 
     /// The head, or what came instead; nil where neither is there. Then `waiter` is told.
-    func head(_ waiter: Pending<Head>) -> Head? {
+    package func head(_ waiter: Pending<Head>) -> Head? {
         state.withLock { state in
             if let head = state.head { return .success(head) }
             if case .failure(let error)? = state.end { return .failure(error) }
@@ -65,7 +65,7 @@ final class ReplyInbox: Sendable {
     }
 
     /// The next piece, or the end, where it is there already; and whether whoever brings content is to go on.
-    func takeNow() -> (piece: Piece?, resumes: Bool) {
+    package func takeNow() -> (piece: Piece?, resumes: Bool) {
         state.withLock { state in
             guard state.firstPiece < state.pieces.count else {
                 switch state.end {
@@ -88,7 +88,7 @@ final class ReplyInbox: Sendable {
     }
 
     /// Has `waiter` told when there is something to take; false where there is already.
-    func wait(_ waiter: Pending<Piece>) -> Bool {
+    package func wait(_ waiter: Pending<Piece>) -> Bool {
         state.withLock { state in
             guard state.firstPiece == state.pieces.count, state.end == nil else { return false }
             state.pieceWaiter = waiter
@@ -98,7 +98,7 @@ final class ReplyInbox: Sendable {
 
     // MARK: What comes
 
-    func responded(_ head: (Status, Fields)) {
+    package func responded(_ head: (Status, Fields)) {
         let waiter: Pending<Head>? = state.withLock { state in
             guard state.end == nil else { return nil }
             state.head = head
@@ -108,7 +108,7 @@ final class ReplyInbox: Sendable {
         waiter?.finish(.success(head))
     }
 
-    func received(_ bytes: [UInt8]) -> Demand {
+    package func received(_ bytes: [UInt8]) -> Demand {
         guard !bytes.isEmpty else { return .more }
         let (demand, waiter): (Demand, Pending<Piece>?) = state.withLock { state in
             guard state.end == nil else { return (.more, nil) }
@@ -134,7 +134,7 @@ final class ReplyInbox: Sendable {
     }
 
     /// The rest has come in one piece, up to the end: a task that waits for it is resumed once.
-    func completed(_ head: (Status, Fields)?, _ pieces: [[UInt8]]) {
+    package func completed(_ head: (Status, Fields)?, _ pieces: [[UInt8]]) {
         let (headWaiter, pieceWaiter): (Pending<Head>?, Pending<Piece>?) = state.withLock { state in
             guard state.end == nil else { return (nil, nil) }
             if let head { state.head = head }
@@ -162,7 +162,7 @@ final class ReplyInbox: Sendable {
     ///
     /// - Parameter dropsContent: whether the reader does not get what came before.
     /// - Returns: whether this was the first.
-    @discardableResult func finish(_ end: Result<Void, TransportError>, dropsContent: Bool = false) -> Bool {
+    @discardableResult package func finish(_ end: Result<Void, TransportError>, dropsContent: Bool = false) -> Bool {
         let (isFirst, headWaiter, pieceWaiter): (Bool, Pending<Head>?, Pending<Piece>?) = state.withLock { state in
             // Content that had all come can still be given up; nobody is told, because nobody waits.
             if dropsContent {

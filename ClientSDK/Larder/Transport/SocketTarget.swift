@@ -23,7 +23,10 @@ struct SocketTarget: Sendable, Hashable {
         {
             self = target
         } else {
-            throw TransportError(.invalidURL, "«\(url)» is not an absolute http URL without a user's name.")
+            throw TransportError(
+                .invalidURL,
+                "«\(url)» is not an absolute http URL without a user's name. For https take HTTPTransport of LarderURLSession."
+            )
         }
     }
 

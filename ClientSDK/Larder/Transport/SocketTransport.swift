@@ -11,7 +11,7 @@ public import LarderTime
 ///
 /// It asks for no content coding and decodes none: whoever sends `Accept-Encoding` gets what the server made of it. `Host`,
 /// `Content-Length` and what belongs to the connection it says itself. It knows no TLS, no proxies and no cookies;
-/// `DefaultTransport` is for both schemes. Safe from any task; one thread of the process serves all transports.
+/// `HTTPTransport` is for both schemes. Safe from any task; one thread of the process serves all transports.
 public final class SocketTransport: Transport {
     /// How a transport is set up.
     public struct Configuration: Sendable, Hashable {

@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import LarderURLSession
 import Testing
 
 @testable import Larder

@@ -1,13 +1,14 @@
+public import Larder
 public import LarderTime
 import Synchronization
 
-/// The transport to take: what serves a URL best on this system.
+/// `http` and `https`: the one over sockets of our own where Foundation's client is not to be trusted, the other by Foundation,
+/// which has TLS.
 ///
-/// On Apple's systems that is `URLSessionTransport` for everything. Elsewhere `http` goes over sockets of our own
-/// (`SocketTransport`), because Foundation's client ends the process where a server closes within a reply's head and sends again
-/// what it takes for lost; `https` goes over Foundation, which has TLS. Redirections lead from one to the other. Safe from any
-/// task.
-public final class DefaultTransport: Transport {
+/// On Apple's systems that is `URLSessionTransport` for everything. Elsewhere `http` goes over `SocketTransport`, because
+/// Foundation's client ends the process where a server closes within a reply's head and sends again what it takes for lost.
+/// Redirections lead from one to the other. Safe from any task.
+public final class HTTPTransport: Transport {
     /// How a transport is set up.
     public struct Configuration: Sendable, Hashable {
         /// How long a reply's head may take, and then each further piece, where a request does not say.

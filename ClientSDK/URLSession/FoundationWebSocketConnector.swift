@@ -1,4 +1,5 @@
 import Foundation
+public import Larder
 import LarderHTTP
 public import LarderTime
 import Synchronization

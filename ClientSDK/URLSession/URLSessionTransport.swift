@@ -1,4 +1,5 @@
 import Foundation
+public import Larder
 import LarderHTTP
 public import LarderTime
 
@@ -16,7 +17,7 @@ public import LarderTime
 /// Fields are therefore given sorted by name. It overrides some fields of a request, `Host` and `Content-Length` among them.
 ///
 /// On Linux Foundation stops the process when a connection is closed in order within a reply's head (swift-corelibs-foundation,
-/// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that, so `DefaultTransport` takes it there for
+/// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that, so `HTTPTransport` takes it there for
 /// `https` alone.
 public final class URLSessionTransport: Transport {
     /// How a transport is set up.
