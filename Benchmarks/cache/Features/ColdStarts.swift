@@ -43,7 +43,10 @@ func coldStart(_ directory: String) async throws {
         directory: directory,
         configuration
     )
-    for await snapshot in client.feed.snapshots() where snapshot.value?.items.count == 50 { break }
+    for await snapshot in client.feed.snapshots() {
+        if snapshot.value?.items.count == 50 { break }
+        precondition(snapshot.refreshError == nil, "Nothing is stored.")
+    }
     let end = clock.uptime
     FileHandle.standardOutput.write(Data("\(start.nanoseconds) \(end.nanoseconds)".utf8))
     client.close()
