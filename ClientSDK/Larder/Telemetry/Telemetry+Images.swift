@@ -21,6 +21,10 @@ extension Telemetry {
             record(.retry(feature: feature, attempt: attempt, delay: .zero))
             record(.note(name: "imageRetried", detail: error.code.rawValue))
         case .staleUsed(_, let error): record(.note(name: "imageStale", detail: error.code.rawValue))
+        case .placeholder(_, let duration): record(.image(.placeholder, duration: duration))
+        case .decodeBegan(_, let waited): record(.image(.decodeWait, duration: waited))
+        case .processed(_, let duration): record(.image(.process, duration: duration))
+        case .delivered(_, _, let duration): record(.image(.delivered, duration: duration))
         case .decoded(_, let width, let height, let duration):
             record(.image(.decode, duration: duration, bytes: width * height * 4))
         case .reused(_, let origin): record(.note(name: "imageReused", detail: origin.rawValue))

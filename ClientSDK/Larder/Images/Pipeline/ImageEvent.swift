@@ -18,8 +18,16 @@ public enum ImageEvent: Sendable {
     case retried(url: String, attempt: Int, because: ImageError)
     /// What is on disk is shown although it is outdated, because the server gave nothing.
     case staleUsed(url: String, because: ImageError)
+    /// The tiny picture that came with the request is shown.
+    case placeholder(url: String, duration: Duration)
+    /// It is being decoded, after its bytes have waited so long for their turn.
+    case decodeBegan(url: String, waited: Duration)
     /// The pixels are there.
     case decoded(url: String, width: Int, height: Int, duration: Duration)
+    /// The request's processors have been applied to them.
+    case processed(url: String, duration: Duration)
+    /// All who waited have it, so long after the first of them asked. What memory has is a `hit`.
+    case delivered(url: String, from: ImageOrigin, duration: Duration)
     /// Pixels that were made before are shown again without decoding, because their file is still the same: from memory, after
     /// the server said so, or from disk, where they were spilled.
     case reused(url: String, tier: ImageOrigin)

@@ -27,6 +27,10 @@ struct ImageJob {
     let serial: Int
     /// Of the first who asked; all who share the job want the same of it.
     let request: ImageRequest
+    /// When the first asked.
+    let began: MonotonicTime
+    /// Since when its bytes wait to be decoded.
+    var loadedAt: MonotonicTime?
     var phase: Phase
     var priority: ImagePriority
     var waiters: [Int: (waiter: ImageWaiter, priority: ImagePriority)] = [:]

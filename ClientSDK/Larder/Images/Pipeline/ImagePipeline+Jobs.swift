@@ -81,9 +81,12 @@ extension ImagePipeline {
 
     /// The tiny picture of a request; nil where it is none, which costs nothing but the placeholder.
     private func placeholder(_ request: ImageRequest) -> DecodedImage? {
+        let begun = configuration.uptime.uptime
         do {
             let decoder = try configuration.decoders.decoder(for: request.placeholder)
-            return try decoder.decode(request.placeholder, into: request.target, limits: configuration.limits)
+            let image = try decoder.decode(request.placeholder, into: request.target, limits: configuration.limits)
+            report { .placeholder(url: request.url, duration: configuration.uptime.uptime - begun) }
+            return image
         } catch {
             return nil
         }
@@ -119,6 +122,7 @@ extension ImagePipeline {
         var job = ImageJob(
             serial: state.serial(),
             request: request,
+            began: configuration.uptime.uptime,
             phase: .loading(load),
             priority: request.priority
         )

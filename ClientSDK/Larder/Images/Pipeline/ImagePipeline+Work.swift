@@ -30,6 +30,8 @@ extension ImagePipeline {
             // Not among everybody's tasks: a decode never suspends, and two of them would keep both threads that a machine with
             // two processors has for those.
             let task = Task.detached(priority: job.priority < .high ? .utility : .high) { [self] in
+                let now = configuration.uptime.uptime
+                report { .decodeBegan(url: job.request.url, waited: now - (job.loadedAt ?? now)) }
                 decode(key, job.serial, job.request, loaded)
             }
             state.jobs[key]?.phase = .running(task)
@@ -96,6 +98,7 @@ extension ImagePipeline {
         _ effects: inout [Effect]
     ) {
         guard let job = state.jobs[key] else { return }
+        if job.loadedAt == nil { state.jobs[key]?.loadedAt = configuration.uptime.uptime }
         if configuration.idle != nil, job.priority < .high {
             if case .waitingForIdle = job.phase { return }
             state.jobs[key]?.phase = .waitingForIdle(loaded)
@@ -154,6 +157,8 @@ extension ImagePipeline {
                 for entry in job.waiters.values {
                     effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
                 }
+                let duration = configuration.uptime.uptime - job.began
+                effects.append(.tell(.delivered(url: job.request.url, from: loaded.origin, duration: duration)))
             case .failure(let error) where error.code == .damaged && job.damages == 0:
                 // Once more from the server: what is on disk and what came before is not to be trusted.
                 let again = ImageLoadKey(
@@ -194,6 +199,9 @@ extension ImagePipeline {
         } catch {
             throw ImageError(error)
         }
+        let (width, height) = (image.width, image.height)
+        let decoded = configuration.uptime.uptime
+        report { .decoded(url: request.url, width: width, height: height, duration: decoded - begun) }
         for processor in request.processors {
             if Task.isCancelled { throw .cancelled }
             do {
@@ -202,15 +210,14 @@ extension ImagePipeline {
                 throw ImageError(.processing, "The processor \(processor.identifier) failed: \(error)", cause: error)
             }
         }
-        let (width, height) = (image.width, image.height)
-        let duration = configuration.uptime.uptime - begun
-        report { .decoded(url: request.url, width: width, height: height, duration: duration) }
+        let end = configuration.uptime.uptime
+        if !request.processors.isEmpty { report { .processed(url: request.url, duration: end - decoded) } }
         let worth = ImageWorth(
             byteCount: image.cost,
             fileByteCount: loaded.bytes.count,
             isOnDisk: loaded.isOnDisk,
             loadTime: loaded.duration,
-            decodeTime: duration
+            decodeTime: end - begun
         )
         return MemoryPicture(
             image: image,

@@ -1,0 +1,47 @@
+import LarderTime
+import Testing
+
+@testable import Larder
+
+@Suite("What an image pipeline tells", .timeLimit(.minutes(1)))
+struct ImageStageEventsTests {
+    /// Takes three seconds of the test's clock.
+    private struct Slow: ImageProcessor {
+        let clock: ManualClock
+        var identifier: String { "slow" }
+        func process(_ image: DecodedImage) throws -> DecodedImage {
+            clock.advance(by: .seconds(3))
+            return image
+        }
+    }
+
+    @Test func `every stage of a picture is told in order, with how long it took`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        let url = "http://pictures/a.png"
+        setting.server[url] = .init(bytes: PNGBuilder.picture(width: 24, height: 16) { (UInt8($0), UInt8($1), 7) })
+        let tiny = PNGBuilder.picture(width: 2, height: 2) { (UInt8($0), UInt8($1), 7) }
+        let request = ImageRequest(url: url, processors: [Slow(clock: setting.clock)], placeholder: tiny)
+        let task = setting.pipeline.task(for: request)
+        _ = try await task.image
+        await setting.log.wait { events in
+            events.contains { if case .delivered = $0 { true } else { false } }
+        }
+        let told = setting.log.events.compactMap { event -> String? in
+            switch event {
+            case .placeholder: "placeholder"
+            case .downloadFinished: "download"
+            case .decodeBegan: "wait"
+            case .decoded: "decode"
+            case .processed(_, let duration): "process \(duration)"
+            case .delivered(_, let origin, let duration): "\(origin) \(duration)"
+            default: nil
+            }
+        }
+        #expect(told == ["placeholder", "download", "wait", "decode", "process 3.0 seconds", "network 3.0 seconds"])
+        let telemetry = Telemetry(wall: setting.clock, monotonic: setting.clock)
+        for event in setting.log.events { telemetry.record(event) }
+        #expect(telemetry.totals.images[.delivered]?.maximum == .seconds(3))
+        #expect(telemetry.totals.images[.decodeWait]?.count == 1 && telemetry.totals.images[.placeholder]?.count == 1)
+    }
+}
