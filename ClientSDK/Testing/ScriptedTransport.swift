@@ -81,10 +81,7 @@ public final class ScriptedTransport: Transport {
 
     /// Gives the next reply, whole.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let stream = try await open(request)
-        var body: [UInt8] = []
-        for try await piece in stream.body { body += piece }
-        return TransportResponse(status: stream.status, fields: stream.fields, body: body)
+        try await open(request).whole()
     }
 
     /// Gives the next reply as the script has it, step by step.

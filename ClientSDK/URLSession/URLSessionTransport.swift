@@ -89,12 +89,7 @@ public final class URLSessionTransport: Transport {
     /// Sends a request and gives back the whole reply.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         // Whoever wants all of it has said by the limit how much that may be.
-        let stream = try await open(request, bufferMaximum: .max)
-        var body: [UInt8] = []
-        for try await piece in stream.body {
-            if body.isEmpty { body = piece } else { body += piece }
-        }
-        return TransportResponse(status: stream.status, fields: stream.fields, body: body)
+        try await open(request, bufferMaximum: .max).whole()
     }
 
     /// Sends a request and gives back the reply as soon as its head is there.

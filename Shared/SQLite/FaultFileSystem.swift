@@ -144,6 +144,9 @@ enum FaultFileSystem {
     }
 
     /// What SQLite calls a file with. Version 2: shared memory, and no mapping of pages.
+    ///
+    /// `nonisolated(unsafe)`: the table is filled in here, once and before anybody has it, and is only read from then on. It is
+    /// never given back, because SQLite calls by it for as long as there are files.
     private nonisolated(unsafe) static let methods: UnsafeMutablePointer<sqlite3_io_methods> = {
         let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
         unsafe table.initialize(to: sqlite3_io_methods())

@@ -20,7 +20,8 @@ public import Synchronization
     /// With fewer entries than this in a part, all parts take turns in giving.
     @inlinable static var fewEntries: Int { 32 }
 
-    /// The parts. Set once; what it points to is only ever reached through the parts' locks, and lives as long as the tier.
+    /// The parts. `nonisolated(unsafe)`: the pointer is a constant, what it points to is a `Mutex` for each part, so nothing behind
+    /// it is reached but under a lock; it is given back by `deinit` alone, when nobody has the tier any more.
     @usableFromInline nonisolated(unsafe) let shards: UnsafeMutableRawPointer
     /// One less than the number of parts, which is a power of two.
     @usableFromInline let mask: Int

@@ -15,6 +15,18 @@ public struct TransportStream: Sendable {
         self.fields = fields
         self.body = body
     }
+
+    /// Reads the content to its end.
+    ///
+    /// - Throws: what it broke off with; what came before is given up.
+    public func whole() async throws(TransportError) -> TransportResponse {
+        var bytes: [UInt8] = []
+        for try await piece in body {
+            // Most content comes in one piece, which is not copied then.
+            if bytes.isEmpty { bytes = piece } else { bytes += piece }
+        }
+        return TransportResponse(status: status, fields: fields, body: bytes)
+    }
 }
 
 /// Content as it arrives, piece by piece. It is read once, by one task.
