@@ -39,6 +39,7 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]
         ),
+        library("LarderArguments", "Shared/Arguments"),
         library("LarderTime", "Shared/Time"),
         library("LarderCoding", "Shared/Coding"),
         library("LarderHTTP", "Shared/HTTP", ["LarderTime", "LarderCoding"]),
@@ -66,7 +67,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "larder-server",
-            dependencies: ["LarderServer", "LarderEngine", "LarderSQLite", "LarderTime", "LarderCoding", "LarderHTTP"],
+            dependencies: [
+                "LarderArguments", "LarderServer", "LarderEngine", "LarderSQLite", "LarderTime", "LarderCoding",
+                "LarderHTTP",
+            ],
             path: "Server/Command",
             swiftSettings: strict
         ),
@@ -80,7 +84,7 @@ let package = Package(
         library("LarderURLSession", "ClientSDK/URLSession", ["Larder", "LarderHTTP", "LarderTime", "LarderWebSocket"]),
         .executableTarget(
             name: "LarderCommand",
-            dependencies: ["Larder", "LarderModels", "LarderTime", "LarderCoding", "LarderHTTP"],
+            dependencies: ["LarderArguments", "Larder", "LarderModels", "LarderTime", "LarderCoding", "LarderHTTP"],
             path: "ClientSDK/Command",
             swiftSettings: strict
         ),
@@ -108,7 +112,10 @@ let package = Package(
             resources: [.copy("Images/Fixtures")],
             swiftSettings: strict
         ),
-        tests("LarderCommandTests", ["LarderCommand", "Larder", "LarderModels", "LarderTime", "LarderCoding"]),
+        tests(
+            "LarderCommandTests",
+            ["LarderArguments", "LarderCommand", "Larder", "LarderModels", "LarderTime", "LarderCoding"]
+        ),
         tests(
             "EndToEndTests",
             [

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderArguments
 
 /// The command: reads the arguments, opens the account's stores, and carries out what was asked for.
 @main

@@ -1,9 +1,5 @@
+import LarderArguments
 import LarderServer
-
-/// Why a command line cannot be carried out; one line that says what to do.
-struct UsageError: Error {
-    let message: String
-}
 
 /// What the command line asks for.
 struct Arguments {
@@ -60,77 +56,77 @@ struct Arguments {
         }
         var rest = words[...]
         while let flag = rest.popFirst() {
-            let (name, inline) = Self.split(flag)
+            let (name, inline) = FlagWords.split(flag)
             switch name {
             case "--help", "-h": action = .help
             case "--version": action = .version
             case "--check": action = .check
-            case "--check-health": action = .checkHealth(url: try Self.value(name, inline, &rest))
-            case "--host": host = try Self.value(name, inline, &rest)
-            case "--port": port = try Self.number(name, inline, &rest, 0...65_535)
-            case "--database": database = try Self.value(name, inline, &rest)
-            case "--fixtures": fixtures = try Self.value(name, inline, &rest)
+            case "--check-health": action = .checkHealth(url: try FlagWords.value(name, inline, &rest))
+            case "--host": host = try FlagWords.value(name, inline, &rest)
+            case "--port": port = try FlagWords.number(name, inline, &rest, 0...65_535)
+            case "--database": database = try FlagWords.value(name, inline, &rest)
+            case "--fixtures": fixtures = try FlagWords.value(name, inline, &rest)
             case "--seed":
-                let text = try Self.value(name, inline, &rest)
+                let text = try FlagWords.value(name, inline, &rest)
                 guard let seed = UInt64(text) else {
                     throw UsageError(message: "--seed takes a whole number, not «\(text)»")
                 }
                 change { $0.seed = seed }
             case "--people":
-                let count = try Self.number(name, inline, &rest, 1...1_000_000)
+                let count = try FlagWords.number(name, inline, &rest, 1...1_000_000)
                 change { $0.people = count }
             case "--posts":
-                let count = try Self.number(name, inline, &rest, 0...10_000_000)
+                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
                 change { $0.posts = count }
             case "--messages":
-                let count = try Self.number(name, inline, &rest, 0...10_000_000)
+                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
                 change { $0.messages = count }
             case "--conversations":
-                let count = try Self.number(name, inline, &rest, 0...1_000_000)
+                let count = try FlagWords.number(name, inline, &rest, 0...1_000_000)
                 change { $0.conversations = count }
             case "--transfers":
-                let count = try Self.number(name, inline, &rest, 0...10_000_000)
+                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
                 change { $0.transfers = count }
-            case "--loops": loops = try Self.number(name, inline, &rest, 1...256)
+            case "--loops": loops = try FlagWords.number(name, inline, &rest, 1...256)
             case "--log":
-                let format = try Self.value(name, inline, &rest)
+                let format = try FlagWords.value(name, inline, &rest)
                 guard format == "text" || format == "json" else {
                     throw UsageError(message: "--log takes text or json, not «\(format)»")
                 }
                 log = format
             case "--quiet", "-q": isQuiet = true
-            case "--rate-limit": rateLimit = try Self.number(name, inline, &rest, 1...1_000_000_000)
-            case "--head-limit": headLimit = try Self.number(name, inline, &rest, 256...1 << 20)
-            case "--body-limit": bodyLimit = try Self.number(name, inline, &rest, 0...1 << 30)
-            case "--connection-limit": connectionLimit = try Self.number(name, inline, &rest, 1...1_000_000)
-            case "--head-timeout": headTimeout = try Self.number(name, inline, &rest, 1...3_600)
-            case "--idle-timeout": idleTimeout = try Self.number(name, inline, &rest, 1...86_400)
-            case "--token-ttl": tokenTTL = try Self.number(name, inline, &rest, 1...31_536_000)
-            case "--tombstone-retention": tombstoneRetention = try Self.number(name, inline, &rest, 1...31_536_000)
+            case "--rate-limit": rateLimit = try FlagWords.number(name, inline, &rest, 1...1_000_000_000)
+            case "--head-limit": headLimit = try FlagWords.number(name, inline, &rest, 256...1 << 20)
+            case "--body-limit": bodyLimit = try FlagWords.number(name, inline, &rest, 0...1 << 30)
+            case "--connection-limit": connectionLimit = try FlagWords.number(name, inline, &rest, 1...1_000_000)
+            case "--head-timeout": headTimeout = try FlagWords.number(name, inline, &rest, 1...3_600)
+            case "--idle-timeout": idleTimeout = try FlagWords.number(name, inline, &rest, 1...86_400)
+            case "--token-ttl": tokenTTL = try FlagWords.number(name, inline, &rest, 1...31_536_000)
+            case "--tombstone-retention": tombstoneRetention = try FlagWords.number(name, inline, &rest, 1...31_536_000)
             case "--no-power-loss-safety": isDurable = false
             case "--no-response-cache": usesResponseCache = false
             case "--poll": usesPoll = true
             case "--profile":
-                let journey = try Self.value(name, inline, &rest)
+                let journey = try FlagWords.value(name, inline, &rest)
                 guard Journey(rawValue: journey) != nil else {
                     let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
                     throw UsageError(message: "--profile takes one of \(names), not «\(journey)»")
                 }
                 profile = journey
-            case "--faults": script = try Self.value(name, inline, &rest)
-            case "--clock": clock = try Self.clock(try Self.value(name, inline, &rest))
+            case "--faults": script = try FlagWords.value(name, inline, &rest)
+            case "--clock": clock = try Self.clock(try FlagWords.value(name, inline, &rest))
             case "--world-seed":
-                let text = try Self.value(name, inline, &rest)
+                let text = try FlagWords.value(name, inline, &rest)
                 guard let seed = UInt64(text) else {
                     throw UsageError(message: "--world-seed takes a whole number, not «\(text)»")
                 }
                 worldSeed = seed
-            case "--control-token": controlToken = try Self.value(name, inline, &rest)
+            case "--control-token": controlToken = try FlagWords.value(name, inline, &rest)
             case "--no-control": hasControl = false
-            case "--journal": journal = try Self.number(name, inline, &rest, 0...1_000_000)
+            case "--journal": journal = try FlagWords.number(name, inline, &rest, 0...1_000_000)
             case "--no-journal": journal = 0
-            case "--worlds": worlds = try Self.number(name, inline, &rest, 1...100_000)
-            case "--snapshots": snapshots = try Self.value(name, inline, &rest)
+            case "--worlds": worlds = try FlagWords.number(name, inline, &rest, 1...100_000)
+            case "--snapshots": snapshots = try FlagWords.value(name, inline, &rest)
             default: throw UsageError(message: "unknown argument «\(flag)»; --help lists what there is")
             }
         }
@@ -167,36 +163,5 @@ struct Arguments {
             return .running(factor: factor, from: time)
         }
         throw UsageError(message: "--clock takes real, frozen, frozen@2026-01-01T00:00:00Z or x60, not «\(text)»")
-    }
-
-    private static func split(_ flag: String) -> (name: String, value: String?) {
-        guard flag.hasPrefix("--"), let equals = flag.firstIndex(of: "=") else { return (flag, nil) }
-        return (String(flag[..<equals]), String(flag[flag.index(after: equals)...]))
-    }
-
-    private static func value(
-        _ name: String,
-        _ inline: String?,
-        _ rest: inout ArraySlice<String>
-    ) throws(UsageError) -> String {
-        guard let value = inline ?? rest.popFirst(), !value.isEmpty else {
-            throw UsageError(message: "\(name) needs a value")
-        }
-        return value
-    }
-
-    private static func number(
-        _ name: String,
-        _ inline: String?,
-        _ rest: inout ArraySlice<String>,
-        _ range: ClosedRange<Int>
-    ) throws(UsageError) -> Int {
-        let text = try value(name, inline, &rest)
-        guard let number = Int(text), range.contains(number) else {
-            throw UsageError(
-                message: "\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound), not «\(text)»"
-            )
-        }
-        return number
     }
 }

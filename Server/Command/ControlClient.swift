@@ -1,3 +1,5 @@
+import LarderArguments
+
 #if canImport(Darwin)
     import Darwin
 #else

@@ -1,3 +1,4 @@
+import LarderArguments
 import LarderServer
 
 #if canImport(Darwin)

@@ -1,3 +1,4 @@
+import LarderArguments
 import LarderEngine
 import LarderHTTP
 import LarderSQLite

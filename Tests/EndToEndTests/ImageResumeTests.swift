@@ -10,24 +10,13 @@ import Testing
 struct ImageResumeTests {
     /// A server with real pictures, and a directory that outlives pipelines.
     private final class Setting {
-        static let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Fixtures").standardized.path
-
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
         let backend: MockBackend
         let events = Events()
 
         init() throws {
-            var numbers = WorldNumbers()
-            numbers.people = 5
-            numbers.posts = 5
-            numbers.conversations = 1
-            numbers.messages = 5
-            numbers.transfers = 5
-            var configuration = MockBackend.Configuration()
-            configuration.seed = 1
-            backend = try MockBackend.start(.generated(numbers, picturesFrom: Self.fixtures), configuration)
+            backend = try MockBackend.startWithPictures(people: 5, posts: 5)
         }
 
         deinit { try? FileManager.default.removeItem(atPath: directory) }
@@ -52,7 +41,7 @@ struct ImageResumeTests {
         func url(width: Int) -> String { "\(backend.url)/v1/images/img_atlas_f2c66c32?width=\(width)" }
 
         func file(_ name: String) throws -> [UInt8] {
-            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(Self.fixtures)/images/\(name)")))
+            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(MockBackend.pictures)/images/\(name)")))
         }
 
         func expected(_ name: String, _ target: ImageTarget?) throws -> DecodedImage {

@@ -8,9 +8,6 @@ import Testing
 struct ImageTests {
     /// A server with real pictures, and a pipeline over a store of its own.
     private final class Setting {
-        static let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Fixtures").standardized.path
-
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
         let backend: MockBackend
@@ -18,15 +15,7 @@ struct ImageTests {
         let events = Events()
 
         init() throws {
-            var numbers = WorldNumbers()
-            numbers.people = 10
-            numbers.posts = 20
-            numbers.conversations = 2
-            numbers.messages = 10
-            numbers.transfers = 10
-            var configuration = MockBackend.Configuration()
-            configuration.seed = 1
-            backend = try MockBackend.start(.generated(numbers, picturesFrom: Self.fixtures), configuration)
+            backend = try MockBackend.startWithPictures(people: 10, posts: 20)
             disk = try DiskStore(DiskStore.Configuration(directory: directory))
         }
 
@@ -43,7 +32,7 @@ struct ImageTests {
         func url(_ id: String, width: Int) -> String { "\(backend.url)/v1/images/\(id)?width=\(width)" }
 
         func file(_ name: String) throws -> [UInt8] {
-            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(Self.fixtures)/images/\(name)")))
+            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(MockBackend.pictures)/images/\(name)")))
         }
     }
 

@@ -9,9 +9,6 @@ import Testing
 
 /// A server with real pictures, and a client whose surroundings are made up.
 private final class PictureScene: Sendable {
-    static let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("../../Fixtures").standardized.path
-
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
     let backend: MockBackend
     let clock = ManualClock()
@@ -19,15 +16,7 @@ private final class PictureScene: Sendable {
     let transport = CutTransport()
 
     init() throws {
-        var numbers = WorldNumbers()
-        numbers.people = 10
-        numbers.posts = 40
-        numbers.conversations = 2
-        numbers.messages = 10
-        numbers.transfers = 10
-        var configuration = MockBackend.Configuration()
-        configuration.seed = 1
-        backend = try MockBackend.start(.generated(numbers, picturesFrom: Self.fixtures), configuration)
+        backend = try MockBackend.startWithPictures(people: 10, posts: 40)
     }
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }

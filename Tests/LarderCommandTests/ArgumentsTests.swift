@@ -1,3 +1,4 @@
+import LarderArguments
 import Testing
 
 @testable import LarderCommand

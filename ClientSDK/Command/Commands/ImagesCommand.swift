@@ -74,8 +74,13 @@ struct ImagesCommand {
         // Now they are shown, as on a screen: nothing has to be loaded or decoded again.
         var shown = 0
         for request in requests {
-            // Why one failed was told when it was fetched.
-            if (try? await pipeline.image(for: request)) != nil { shown += 1 }
+            do {
+                _ = try await pipeline.image(for: request)
+                shown += 1
+            } catch {
+                // What failed when it was fetched is told of below, with all that did.
+                if !error.isRemembered { terminal.note("\(request.url) cannot be shown: \(error.description)") }
+            }
         }
         try tell(posts.count, total, prefetched, tally.totals, shown, pipeline.memoryCost)
     }

@@ -39,7 +39,14 @@ struct LikeCommand {
     private func tell(_ id: String, _ outcome: String, _ text: String, _ colour: Terminal.Colour) async {
         let terminal = kitchen.terminal
         // What is stored of the post, with what was changed here on top.
-        let post = try? await kitchen.cache.value(kitchen.client.feed.post(id), .cacheOnly)
+        var post: Post?
+        do {
+            post = try await kitchen.cache.value(kitchen.client.feed.post(id), .cacheOnly)
+        } catch {
+            if error.code != .notCached, error.code != .gone {
+                terminal.note("what is stored of \(id) cannot be read: \(error.description)")
+            }
+        }
         guard terminal.isJSON else {
             let heart = post.map { "\($0.likedByMe ? "♥" : "♡") \($0.likeCount)  " } ?? ""
             return terminal.line("\(heart)\(id): " + terminal.paint(text, colour))

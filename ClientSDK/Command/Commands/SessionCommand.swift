@@ -1,4 +1,5 @@
 import Larder
+import LarderArguments
 import LarderCoding
 
 /// `larder login` and `larder logout`.

@@ -55,7 +55,7 @@ enum PostLine {
         Set(
             kitchen.cache.outbox.entries.compactMap { entry in
                 guard entry.operation == "like", entry.state != .refused else { return nil }
-                return (try? JSONDecoder().decode(Likes.Tap.self, from: Data(entry.payload)))?.postID
+                return Kitchen.input(entry, as: Likes.Tap.self)?.postID
             }
         )
     }

@@ -4,6 +4,11 @@ import LarderTime
 
 extension TelemetryEvent.Kind {
     /// An event as a flight recorder has kept it; nil for what another version has written.
+    /// What a recorder has written; nil where another version has, or where it was cut: it is shown as it stands then.
+    init?(_ record: FlightRecord) {
+        do throws(JSONError) { self.init(recorded: try JSONParser.parse(Array(record.json.utf8))) } catch { return nil }
+    }
+
     init?(recorded json: JSONValue) {
         func text(_ name: String) -> String? { json[name]?.string }
         func number(_ name: String) -> Int { Int(clamping: json[name]?.integer ?? 0) }
@@ -75,10 +80,7 @@ extension TelemetryEvent.Kind {
 enum EventWords {
     /// An event in a few words; its JSON where there are none for it.
     static func text(_ record: FlightRecord) -> String {
-        guard let json = try? JSONParser.parse(Array(record.json.utf8)), let kind = TelemetryEvent.Kind(recorded: json),
-            let text = text(kind)
-        else { return TextWidth.clean(record.json) }
-        return TextWidth.clean(text)
+        TextWidth.clean(TelemetryEvent.Kind(record).flatMap(text) ?? record.json)
     }
 
     private static func text(_ kind: TelemetryEvent.Kind) -> String? {

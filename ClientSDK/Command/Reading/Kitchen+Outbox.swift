@@ -54,20 +54,22 @@ extension Kitchen {
         }
     }
 
+    /// What an operation is to do; nil where another version of the command has put it in, which is told of by its name.
+    static func input<Input: Decodable>(_ entry: OutboxEntry, as type: Input.Type) -> Input? {
+        do throws(LarderError) { return try entry.input(as: type) } catch { return nil }
+    }
+
     /// An operation in words.
     static func words(_ entry: OutboxEntry) -> String {
-        let data = Data(entry.payload)
-        let decoder = JSONDecoder()
-        // What another version has put in is told of by its name.
         switch entry.operation {
         case "like":
-            guard let tap = try? decoder.decode(Likes.Tap.self, from: data) else { break }
+            guard let tap = input(entry, as: Likes.Tap.self) else { break }
             return "\(tap.isLike ? "like" : "unlike") \(tap.postID)"
         case "transfer":
-            guard let order = try? decoder.decode(Bank.TransferOrder.self, from: data) else { break }
+            guard let order = input(entry, as: Bank.TransferOrder.self) else { break }
             return "transfer \(MoneyText.text(order.amount)) from \(order.fromAccountId) to \(order.toAccountId)"
         case "message":
-            guard let draft = try? decoder.decode(Chat.Draft.self, from: data) else { break }
+            guard let draft = input(entry, as: Chat.Draft.self) else { break }
             return "message to \(draft.conversationID): \(TextWidth.fit(TextWidth.clean(draft.text), 40))"
         default: break
         }

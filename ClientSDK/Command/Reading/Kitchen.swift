@@ -54,6 +54,7 @@ final class Kitchen: Sendable {
         self.arguments = arguments
         self.terminal = terminal
         state = try StateDirectory(arguments.directory, environment: environment)
+        if let problem = state.problem { terminal.note(problem) }
         user = arguments.user ?? state.user(on: arguments.server) ?? "ana"
         let journal = Journal(tellsEverythingTo: arguments.isTracing ? terminal : nil)
         self.journal = journal

@@ -59,9 +59,7 @@ struct RunHistory {
         for (life, records) in lives {
             var (command, end): (String?, Run.End) = (nil, isBusy && life == newest ? .none : .sudden)
             for record in records {
-                guard let json = try? JSONParser.parse(Array(record.json.utf8)),
-                    let kind = TelemetryEvent.Kind(recorded: json)
-                else { continue }
+                guard let kind = TelemetryEvent.Kind(record) else { continue }
                 totals.add(kind)
                 switch kind {
                 case .note(RunRecorder.beginning, let words): command = words

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderArguments
 import LarderTime
 
 /// What a run tells of itself while it lasts, in a file that outlives it however it ends: for `larder doctor`.

@@ -1,4 +1,5 @@
 import Foundation
+import LarderArguments
 import LarderCoding
 
 /// Where the command keeps what it knows between runs: a directory of stores, and who logged in last on which server.
@@ -21,20 +22,24 @@ struct StateDirectory: Sendable {
     private var usersPath: String { path + "/users.json" }
 
     /// Who logged in last on a server.
-    func user(on server: String) -> String? {
-        guard let data = FileManager.default.contents(atPath: usersPath),
-            let known = try? JSONDecoder().decode([String: String].self, from: data)
-        else { return nil }
-        return known[server]
+    func user(on server: String) -> String? { read().users[server] }
+
+    /// Why it is not known who logged in last; nil where it is, or where nobody has.
+    var problem: String? { read().problem }
+
+    /// A file that does not decode says nothing that could not be said again: nobody is known, and the next login replaces it.
+    private func read() -> (users: [String: String], problem: String?) {
+        guard let data = FileManager.default.contents(atPath: usersPath) else { return ([:], nil) }
+        do {
+            return (try JSONDecoder().decode([String: String].self, from: data), nil)
+        } catch {
+            return ([:], "\(usersPath) is damaged, so nobody counts as logged in last; larder login replaces it")
+        }
     }
 
     /// Notes who logged in; nil forgets.
     func remember(_ user: String?, on server: String) throws {
-        var known: [String: String] = [:]
-        if let data = FileManager.default.contents(atPath: usersPath) {
-            // What does not decode is replaced: it says nothing that could not be said again.
-            known = (try? JSONDecoder().decode([String: String].self, from: data)) ?? [:]
-        }
+        var known = read().users
         known[server] = user
         try PrivateFile.write(try JSONEncoder().encode(known), to: usersPath)
     }
@@ -58,8 +63,12 @@ enum PrivateFile {
             throw Failure("\(path) cannot be written. Choose another place, or look at its permissions.")
         }
         guard unsafe rename(part, path) == 0 else {
-            try? manager.removeItem(atPath: part)
-            throw Failure("\(path) cannot be written. Choose another place, or look at its permissions.")
+            let reason = unsafe String(cString: strerror(errno))
+            let isLeft = unsafe unlink(part) != 0
+            throw Failure(
+                "\(path) cannot be written (\(reason)). Choose another place, or look at its permissions."
+                    + (isLeft ? " \(part) is left over." : "")
+            )
         }
     }
 }

@@ -1,9 +1,5 @@
 import Larder
-
-/// Why a command line cannot be carried out; one line that says what to do.
-struct UsageError: Error {
-    let message: String
-}
+import LarderArguments
 
 /// What the command line asks for.
 struct Arguments {
@@ -133,7 +129,7 @@ struct Arguments {
         _ rest: inout ArraySlice<String>,
         _ flags: inout Flags
     ) throws(UsageError) {
-        let (name, inline) = Self.split(word)
+        let (name, inline) = FlagWords.split(word)
         if !Self.everywhere.contains(name) { flags.given.insert(name) }
         switch name {
         case "--help", "-h": flags.wantsHelp = true
@@ -144,34 +140,34 @@ struct Arguments {
         case "--refresh": isRefresh = true
         case "--trace": isTracing = true
         case "--force": flags.isForced = true
-        case "--server": server = try Self.value(name, inline, &rest)
-        case "--user": user = try Self.value(name, inline, &rest)
-        case "--password": password = try Self.value(name, inline, &rest)
-        case "--directory": directory = try Self.value(name, inline, &rest)
-        case "--send": flags.send = try Self.value(name, inline, &rest)
-        case "--draw": flags.draw = try Self.value(name, inline, &rest)
-        case "--note": flags.note = try Self.value(name, inline, &rest)
-        case "--edit": flags.edits.append(try Self.edit(try Self.value(name, inline, &rest)))
-        case "--limit": limit = try Self.number(name, inline, &rest, 1...50)
-        case "--width": width = try Self.number(name, inline, &rest, 2...4_096)
-        case "--seconds": seconds = try Self.number(name, inline, &rest, 1...86_400)
-        case "--timeout": timeout = try Self.number(name, inline, &rest, 1...3_600)
-        case "--wait": patience = try Self.number(name, inline, &rest, 0...3_600)
+        case "--server": server = try FlagWords.value(name, inline, &rest)
+        case "--user": user = try FlagWords.value(name, inline, &rest)
+        case "--password": password = try FlagWords.value(name, inline, &rest)
+        case "--directory": directory = try FlagWords.value(name, inline, &rest)
+        case "--send": flags.send = try FlagWords.value(name, inline, &rest)
+        case "--draw": flags.draw = try FlagWords.value(name, inline, &rest)
+        case "--note": flags.note = try FlagWords.value(name, inline, &rest)
+        case "--edit": flags.edits.append(try Self.edit(try FlagWords.value(name, inline, &rest)))
+        case "--limit": limit = try FlagWords.number(name, inline, &rest, 1...50)
+        case "--width": width = try FlagWords.number(name, inline, &rest, 2...4_096)
+        case "--seconds": seconds = try FlagWords.number(name, inline, &rest, 1...86_400)
+        case "--timeout": timeout = try FlagWords.number(name, inline, &rest, 1...3_600)
+        case "--wait": patience = try FlagWords.number(name, inline, &rest, 0...3_600)
         case "--policy":
-            let text = try Self.value(name, inline, &rest)
+            let text = try FlagWords.value(name, inline, &rest)
             guard let value = Self.policies[text] else {
                 let names = Self.policies.keys.sorted().joined(separator: ", ")
                 throw UsageError(message: "--policy takes one of \(names), not «\(text)»")
             }
             policy = (text, value)
         case "--telemetry":
-            let text = try Self.value(name, inline, &rest)
+            let text = try FlagWords.value(name, inline, &rest)
             guard let value = TelemetryFormat(rawValue: text) else {
                 throw UsageError(message: "--telemetry takes json or prometheus, not «\(text)»")
             }
             flags.telemetry = value
         case "--colour", "--color":
-            let text = try Self.value(name, inline, &rest)
+            let text = try FlagWords.value(name, inline, &rest)
             guard let value = Colour(rawValue: text) else {
                 throw UsageError(message: "\(name) takes auto, always or never, not «\(text)»")
             }
@@ -297,39 +293,6 @@ struct Arguments {
             throw UsageError(message: "--edit takes FIELD=TEXT, where FIELD is one of \(names), not «\(text)»")
         }
         return ProfileEdit(field: field, value: String(parts[1]))
-    }
-
-    // MARK: Words
-
-    private static func split(_ flag: String) -> (name: String, value: String?) {
-        guard flag.hasPrefix("--"), let equals = flag.firstIndex(of: "=") else { return (flag, nil) }
-        return (String(flag[..<equals]), String(flag[flag.index(after: equals)...]))
-    }
-
-    private static func value(
-        _ name: String,
-        _ inline: String?,
-        _ rest: inout ArraySlice<String>
-    ) throws(UsageError) -> String {
-        guard let value = inline ?? rest.popFirst(), !value.isEmpty else {
-            throw UsageError(message: "\(name) needs a value")
-        }
-        return value
-    }
-
-    private static func number(
-        _ name: String,
-        _ inline: String?,
-        _ rest: inout ArraySlice<String>,
-        _ range: ClosedRange<Int>
-    ) throws(UsageError) -> Int {
-        let text = try value(name, inline, &rest)
-        guard let number = Int(text), range.contains(number) else {
-            throw UsageError(
-                message: "\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound), not «\(text)»"
-            )
-        }
-        return number
     }
 }
 

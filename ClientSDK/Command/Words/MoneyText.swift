@@ -1,3 +1,4 @@
+import LarderArguments
 import LarderModels
 
 /// Amounts of money as text, exactly: no floating point on the way.

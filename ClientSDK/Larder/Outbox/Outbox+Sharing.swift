@@ -138,9 +138,7 @@ extension Outbox {
         _ entry: OutboxEntry,
         in update: inout Update
     ) -> CheckedContinuation<Result<any Sendable, LarderError>, Never>? {
-        if let operation = state.withLock({ $0.operations[entry.operation] }),
-            let changes = try? operation.changes(entry.payload)
-        {
+        if let changes = shown(by: entry) {
             for (key, _) in changes.entities { update.steps.append(.reread(key)) }
             for (key, _) in changes.queries { update.steps.append(.rereadQuery(key)) }
         }

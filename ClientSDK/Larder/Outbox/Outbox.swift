@@ -134,11 +134,16 @@ public final class Outbox: Sendable {
         list.sort { $0.operation < $1.operation }
     }
 
+    /// What an operation shows; nil where it shows nothing: it is not registered, or could not be read when it was to be shown, and
+    /// was told of then.
+    func shown(by entry: OutboxEntry) -> LocalChanges? {
+        guard let operation = state.withLock({ $0.operations[entry.operation] }) else { return nil }
+        do { return try operation.changes(entry.payload) } catch { return nil }
+    }
+
     /// Shows what an operation changes no more; or until a version of the server's has it.
     func hide(_ entry: OutboxEntry, visibleAt: [EntityKey: Int64] = [:], in update: inout Update) {
-        guard let operation = state.withLock({ $0.operations[entry.operation] }),
-            let changes = try? operation.changes(entry.payload)
-        else { return }
+        guard let changes = shown(by: entry) else { return }
         let id = entry.id.rawValue
         for (key, _) in changes.entities {
             let version = visibleAt[key]
