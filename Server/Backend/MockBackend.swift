@@ -120,6 +120,8 @@ public final class MockBackend: Sendable {
     ///
     /// - Parameter grace: how long requests that are being answered, and WebSockets that are being closed, may take.
     public func stop(grace: Duration = .zero) async {
+        // Long polls would otherwise keep everybody waiting for nothing until the grace is over.
+        for world in plane.worlds.all { world.live.stopWaiting() }
         await server.stop(grace: grace)
         plane.detach()
     }
