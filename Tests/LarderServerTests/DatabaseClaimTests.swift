@@ -24,7 +24,7 @@ struct DatabaseClaimTests {
         await first.stop()
         let second = try MockBackend.start(.empty, configuration)
         await second.stop()
-        for end in ["", "-wal", "-shm", "-lock"] { unlink(directory + "/world.sqlite" + end) }
-        rmdir(directory)
+        for end in ["", "-wal", "-shm", "-lock"] { unsafe unlink(directory + "/world.sqlite" + end) }
+        unsafe rmdir(directory)
     }
 }
