@@ -21,10 +21,10 @@ UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\n" + KEY
 SEEDS = [
     b"GET /v1/feed?limit=3 HTTP/1.1\r\nHost: x\r\n\r\n",
     b"HEAD /v1/profiles/user_1 HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"a\", W/\"b\"\r\nIf-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n",
-    b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer dev-person1\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"text\":\"hi\"}",
+    b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer dev-ana\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"text\":\"hi\"}",
     b"POST /v1/likes HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\n{\"a\":\r\n0\r\nX: y\r\n\r\n",
-    b"PATCH /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer dev-person1\r\nIf-Match: *\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n{\"bio\":\"a\"}",
-    b"GET http://x/v1/changes?since=now&types=post,message HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer dev-person1\r\n\r\n",
+    b"PATCH /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer dev-ana\r\nIf-Match: *\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n{\"bio\":\"a\"}",
+    b"GET http://x/v1/changes?since=now&types=post,message HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer dev-ana\r\n\r\n",
     b"OPTIONS * HTTP/1.1\r\nHost: x\r\nOrigin: http://a\r\n\r\nGET /_larder/echo HTTP/1.0\r\n\r\n",
     b"POST /_larder/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 21\r\n\r\n{\"action\":\"nothing\"}\n",
     b"GET /v1/live HTTP/1.1\r\nHost: x\r\n" + UPGRADE + b"\r\n\x81\x85abcdhello",
