@@ -12,6 +12,9 @@ protocol LiveSink: AnyObject, Sendable {
     /// The session has ended, and with it the right to listen.
     func sessionEnded()
 
+    /// The server is about to stop: what was only waited for is answered now.
+    func serverStops()
+
     /// Asks the peer for a sign of life, or gives one.
     func heartbeat()
 
@@ -21,6 +24,9 @@ protocol LiveSink: AnyObject, Sendable {
 
 extension LiveSink {
     var listener: LiveListener? { nil }
+
+    /// Channels are ended by the engine, which has the words for it.
+    func serverStops() {}
 }
 
 /// Everyone who listens to a world's changes.
@@ -41,6 +47,7 @@ final class LiveHub: Sendable {
         var readers: [Reader] = []
         var places: [UInt64: Int] = [:]
         var lastID: UInt64 = 0
+        var isStopping = false
     }
 
     /// Everyone who is told the same of one change.
@@ -89,6 +96,17 @@ final class LiveHub: Sendable {
         let sinks = state.withLock { $0.readers.map(\.sink) }
         for sink in sinks { sink.sessionEnded() }
     }
+
+    /// Has nobody wait any longer, those who come later included.
+    func stopWaiting() {
+        let sinks = state.withLock { state in
+            state.isStopping = true
+            return state.readers.map(\.sink)
+        }
+        for sink in sinks { sink.serverStops() }
+    }
+
+    var isStopping: Bool { state.withLock { $0.isStopping } }
 
     /// Has every channel give a sign of life.
     func beat() {

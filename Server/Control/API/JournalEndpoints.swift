@@ -9,7 +9,7 @@ enum JournalEndpoints {
     static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         let journal = call.world.control.journal
         switch (method, rest.first) {
-        case (.get, nil), (.head, nil): return try list(call)
+        case (.get, nil): return try list(call)
         case (.delete, nil):
             journal.clear()
             return ControlEndpoints.done
