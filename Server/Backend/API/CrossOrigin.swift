@@ -31,7 +31,7 @@ enum CrossOrigin {
                     .accessControlAllowMethods: allowed,
                     .accessControlAllowHeaders: """
                     Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-Modified-Since, If-None-Match, \
-                    If-Range, If-Unmodified-Since, Last-Event-ID, Range
+                    If-Range, If-Unmodified-Since, Larder-Device, Larder-World, Last-Event-ID, Range
                     """,
                     .accessControlMaxAge: "600",
                     .cacheControl: "no-store",

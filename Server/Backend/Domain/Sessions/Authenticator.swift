@@ -7,7 +7,13 @@ import Synchronization
 ///
 /// Everything is forgotten when a session ends or is exchanged; expiry is checked at every use. Safe from any thread.
 final class Authenticator: Sendable {
-    private let known = Mutex<[UInt64: (token: [UInt8], session: SessionRow)]>([:])
+    private struct Known {
+        var sessions: [UInt64: (token: [UInt8], session: SessionRow)] = [:]
+        /// How often everything was forgotten.
+        var generation = 0
+    }
+
+    private let known = Mutex(Known())
     private let handles = Mutex<[Int64: String]>([:])
     private static let countMaximum = 10_000
 
@@ -27,19 +33,12 @@ final class Authenticator: Sendable {
     /// The session that a token opens; see `session(bearing:in:)`.
     func session(token: [UInt8], in world: World) throws(Problem) -> SessionRow {
         let key = ContentHash.hash64(token.span)
-        var session = known.withLock { known -> SessionRow? in
-            guard let entry = known[key], entry.token == token else { return nil }
-            return entry.session
-        }
+        let found = find(token, key)
+        var session = found.session
         if session == nil {
             let digest = SHA256.hash(token)
             session = try world.read { try $0.sessions.find(access: digest) }
-            if let session {
-                known.withLock { known in
-                    if known.count >= Self.countMaximum { known.removeAll(keepingCapacity: true) }
-                    known[key] = (token, session)
-                }
-            }
+            if let session { remember(token, key, session, since: found.generation) }
         }
         guard let session else {
             throw ProblemType.invalidToken(
@@ -56,9 +55,27 @@ final class Authenticator: Sendable {
         return session
     }
 
-    /// A person's handle, which never changes. The store must not be held.
+    /// The session of a token, if it is known, and the generation in which it was or was not.
+    func find(_ token: [UInt8], _ key: UInt64) -> (session: SessionRow?, generation: Int) {
+        known.withLock { known in
+            guard let entry = known.sessions[key], entry.token == token else { return (nil, known.generation) }
+            return (entry.session, known.generation)
+        }
+    }
+
+    /// Keeps a session that was read since, unless all was forgotten meanwhile: it may be the one that has ended.
+    func remember(_ token: [UInt8], _ key: UInt64, _ session: SessionRow, since generation: Int) {
+        known.withLock { known in
+            guard known.generation == generation else { return }
+            if known.sessions.count >= Self.countMaximum { known.sessions.removeAll(keepingCapacity: true) }
+            known.sessions[key] = (token, session)
+        }
+    }
+
+    /// A person's handle, which does not change within a state. The store must not be held.
     func handle(of user: Int64, in world: World) -> String? {
         if let known = handles.withLock({ $0[user] }) { return known }
+        // Where it cannot be read now it is nobody's for this once, and read again the next time.
         let found = try? world.read { try $0.profiles.find(user)?.members["handle"]?.string }
         guard let handle = found ?? nil else { return nil }
         handles.withLock { handles in
@@ -69,7 +86,15 @@ final class Authenticator: Sendable {
     }
 
     /// Forgets every token; called while the store that ended a session is still held.
-    func forgetAll() { known.withLock { $0.removeAll(keepingCapacity: true) } }
+    func forgetAll() {
+        known.withLock { known in
+            known.sessions.removeAll(keepingCapacity: true)
+            known.generation += 1
+        }
+    }
+
+    /// Forgets who is who: another state has taken the place of the one that was asked.
+    func forgetHandles() { handles.withLock { $0.removeAll() } }
 
     static func challenge(_ error: String?) -> Fields {
         var fields = Fields()
