@@ -30,7 +30,7 @@ package final class World: Sendable {
     private let store: Mutex<Confined>
     private let commits = Atomic<Int64>(0)
     private let isBatchOpen = Atomic<Bool>(false)
-    private let isBeating = Atomic<Bool>(false)
+    let isBeating = Atomic<Bool>(false)
     /// Whether commits wait for a disk, so that it pays to let several share one.
     private let groupsCommits: Bool
 
@@ -344,29 +344,6 @@ package final class World: Sendable {
                 return ended
             }
         } catch { throw Self.problem(error) }
-    }
-
-    // MARK: Signs of life
-
-    /// Has live channels give signs of life by the world's clock, while it is not the system's: that one the engine knows. The
-    /// clock may be taken from the system while they are open, so the beat goes on either way.
-    func beatHearts() {
-        guard !isBeating.exchange(true, ordering: .relaxed) else { return }
-        beat()
-    }
-
-    private func beat() {
-        _ = clock.schedule(after: settings.heartbeat) { [weak self] in
-            guard let self else { return }
-            guard live.readerCount > 0 else {
-                isBeating.store(false, ordering: .relaxed)
-                // Who came in between was told that the heart beats.
-                if live.readerCount > 0 { beatHearts() }
-                return
-            }
-            if !clock.followsSystem { live.beat() }
-            beat()
-        }
     }
 
     // MARK: Randomness
