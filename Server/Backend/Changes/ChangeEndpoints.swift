@@ -119,6 +119,7 @@ final class LongPoll: LiveSink {
     }
 
     let session: Int64?
+    private let viewer: Int64
     private let exchange: Exchange
     private let world: World
     private let state = Mutex(State())
@@ -127,6 +128,7 @@ final class LongPoll: LiveSink {
         self.exchange = exchange
         self.world = world
         self.session = session?.row
+        viewer = session?.user ?? 0
     }
 
     /// Listens from `token` on. To be called while the store is held.
@@ -161,6 +163,8 @@ final class LongPoll: LiveSink {
 
     func serverStops() { exchange.loop.execute { [self] in finish() } }
 
+    func stateReplaced() { exchange.loop.execute { [self] in finish() } }
+
     func heartbeat() {}
 
     private func finish() {
@@ -172,7 +176,7 @@ final class LongPoll: LiveSink {
         guard let work, let token = work.token else { return }
         if let reader = work.reader { world.live.remove(reader) }
         if let timer = work.timer { world.clock.cancel(timer) }
-        let reply: Reply
+        var reply: Reply
         do {
             let page = try world.read { store in
                 let reader = ChangeReader(
@@ -180,6 +184,9 @@ final class LongPoll: LiveSink {
                     retention: world.settings.tombstoneRetention,
                     now: world.clock.now
                 )
+                // Another state may have come into the place of the one that the poll began with.
+                let style = world.control.current.dialect.resync
+                let token = try reader.start(since: token, filter: nil, viewer: viewer, style: style)
                 return try reader.page(after: token, scope: work.scope, limit: work.limit)
             }
             var fields: Fields = [.contentType: "application/json", .vary: "Authorization, Origin"]
@@ -188,6 +195,8 @@ final class LongPoll: LiveSink {
         } catch {
             reply = error.reply
         }
+        reply.note.owner = world
+        reply.note.subject = viewer
         exchange.complete(reply)
     }
 }

@@ -15,6 +15,9 @@ protocol LiveSink: AnyObject, Sendable {
     /// The server is about to stop: what was only waited for is answered now.
     func serverStops()
 
+    /// Another state has taken the place of the one that the channel tells of: its reader is to come again and read on.
+    func stateReplaced()
+
     /// Asks the peer for a sign of life, or gives one.
     func heartbeat()
 
@@ -94,7 +97,14 @@ final class LiveHub: Sendable {
     /// Ends every channel: the state that they told of is no more.
     func endAll() {
         let sinks = state.withLock { $0.readers.map(\.sink) }
-        for sink in sinks { sink.sessionEnded() }
+        for sink in sinks { sink.stateReplaced() }
+    }
+
+    /// Has further events bear tokens of another history. Called while the store is held.
+    func goOn(as instance: UInt64) {
+        state.withLock { state in
+            for index in state.readers.indices { state.readers[index].token.instance = instance }
+        }
     }
 
     /// Has nobody wait any longer, those who come later included.

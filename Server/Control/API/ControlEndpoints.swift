@@ -31,13 +31,16 @@ struct ControlCall: Sendable {
     func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
         guard let text = query.first(name) else { return nil }
         guard let value = Int(text), range.contains(value) else {
-            let detail = "must be a whole number from \(range.lowerBound) to \(range.upperBound)"
-            throw ProblemType.invalidParameter(
-                "`\(name)` \(detail).",
-                errors: [Problem.FieldError(pointer: name, detail: detail)]
-            )
+            throw invalid(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return value
+    }
+
+    func invalid(_ name: String, _ detail: String) -> Problem {
+        ProblemType.invalidParameter(
+            "`\(name)` \(detail).",
+            errors: [Problem.FieldError(pointer: name, detail: detail)]
+        )
     }
 
     func handle(of user: Int64) -> String? { plane.handle(of: user, in: world) }

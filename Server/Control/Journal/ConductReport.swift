@@ -197,7 +197,11 @@ struct ConductInspector {
         guard isRead, !isLive else { return }
         let others = running[request, default: []].filter { $0.ended > entry.started }
         if let other = others.first {
-            add(.duplicateInFlight, [other.number, entry.number], "\(entry.request.targetText) was already on its way")
+            add(
+                .duplicateInFlight,
+                [other.number, entry.number],
+                "\(Secrets.masked(target: entry.request.targetText)) was already on its way"
+            )
         }
         running[request] = others + [entry]
     }
@@ -210,12 +214,16 @@ struct ConductInspector {
             add(
                 .downloadedTwice,
                 [entry.number],
-                "\(entry.request.targetText), \(entry.bodyBytes) bytes with ETag \(tag)"
+                "\(Secrets.masked(target: entry.request.targetText)), \(entry.bodyBytes) bytes with ETag \(tag)"
             )
         }
         let forced = entry.request.fields.combined(.cacheControl)?.contains("no-cache") ?? false
         if !forced, entry.request.fields.range(of: "if-none-match") == nil, entry.at - earlier.at < earlier.freshFor {
-            add(.refetchedFresh, [entry.number], "\(entry.request.targetText) was fresh for \(earlier.freshFor)")
+            add(
+                .refetchedFresh,
+                [entry.number],
+                "\(Secrets.masked(target: entry.request.targetText)) was fresh for \(earlier.freshFor)"
+            )
         }
     }
 

@@ -242,8 +242,6 @@ package final class EventLoop: @unchecked Sendable {
         return connections[id]
     }
 
-    var connectionCount: Int { connections.count }
-
     private func listen(_ shouldListen: Bool) {
         guard shouldListen != isListening, let listener else { return }
         isListening = shouldListen
