@@ -33,6 +33,8 @@ public enum HTTPDate {
 
     /// Reads any of the three forms that a recipient must understand; nil for anything else.
     ///
+    /// Days after 2250, which stand for «never», are the latest time that there is.
+    ///
     /// - Parameter now: tells the century of the two-digit years of RFC 850: the last one in which the date is not more than
     ///   50 years ahead.
     public static func parse(_ text: String, now: WallTime) -> WallTime? {
@@ -79,7 +81,11 @@ public enum HTTPDate {
             parts.allSatisfy({ $0.utf8.count == 2 }), let hour = number(parts[0]), let minute = number(parts[1]),
             let second = number(parts[2])
         else { return nil }
-        return CivilTime(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second).time
+        var civil = CivilTime(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
+        guard year > latestYear else { return civil.time }
+        // The calendar repeats itself every 400 years, so what is a day there is one here.
+        civil.year = latestYear - 399 + (year - latestYear - 1) % 400
+        return civil.time.map { _ in WallTime(nanosecondsSinceEpoch: .max) }
     }
 
     private static func number(_ text: Substring, digits: Int? = nil) -> Int? {
@@ -95,6 +101,8 @@ public enum HTTPDate {
         days.contains { isShort ? $0.prefix(3) == text : $0 == text }
     }
 
+    /// The last year whose days are told apart: `CivilTime.time`.
+    private static let latestYear = 2_250
     private static let days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 }
