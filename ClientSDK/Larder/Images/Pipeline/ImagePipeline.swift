@@ -206,13 +206,6 @@ public final class ImagePipeline: Sendable {
         tellDepartures()
     }
 
-    /// Changes how many bytes of pixels are kept, of small and of large pictures at once; what is too much leaves now.
-    public func setMemoryBudgets(small: Int, large: Int) {
-        let threshold = configuration.memory.threshold
-        memory.setBudgets(.init(small: small, large: large, threshold: threshold))
-        tellDepartures()
-    }
-
     /// Lets go of all pixels. Files stay, and work that runs goes on: see `cancelPending(below:)`.
     public func clearMemory() { trimMemory(toShare: 0) }
 
