@@ -125,7 +125,8 @@ struct WebSocketHandshakeTests {
     func `a refusal in chunks of absurd sizes is a refusal all the same`(size: String) {
         let reply = "HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n\(size)\r\nmore\r\n"
         var upgrade = upgrade()
-        let outcome = upgrade.receive(Array(reply.utf8).span)
+        let bytes = Array(reply.utf8)
+        let outcome = upgrade.receive(bytes.span)
         let refused = error(outcome) ?? upgrade.end()
         #expect(refused?.status == .forbidden && refused?.body.starts(with: Array("no".utf8)) == true)
     }
