@@ -88,7 +88,11 @@ let package = Package(
             path: "ClientSDK/Command",
             swiftSettings: strict
         ),
-        library("LarderTesting", "ClientSDK/Testing", ["Larder", "LarderServer", "LarderTime", "LarderHTTP"]),
+        library(
+            "LarderTesting",
+            "ClientSDK/Testing",
+            ["Larder", "LarderServer", "LarderTime", "LarderHTTP", "LarderWebSocket"]
+        ),
 
         // Tests, beside each target's name.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
