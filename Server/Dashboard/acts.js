@@ -1,9 +1,10 @@
 // What somebody else does, or the same person on another device.
 
-const acts = { handles: new Map(), names: new Map(), accounts: new Map() };
+const acts = { names: new Map(), accounts: new Map() };
 
 /** Acts, one after the other; each has a status and a body. */
 async function perform(...list) {
+  if (list.length === 0) return [];
   return (await askWorld("POST", "/act", { acts: list })).results;
 }
 
@@ -11,23 +12,27 @@ const read = (person, path) => ({ ...(person ? { as: person } : {}), method: "GE
 
 /** An act whose outcome is told, whatever it is. */
 async function act(person, method, path, body, headers) {
-  const [{ status, body: answer }] = await perform({ as: person, method, path, ...(body ? { body } : {}), ...(headers ? { headers } : {}) });
-  const outcome = status < 400 ? answer?.id ?? "" : [answer?.detail ?? answer?.title, ...(answer?.errors ?? []).map((error) => `${error.pointer} ${error.detail}`)].join(" ");
-  const line = make("li", {}, `${person}: ${method} ${path} `, make("b", { class: `tone-${status < 400 ? "ok" : "client"}` }, String(status)), ` ${outcome}`);
+  // What is undefined is not sent.
+  const [{ status, body: answer }] = await perform({ as: person, method, path, body, headers });
+  const isDone = status < 400;
+  const errors = (answer?.errors ?? []).map((error) => `${error.pointer} ${error.detail}`);
+  const outcome = isDone ? answer?.id ?? "" : [answer?.detail ?? answer?.title, ...errors].join(" ");
+  const code = make("b", { class: isDone ? "tone-ok" : "tone-client" }, String(status));
+  const line = make("li", {}, `${person}: ${method} ${path} `, code, ` ${outcome}`);
   find("acts-done").prepend(line);
   while (find("acts-done").childElementCount > 6) find("acts-done").lastElementChild.remove();
-  return status < 400;
+  return isDone;
 }
 
 /** A key that nothing else has; `randomUUID` is not there on plain http from another machine. */
 function newKey() {
-  return "dashboard-" + [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const bytes = [...crypto.getRandomValues(new Uint8Array(12))];
+  return "dashboard-" + bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 async function loadPeople() {
   const [people] = await perform(read(null, "/v1/profiles?limit=100"));
   const items = people.body?.items ?? [];
-  acts.handles = new Map(items.map((person) => [person.id, person.handle]));
   acts.names = new Map(items.map((person) => [person.id, person.displayName]));
   find("people").replaceChildren(...items.map((person) => make("option", { value: person.handle }, person.displayName)));
   for (const [field, person] of [["person", items[0]], ["transfer-person", items[1]]]) {
@@ -45,25 +50,33 @@ const chosenPerson = () => find("person").value.trim();
 
 async function loadPosts() {
   const [feed] = await perform(read(chosenPerson(), "/v1/feed?limit=20"));
-  offer(find("like-post"), (feed.body?.items ?? []).map((post) => [post.id, `${post.id}, ${post.likeCount} likes: ${clipped(post.text, 50)}`]));
+  const posts = feed.body?.items ?? [];
+  offer(find("like-post"), posts.map((post) => [post.id, `${post.id}, ${post.likeCount} likes: ${clipped(post.text, 50)}`]));
 }
 
-const moneyDigits = (currency) => new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
+const moneyFormat = (currency) => new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "code" });
 
-const moneyText = ({ minorUnits, currency }) => new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "code" }).format(minorUnits / 10 ** moneyDigits(currency));
+const moneyDigits = (currency) => moneyFormat(currency).resolvedOptions().maximumFractionDigits;
+
+const moneyText = ({ minorUnits, currency }) => moneyFormat(currency).format(minorUnits / 10 ** moneyDigits(currency));
 
 /** What is the person's own: accounts, chats, and messages that they may edit. */
 async function loadOwn() {
   const person = chosenPerson();
-  const [me, accounts, chats] = await perform(read(person, "/v1/me"), read(person, "/v1/accounts"), read(person, "/v1/conversations?limit=8"));
+  const [me, accounts, chats] = await perform(
+    read(person, "/v1/me"), read(person, "/v1/accounts"), read(person, "/v1/conversations?limit=8"),
+  );
   if (me.status !== 200) throw new Error(me.body?.detail ?? `Nobody here is called «${person}».`);
-  acts.accounts = new Map((accounts.body?.items ?? []).map((account) => [account.id, account]));
-  offer(find("transfer-from"), [...acts.accounts.values()].map((account) => [account.id, `${account.name}: ${moneyText(account.balance)}`]));
+  const owned = accounts.body?.items ?? [];
+  acts.accounts = new Map(owned.map((account) => [account.id, account]));
+  offer(find("transfer-from"), owned.map((account) => [account.id, `${account.name}: ${moneyText(account.balance)}`]));
   const conversations = chats.body?.items ?? [];
-  const nameOf = (chat) => chat.title ?? chat.memberIds.filter((id) => id !== me.body.id).map((id) => acts.names.get(id) ?? id).join(", ");
+  const others = (chat) => chat.memberIds.filter((id) => id !== me.body.id).map((id) => acts.names.get(id) ?? id);
+  const nameOf = (chat) => chat.title ?? others(chat).join(", ");
   offer(find("send-chat"), conversations.map((chat) => [chat.id, clipped(nameOf(chat), 50)]));
-  const pages = conversations.length === 0 ? [] : await perform(...conversations.map((chat) => read(person, `/v1/conversations/${chat.id}/messages?limit=20`)));
-  const own = pages.flatMap((page) => page.body?.items ?? []).filter((message) => message.authorId === me.body.id && message.text !== undefined && message.text !== null);
+  const pages = await perform(...conversations.map((chat) => read(person, `/v1/conversations/${chat.id}/messages?limit=20`)));
+  const messages = pages.flatMap((page) => page.body?.items ?? []);
+  const own = messages.filter((message) => message.authorId === me.body.id && typeof message.text === "string");
   own.sort((a, b) => b.sentAt.localeCompare(a.sentAt));
   offer(find("edit-message"), own.slice(0, 20).map((message) => [message.id, `${message.id}: ${clipped(message.text, 50)}`]));
   await loadRecipient();
@@ -73,7 +86,8 @@ async function loadRecipient() {
   const person = find("transfer-person").value.trim();
   const [accounts] = await perform(read(person, "/v1/accounts"));
   const from = acts.accounts.get(find("transfer-from").value);
-  const fitting = (accounts.body?.items ?? []).filter((account) => account.id !== from?.id && account.balance.currency === (from?.balance.currency ?? account.balance.currency));
+  const fits = ({ id, balance }) => !from || (id !== from.id && balance.currency === from.balance.currency);
+  const fitting = (accounts.body?.items ?? []).filter(fits);
   offer(find("transfer-to"), fitting.map((account) => [account.id, account.name]));
 }
 
@@ -86,7 +100,8 @@ async function transfer() {
   if (!(amount > 0)) throw new Error("The amount must be more than nothing.");
   const currency = from.balance.currency;
   const minorUnits = Math.round(amount * 10 ** moneyDigits(currency));
-  await act(chosenPerson(), "POST", "/v1/transfers", { fromAccountId: from.id, toAccountId, amount: { minorUnits, currency } }, { "Idempotency-Key": newKey() });
+  const order = { fromAccountId: from.id, toAccountId, amount: { minorUnits, currency } };
+  await act(chosenPerson(), "POST", "/v1/transfers", order, { "Idempotency-Key": newKey() });
   await loadOwn();
 }
 
@@ -125,7 +140,8 @@ function startActs() {
     await loadOwn();
   });
   onSubmit("edit-form", async () => {
-    await cleared("edit-text", act(chosenPerson(), "PATCH", `/v1/messages/${find("edit-message").value}`, { text: find("edit-text").value }));
+    const path = `/v1/messages/${find("edit-message").value}`;
+    await cleared("edit-text", act(chosenPerson(), "PATCH", path, { text: find("edit-text").value }));
     await loadOwn();
   });
   onSubmit("transfer-form", transfer);

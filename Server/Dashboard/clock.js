@@ -33,12 +33,15 @@ function startClock() {
     change(event.target, () => askWorld("PUT", "/clock", mode === "running" ? { mode, factor } : { mode }));
   });
   find("clock-factor").addEventListener("change", (event) => {
-    if (clock.mode === "running") change(null, () => askWorld("PUT", "/clock", { mode: "running", factor: event.target.valueAsNumber }));
+    const factor = event.target.valueAsNumber;
+    if (clock.mode === "running") change(null, () => askWorld("PUT", "/clock", { mode: "running", factor }));
   });
   for (const button of document.querySelectorAll("[data-advance]")) {
-    button.addEventListener("click", () => change(button, () => askWorld("POST", "/clock/advance", { seconds: Number(button.dataset.advance) })));
+    const seconds = Number(button.dataset.advance);
+    button.addEventListener("click", () => change(button, () => askWorld("POST", "/clock/advance", { seconds })));
   }
-  find("clock-next").addEventListener("click", (event) => change(event.currentTarget, () => askWorld("POST", "/clock/advance", { toNextTimer: true })));
+  find("clock-next").addEventListener("click", (event) =>
+    change(event.currentTarget, () => askWorld("POST", "/clock/advance", { toNextTimer: true })));
   find("clock-form").addEventListener("submit", (event) => {
     event.preventDefault();
     change(event.submitter, () => askWorld("PUT", "/clock", { time: find("clock-set").value.trim() }));

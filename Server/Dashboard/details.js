@@ -11,7 +11,8 @@ function phases(entry) {
   const injected = Math.min(entry.injectedSeconds ?? 0, entry.durationSeconds);
   const own = entry.durationSeconds - injected;
   const items = [["in the server", secondsText(own)], ["put there by faults and gates", secondsText(entry.injectedSeconds ?? 0)]];
-  const bar = make("div", { class: "phases", role: "img", "aria-label": `${percentText(injected, entry.durationSeconds) || "0 %"} injected` });
+  const label = `${percentText(injected, entry.durationSeconds)} injected`;
+  const bar = make("div", { class: "phases", role: "img", "aria-label": label });
   for (const [share, tone] of [[own, "fill-ok"], [injected, "fill-cut"]]) {
     if (share <= 0) continue;
     const piece = make("i", { class: tone });
@@ -68,14 +69,14 @@ function details(entry) {
     columns.append(part("Validators", pairs(validators.map(([name, value]) => [names[name] ?? name, value]))));
   }
   if (entry.faults) {
-    columns.append(
-      part("Faults that struck", pairs(entry.faults.map((fault) => [fault.fault, `${fault.action} at ${fault.stage}, on exchange ${fault.ordinal} of this device`]))),
-    );
+    const strike = ({ fault, action, stage, ordinal }) => [fault, `${action} at ${stage}, on exchange ${ordinal} of this device`];
+    columns.append(part("Faults that struck", pairs(entry.faults.map(strike))));
   }
   if (entry.gates) columns.append(part("Held by gates", pairs(entry.gates.map((gate) => ["gate", gate]))));
   const fields = (list) => pairs(list.map((field) => [field.name, field.value]));
   const message = make("div", { class: "columns" }, part("Request", fields(entry.requestFields)));
-  message.append(part("Reply", entry.replyFields.length > 0 ? fields(entry.replyFields) : make("p", { class: "quiet" }, "There was none.")));
+  const isAnswered = entry.replyFields.length > 0;
+  message.append(part("Reply", isAnswered ? fields(entry.replyFields) : make("p", { class: "quiet" }, "There was none.")));
   if (entry.requestBody !== undefined) {
     const text = typeof entry.requestBody === "string" ? entry.requestBody : JSON.stringify(entry.requestBody, null, 2);
     message.append(part(`Body of the request, ${bytesText(entry.requestBodyBytes)}`, make("pre", {}, text)));

@@ -43,6 +43,15 @@ async function attempt(id, button, action) {
   }
 }
 
+/** A button of a list, which keeps the focus when the list is shown anew. */
+function listButton(label, key, name, onclick) {
+  return make("button", { type: "button", "data-key": key, "aria-label": name, onclick }, label);
+}
+
+/** What an item of a list is, with a quieter line below. */
+const titled = (title, note, isCode = false) =>
+  make("div", { class: "what" }, make("b", isCode ? { class: "mono" } : {}, title), make("span", {}, note));
+
 /** What destroys something wants a second press within four seconds. */
 function confirmTwice(button, question, action) {
   const label = button.textContent;

@@ -1,25 +1,5 @@
 // What is to go wrong: networks with a name, single faults behind switches, and all that is set, by whomever.
 
-/** Single faults with a switch each; `amount` is a number that can be changed before it is switched on. */
-const presets = [
-  { id: "lose-reply", name: "Lose the reply", about: "done and committed, and nobody is told (POST, where no method is chosen)", method: "POST", action: () => ({ type: "loseReply" }) },
-  { id: "unavailable", name: "503 with Retry-After", about: "the server is busy", amount: [2, "s"], action: (seconds) => ({ type: "respond", status: 503, retryAfter: { seconds: Math.round(seconds) } }) },
-  { id: "limited", name: "429 with Retry-After", about: "too many requests", amount: [5, "s"], action: (seconds) => ({ type: "respond", status: 429, retryAfter: { seconds: Math.round(seconds) } }) },
-  { id: "slow", name: "Latency", about: "before the first byte, on the world's clock", amount: [1.5, "s"], action: (seconds) => ({ type: "latency", firstByte: seconds }) },
-  { id: "narrow", name: "Bandwidth", about: "shared by all connections of a device", amount: [20, "kB/s"], action: (rate) => ({ type: "bandwidth", downBytesPerSecond: Math.max(1, Math.round(rate * 1000)) }) },
-  { id: "stalls", name: "Packet loss", about: "stalls, and no byte is missing", action: () => ({ type: "loss", lossInBad: 0.5 }) },
-  { id: "broken", name: "Reset", about: "the connection breaks before anything is done", action: () => ({ type: "reset" }) },
-  { id: "silent", name: "Never answer", about: "until the client gives up", action: () => ({ type: "never" }) },
-  { id: "truncated", name: "Truncate", about: "less of the body than was promised", amount: [100, "bytes"], action: (byte) => ({ type: "truncate", byte: Math.round(byte) }) },
-  { id: "corrupt", name: "Corrupt", about: "flipped bits, right length", amount: [1, "bytes"], action: (bytes) => ({ type: "corrupt", bytes: Math.max(1, Math.round(bytes)) }) },
-  { id: "malformed", name: "Malformed JSON", about: "a body that no parser takes", action: () => ({ type: "malformedJSON" }) },
-  { id: "lagging", name: "Lagging replica", about: "reads of the state as it was", amount: [30, "s"], action: (seconds) => ({ type: "lag", seconds }) },
-  { id: "expired", name: "Expired tokens", about: "401, token-expired", action: () => ({ type: "expireToken" }) },
-  { id: "validators", name: "Changing ETags", about: "a new one for the same bytes", action: () => ({ type: "validators", mode: "changing" }) },
-  { id: "twice", name: "Duplicate", about: "carried out twice, the second reply arrives", action: () => ({ type: "duplicate" }) },
-  { id: "lossy-live", name: "Lose live events", about: "every other frame of a live channel, once it is opened", action: () => ({ type: "live", lose: 0.5 }) },
-];
-
 const faults = { all: [], strikes: new Map(), names: [] };
 
 function scope(preset) {
@@ -40,8 +20,11 @@ function scope(preset) {
 function switchItem(id, name, about, amount, turn) {
   const strikes = make("span", { class: "strikes" });
   const what = make("span", {});
-  const element = make("button", { type: "button", class: "switch", role: "switch", "aria-checked": "false", "aria-label": name });
-  const number = amount ? make("input", { type: "number", min: 0, step: "any", value: amount[0], "aria-label": `${name}, ${amount[1]}` }) : null;
+  const state = { role: "switch", "aria-checked": "false", "aria-label": name };
+  const element = make("button", { type: "button", class: "switch", ...state });
+  const [value, unit] = amount ?? [];
+  const label = `${name}, ${unit}`;
+  const number = amount ? make("input", { type: "number", min: 0, step: "any", value, "aria-label": label }) : null;
   element.addEventListener("click", () => attempt("faults-said", element, async () => {
     const isOn = element.getAttribute("aria-checked") !== "true";
     const text = await turn(isOn, number?.valueAsNumber);
@@ -55,18 +38,24 @@ function switchItem(id, name, about, amount, turn) {
       strikes.textContent = isOn ? struckText(strikeCount) : "";
       what.textContent = isOn && set ? matchText(set.match) : about;
     },
-    element: make("li", {}, element, make("div", { class: "what" }, name, what), strikes, number ? make("label", { class: "field" }, number, amount[1]) : null),
+    element: make(
+      "li", {},
+      element, make("div", { class: "what" }, name, what), strikes,
+      number ? make("label", { class: "field" }, number, unit) : null,
+    ),
   };
 }
 
 const struckText = (count) => (count === 0 ? "no strike yet" : count === 1 ? "1 strike" : `${counted.format(count)} strikes`);
 
-const warningsText = (answer) => (answer?.warnings ?? []).map((warning) => `${warning.fault} can never strike: ${warning.neverMatches}`).join("\n");
+const warningsText = (answer) =>
+  (answer?.warnings ?? []).map(({ fault, neverMatches }) => `${fault} can never strike: ${neverMatches}`).join("\n");
 
 const switches = new Map();
 
 /** Journeys set faults whose names are theirs and a number. */
-const ofJourney = (name) => faults.all.filter((fault) => fault.id.startsWith(name + "-") && /^\d+$/.test(fault.id.slice(name.length + 1)));
+const ofJourney = (name) =>
+  faults.all.filter(({ id }) => id.startsWith(name + "-") && /^\d+$/.test(id.slice(name.length + 1)));
 
 async function loadJourneys() {
   const { items } = await askWorld("GET", "/profiles");
@@ -86,13 +75,15 @@ function startFaults() {
     const item = switchItem(preset.id, preset.name, preset.about, preset.amount, async (isOn, amount) => {
       if (!isOn) return void (await askWorld("DELETE", `/faults/${preset.id}`));
       if (preset.amount && !(amount >= 0)) throw new Error(`${preset.name} needs a number of ${preset.amount[1]}.`);
-      return warningsText(await askWorld("POST", "/faults", { id: preset.id, match: scope(preset), action: preset.action(amount) }));
+      const fault = { id: preset.id, match: scope(preset), action: preset.action(amount) };
+      return warningsText(await askWorld("POST", "/faults", fault));
     });
     switches.set("preset " + preset.id, item);
     return item.element;
   }));
   find("scope").addEventListener("submit", (event) => event.preventDefault());
-  find("fault-json").value = '{"match": {"path": "/v1/feed", "probability": 0.3},\n "stage": "body", "at": 100,\n "action": {"type": "reset"}}';
+  const example = { match: { path: "/v1/feed", probability: 0.3 }, stage: "body", at: 100, action: { type: "reset" } };
+  find("fault-json").value = JSON.stringify(example, null, 1);
   find("fault-form").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt("faults-said", event.submitter, async () => {
@@ -135,31 +126,39 @@ function showFaults() {
     delete place.dataset.shown;
     return place.replaceChildren(make("li", { class: "quiet" }, "None is set: every request meets a good day."));
   }
-  showFirst(place, faults.all, (fault) => fault, (fault) => make(
+  showFirst(place, faults.all, (fault) => fault, faultItem);
+}
+
+function faultItem(fault) {
+  const news = fault.neverMatches ? `can never strike: ${fault.neverMatches}` : struckText(fault.strikes);
+  return make(
     "li", {},
-    make("div", { class: "what" }, make("b", { class: "mono" }, fault.id), ` ${clipped(actionText(fault.action), 120)}`,
-      make("span", {}, `${matchText(fault.match)}${fault.neverMatches ? `; can never strike: ${fault.neverMatches}` : `; ${struckText(fault.strikes)}`}`)),
-    make("button", { type: "button", "data-key": fault.id, "aria-label": `Remove ${fault.id}`, onclick: (event) => attempt("faults-said", event.currentTarget, async () => {
-      await askWorld("DELETE", `/faults/${encodeURIComponent(fault.id)}`);
-      await refreshFaults();
-    }) }, "Remove"),
-  ));
+    make(
+      "div", { class: "what" },
+      make("b", { class: "mono" }, fault.id), " ", clipped(actionText(fault.action), 120),
+      make("span", {}, `${matchText(fault.match)}; ${news}`),
+    ),
+    listButton("Remove", fault.id, `Remove ${fault.id}`, (event) => {
+      attempt("faults-said", event.currentTarget, async () => {
+        await askWorld("DELETE", `/faults/${encodeURIComponent(fault.id)}`);
+        await refreshFaults();
+      });
+    }),
+  );
 }
 
 /** Exchanges that a gate holds are shown only where there are any: who set the gate waits for them. */
 function showHeld(items) {
   const place = find("held");
-  if (items.length === 0) {
-    place.replaceChildren();
-    delete place.dataset.shown;
-    return;
-  }
-  show(place, [items], (list) => list, (list) => make("div", {}, make("h3", {}, "Held at gates"), make("ul", { class: "set" }, ...list.map((held) => make(
+  place.hidden = items.length === 0;
+  showFirst(find("held-set"), items, (held) => held, (held) => make(
     "li", {},
-    make("div", { class: "what" }, make("b", { class: "mono" }, `${held.method} ${held.target}`), make("span", {}, `by ${held.gate}, from ${held.device}`)),
-    make("button", { type: "button", "data-key": `held ${held.number}`, onclick: (event) => attempt("faults-said", event.currentTarget, async () => {
-      await askWorld("POST", `/held/${held.number}/release`);
-      await refreshFaults();
-    }) }, "Release"),
-  )))));
+    titled(`${held.method} ${held.target}`, `by ${held.gate}, from ${held.device}`, true),
+    listButton("Release", `held ${held.number}`, `Release ${held.number}`, (event) => {
+      attempt("faults-said", event.currentTarget, async () => {
+        await askWorld("POST", `/held/${held.number}/release`);
+        await refreshFaults();
+      });
+    }),
+  ));
 }

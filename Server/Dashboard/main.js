@@ -19,10 +19,10 @@ function complain(error) {
 }
 
 /** Reads what changes without the journal telling of it: worlds, the clock, faults, and the totals. */
-async function refresh() {
-  const [worlds, world] = await Promise.all([ask("GET", "/worlds", undefined, shown.ends.signal), askWorld("GET", "")]);
-  showWorlds(worlds.items);
-  takeClock(world.clock);
+async function refresh(round) {
+  takeClock((await askWorld("GET", "")).clock);
+  // There may be thousands of worlds: they are looked at less often.
+  if (round % 3 === 0) await refreshWorlds();
   await refreshFaults();
   await refreshTotals();
 }
@@ -31,10 +31,10 @@ async function refresh() {
 async function keepFresh() {
   const { signal } = shown.ends;
   const world = shown.world;
-  while (!signal.aborted) {
+  for (let round = 0; !signal.aborted; round += 1) {
     if (!document.hidden) {
       try {
-        await refresh();
+        await refresh(round);
       } catch (error) {
         if (error.type === "unknown-world") return worldIsGone(world);
         complain(error);

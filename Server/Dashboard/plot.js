@@ -21,14 +21,14 @@ function quantile(sorted, share) {
 function drawPlot() {
   const plot = find("plot");
   // A live channel is open for as long as somebody listens: that is no latency.
-  const exchanges = journal.entries.filter((entry) => entry.kind === "exchange" && entry.status !== 101 && !entry.path.startsWith("/v1/live"));
+  const exchanges = journal.entries.filter((entry) => entry.kind === "exchange" && !isChannel(entry));
   const width = plot.clientWidth;
   const height = plot.clientHeight;
   const times = exchanges.map((entry) => Math.max(entry.durationSeconds, 1e-6)).sort((a, b) => a - b);
   const low = Math.floor(Math.log10(Math.min(1e-4, times[0] ?? 1)));
   const high = Math.max(low + 2, Math.ceil(Math.log10(Math.max(1e-1, times.at(-1) ?? 0))));
-  const y = (seconds) =>
-    plotEdges.top + (height - plotEdges.top - plotEdges.bottom) * (1 - (Math.log10(Math.max(seconds, 1e-6)) - low) / (high - low));
+  const share = (seconds) => (Math.log10(Math.max(seconds, 1e-6)) - low) / (high - low);
+  const y = (seconds) => plotEdges.top + (height - plotEdges.top - plotEdges.bottom) * (1 - share(seconds));
   const content = [];
   for (let power = low; power <= high; power += 1) {
     const line = y(10 ** power);
@@ -40,20 +40,23 @@ function drawPlot() {
   exchanges.forEach((entry, index) => {
     const x = width - plotEdges.right - 4 - (exchanges.length - 1 - index) * step;
     const element = mark(kindOf(entry), x, y(entry.durationSeconds));
-    element.append(draw("title", {}, `#${entry.number} ${entry.method} ${clipped(targetOf(entry), 80)}: ${answerOf(entry)}, ${secondsText(entry.durationSeconds)}`));
+    const what = `#${entry.number} ${entry.method} ${clipped(targetOf(entry), 80)}`;
+    element.append(draw("title", {}, `${what}: ${answerOf(entry)}, ${secondsText(entry.durationSeconds)}`));
     element.addEventListener("click", () => reveal(entry.number));
     content.push(element);
   });
   plot.replaceChildren(...content);
+  const [half, most] = [0.5, 0.95].map((part) => secondsText(quantile(times, part) ?? 0));
   const summary = times.length === 0 ? "no exchange yet"
-    : `half within ${secondsText(quantile(times, 0.5))}, 95 % within ${secondsText(quantile(times, 0.95))}, slowest ${secondsText(times.at(-1))}`;
+    : `half within ${half}, 95 % within ${most}, slowest ${secondsText(times.at(-1))}`;
   find("plot-summary").textContent = summary;
   plot.setAttribute("aria-label", `Latency of the last ${times.length} exchanges: ${summary}`);
 }
 
 function startPlot() {
   find("legend").replaceChildren(
-    ...kinds.map((kind) => make("li", {}, draw("svg", { viewBox: "-5 -5 10 10", "aria-hidden": "true" }, mark(kind.id, 0, 0)), kind.name)),
+    ...kinds.map(({ id, name }) =>
+      make("li", {}, draw("svg", { viewBox: "-5 -5 10 10", "aria-hidden": "true" }, mark(id, 0, 0)), name)),
   );
   new ResizeObserver(drawPlot).observe(find("plot"));
 }

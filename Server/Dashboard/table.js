@@ -13,6 +13,7 @@ function row(entry) {
   );
   const struck = (entry.faults ?? []).map((fault) => make("span", { class: "struck", title: fault.action }, fault.fault));
   if (entry.fate) struck.push(make("span", { class: "struck" }, entry.fate));
+  const who = entry.user && entry.device !== `user:${entry.user}` ? `${entry.device}, ${entry.user}` : entry.device;
   const element = make(
     "tr",
     { class: "entry" },
@@ -22,16 +23,17 @@ function row(entry) {
     make("td", { class: `answer tone-${kind}` }, answerOf(entry)),
     make("td", { class: "number" }, entry.kind === "frame" ? "" : secondsText(entry.durationSeconds)),
     make("td", { class: "number far mid" }, bytesText(entry.kind === "frame" ? entry.bytes : entry.bytesSent)),
-    make("td", { class: "far" }, clipped(entry.user && entry.device !== `user:${entry.user}` ? `${entry.device}, ${entry.user}` : entry.device, 30)),
+    make("td", { class: "far" }, clipped(who, 30)),
   );
   element.addEventListener("click", (event) => {
     // A text that is being selected is not a click on the row.
     if (event.target.closest("button") === null && String(getSelection()) !== "") return;
     toggle(entry.number);
   });
-  const words = [entry.method, targetOf(entry), answerOf(entry), entry.device, entry.user, entry.channel, entry.token, `#${entry.number}`]
-    .concat((entry.faults ?? []).flatMap((fault) => [fault.fault, fault.action]), kind)
-    .filter((word) => word !== undefined);
+  const words = [
+    `#${entry.number}`, kind, entry.method, targetOf(entry), answerOf(entry), entry.device, entry.user, entry.channel,
+    entry.token, ...(entry.faults ?? []).flatMap((fault) => [fault.fault, fault.action]),
+  ].filter((word) => word !== undefined);
   return { entry, element, target, detail: null, text: words.join(" ").toLowerCase() };
 }
 
@@ -138,7 +140,7 @@ function startTable() {
   find("frames").addEventListener("change", sieve);
   find("pause").addEventListener("click", () => {
     setPaused(!journal.paused);
-    find("pause").setAttribute("aria-pressed", String(journal.paused));
+    find("pause").classList.toggle("on", journal.paused);
     find("pause").textContent = journal.paused ? "Go on" : "Pause";
   });
 }

@@ -10,15 +10,18 @@ function showTotals(report) {
   const items = [
     ["Exchanges", counted.format(report.exchanges), ""],
     ["200, in full", counted.format(report.full), "reads"],
-    ["304, not modified", counted.format(report.notModified), reads > 0 ? `${percentText(report.notModified, reads)} of reads` : "reads"],
+    ["304, not modified", counted.format(report.notModified), `${percentText(report.notModified, reads)} of reads`],
     ["Errors", counted.format(errors), `${report.clientErrors} 4xx, ${report.serverErrors} 5xx, ${report.unanswered} cut`],
     ["Sent", bytesText(report.bytesSent), ""],
-    ["Saved by validators", bytesText(report.bytesSaved), whole > 0 ? `${percentText(report.bytesSaved, whole)} of the whole` : ""],
+    ["Saved by validators", bytesText(report.bytesSaved), `${percentText(report.bytesSaved, whole)} of the whole`],
   ];
   find("totals").replaceChildren(
-    ...items.map(([name, value, note]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, note ? make("small", {}, note) : null))),
+    ...items.map(([name, value, note]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, make("small", {}, note)))),
   );
-  const shares = [["ok", report.full, "200"], ["same", report.notModified, "304"], ["client", report.clientErrors, "4xx"], ["server", report.serverErrors, "5xx"], ["cut", report.unanswered, "cut"], ["other", other, "other"]];
+  const shares = [
+    ["ok", report.full, "200"], ["same", report.notModified, "304"], ["client", report.clientErrors, "4xx"],
+    ["server", report.serverErrors, "5xx"], ["cut", report.unanswered, "cut"], ["other", other, "other"],
+  ];
   const share = find("share");
   share.replaceChildren(
     ...shares.filter(([, count]) => count > 0).map(([tone, count]) => {
@@ -28,7 +31,8 @@ function showTotals(report) {
     }),
   );
   share.setAttribute("aria-label", shares.map(([, count, name]) => `${name}: ${count}`).join(", "));
-  find("totals-note").textContent = journal.capacity ? `Of what the journal keeps: ${counted.format(journal.capacity)} entries at most.` : "";
+  const kept = `Of what the journal keeps: ${counted.format(journal.capacity ?? 0)} entries at most.`;
+  find("totals-note").textContent = journal.capacity ? kept : "";
   showFindings(report.counts, report.findings);
 }
 
@@ -46,7 +50,8 @@ const rules = {
 
 /** How often each rule was broken, with the newest case of each. */
 function showFindings(counts, findings) {
-  const broken = Object.entries(counts).map(([rule, count]) => ({ rule, count, newest: findings.findLast((finding) => finding.rule === rule) }));
+  const newestOf = (rule) => findings.findLast((finding) => finding.rule === rule);
+  const broken = Object.entries(counts).map(([rule, count]) => ({ rule, count, newest: newestOf(rule) }));
   const place = find("findings");
   if (broken.length === 0) {
     delete place.dataset.shown;

@@ -23,7 +23,7 @@ function secondsText(seconds) {
   return `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ${unit}`;
 }
 
-const percentText = (part, whole) => (whole > 0 ? `${Math.round((100 * part) / whole)} %` : "");
+const percentText = (part, whole) => `${whole > 0 ? Math.round((100 * part) / whole) : 0} %`;
 
 const clipped = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
 
@@ -36,11 +36,12 @@ const kinds = [
   { id: "cut", name: "cut or unanswered" },
 ];
 
+const isChannel = (entry) => entry.status === 101 || entry.path.startsWith("/v1/live");
+
 function kindOf(entry) {
   if (entry.kind === "frame") return "frame";
   // A live channel ends when somebody leaves: that is no failure.
-  const isChannel = entry.status === 101 || entry.path.startsWith("/v1/live");
-  if (entry.outcome !== "complete" && !(isChannel && entry.outcome === "cut")) return "cut";
+  if (entry.outcome !== "complete" && !(isChannel(entry) && entry.outcome === "cut")) return "cut";
   if (entry.status === 304) return "same";
   return entry.status >= 500 ? "server" : entry.status >= 400 ? "client" : "ok";
 }
@@ -76,8 +77,10 @@ function matchText(match = {}) {
 /** What a fault does, in a line. */
 function actionText(action) {
   const rest = Object.entries(action).filter(([name]) => name !== "type" && name !== "body");
-  const plain = (value) => (Array.isArray(value) ? value.join(" to ")
-    : typeof value === "object" && value !== null ? Object.entries(value).map(([name, inner]) => `${name} ${plain(inner)}`).join(" ")
-    : String(value));
+  const plain = (value) => {
+    if (Array.isArray(value)) return value.join(" to ");
+    if (typeof value !== "object" || value === null) return String(value);
+    return Object.entries(value).map(([name, inner]) => `${name} ${plain(inner)}`).join(" ");
+  };
   return [action.type, ...rest.map(([name, value]) => `${name} ${plain(value)}`)].join(", ");
 }

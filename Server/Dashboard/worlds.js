@@ -18,27 +18,22 @@ function choose(world) {
 function worldIsGone(world) {
   if (shown.world !== world) return;
   if (world !== "main") choose("main");
-  notice(`There is no world «${world}» any more; this is main.`);
+  notice(`There is no world «${world}» (any more); this is main.`);
 }
 
-function showWorlds(items) {
+async function refreshWorlds() {
+  const { items } = await ask("GET", "/worlds", undefined, shown.ends.signal);
   offer(find("world"), items.map((world) => [world.id, world.id]));
   find("world").value = shown.world;
   document.title = `${shown.world}, Larder`;
-  showFirst(find("worlds"), items, (world) => [world.id, world.commits, world.faults, world.journal, world.id === shown.world], (world) => {
-    const facts = [`${counted.format(world.journal)} in the journal`, `${counted.format(world.commits)} commits`, `${world.faults} faults`];
-    const isShown = world.id === shown.world;
-    return make(
-      "li", {},
-      make("div", { class: "what" }, make("b", {}, world.id), make("span", {}, facts.join(", "))),
-      make("button", { type: "button", "data-key": world.id, "aria-pressed": String(isShown), onclick: () => choose(world.id) }, isShown ? "Shown" : "Show"),
-    );
-  });
+  const key = (world) => [world.id, world.commits, world.faults, world.journal, world.id === shown.world];
+  showFirst(find("worlds"), items, key, worldItem);
   find("world-title").textContent = `The world ${shown.world}`;
   find("world-destroy").hidden = shown.world === "main";
   const address = shown.world === "main" ? location.origin : `${location.origin}/w/${shown.world}`;
   const place = find("world-address");
-  const text = shown.world === "main" ? "Clients reach it at " : `Clients reach it with the field Larder-World: ${shown.world}, or at `;
+  const byField = shown.world === "main" ? "" : `with the field Larder-World: ${shown.world}, or `;
+  const text = `Clients reach it ${byField}at `;
   if (place.dataset.shown !== shown.world) {
     place.dataset.shown = shown.world;
     const seed = items.find((world) => world.id === shown.world)?.seed;
@@ -46,16 +41,24 @@ function showWorlds(items) {
   }
 }
 
+function worldItem(world) {
+  const [entries, commits, set] = [world.journal, world.commits, world.faults].map((count) => counted.format(count));
+  const isShown = world.id === shown.world;
+  const button = listButton(isShown ? "Shown" : "Show", world.id, `Show ${world.id}`, () => choose(world.id));
+  button.setAttribute("aria-pressed", String(isShown));
+  return make("li", {}, titled(world.id, `${entries} in the journal, ${commits} commits, ${set} faults`), button);
+}
+
 async function refreshSnapshots() {
   const { items } = await askWorld("GET", "/snapshots");
   show(find("snapshots"), items, (snapshot) => snapshot, (snapshot) => {
-    const button = make("button", { type: "button", "data-key": snapshot.name, "aria-label": `Restore ${snapshot.name}` }, "Restore");
+    const button = listButton("Restore", snapshot.name, `Restore ${snapshot.name}`);
     confirmTwice(button, "Really go back?", () => attempt("worlds-said", button, async () => {
       await askWorld("POST", `/snapshots/${encodeURIComponent(snapshot.name)}/restore`);
       await loadPeople();
       return `${shown.world} is as it was in «${snapshot.name}».`;
     }));
-    return make("li", {}, make("div", { class: "what" }, make("b", {}, snapshot.name), make("span", {}, `${snapshot.time}, ${bytesText(snapshot.bytes)}`)), button);
+    return make("li", {}, titled(snapshot.name, `${snapshot.time}, ${bytesText(snapshot.bytes)}`), button);
   });
 }
 

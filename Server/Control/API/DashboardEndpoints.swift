@@ -16,7 +16,7 @@ enum DashboardEndpoints {
         var fields: Fields = [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"]
         for (name, value) in [
             ("Content-Security-Policy", document.policy), ("Cross-Origin-Opener-Policy", "same-origin"),
-            ("Cross-Origin-Resource-Policy", "same-origin"), ("Referrer-Policy", "no-referrer"),
+            ("Cross-Origin-Resource-Policy", "same-origin"), ("Referrer-Policy", "same-origin"),
             ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"),
         ] {
             if let name = FieldName(name) { fields.set(name, value) }
