@@ -9,6 +9,7 @@ import Synchronization
 final class Authenticator: Sendable {
     private let known = Mutex<[UInt64: (token: [UInt8], session: SessionRow)]>([:])
     private let handles = Mutex<[Int64: String]>([:])
+    private let endingCount = Atomic<UInt64>(0)
     private static let countMaximum = 10_000
 
     /// The session that an `Authorization` value opens.
@@ -69,7 +70,13 @@ final class Authenticator: Sendable {
     }
 
     /// Forgets every token; called while the store that ended a session is still held.
-    func forgetAll() { known.withLock { $0.removeAll(keepingCapacity: true) } }
+    func forgetAll() {
+        endingCount.add(1, ordering: .releasing)
+        known.withLock { $0.removeAll(keepingCapacity: true) }
+    }
+
+    /// How often a session has ended: while it stays the same, who was let in before would be again but for the time.
+    var endings: UInt64 { endingCount.load(ordering: .acquiring) }
 
     static func challenge(_ error: String?) -> Fields {
         var fields = Fields()
