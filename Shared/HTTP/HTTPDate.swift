@@ -103,8 +103,6 @@ public enum HTTPDate {
         days.contains { isShort ? $0.prefix(3) == text : $0 == text }
     }
 
-    /// The last year whose days are told apart: `CivilTime.time`.
-    private static let latestYear = 2_250
     private static let days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 }

@@ -108,6 +108,7 @@ enum DocumentationEndpoints {
         let links = [
             ("/v1/feed?limit=5&include=profiles", "the feed"), ("/v1/profiles", "people"),
             ("/v1/changes?limit=5", "the change feed"), ("/v1/live/events", "changes as they happen (event stream)"),
+            ("/_larder/", "the dashboard: what is asked, and what is to go wrong"),
             ("/openapi.json", "the API, as OpenAPI 3.1"), ("/problems", "every kind of problem"),
             ("/healthz", "health"),
         ]

@@ -52,6 +52,9 @@ struct ControlCall: Sendable {
 enum ControlEndpoints {
     static func answer(_ request: Request, _ exchange: Exchange, _ plane: ControlPlane, worldID: String) -> Reply? {
         do {
+            if DashboardEndpoints.isDashboard(request) {
+                return try DashboardEndpoints.answer(request, plane.guardian)
+            }
             try plane.guardian.check(request)
             guard let query = QueryString(parsing: Array(request.query ?? [])) else {
                 throw ProblemType.invalidParameter("The query is not well-formed percent-encoded UTF-8.")
