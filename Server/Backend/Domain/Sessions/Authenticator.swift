@@ -7,14 +7,9 @@ import Synchronization
 ///
 /// Everything is forgotten when a session ends or is exchanged; expiry is checked at every use. Safe from any thread.
 final class Authenticator: Sendable {
-    private struct Known {
-        var sessions: [UInt64: (token: [UInt8], session: SessionRow)] = [:]
-        /// How often everything was forgotten.
-        var generation = 0
-    }
-
-    private let known = Mutex(Known())
+    private let known = Mutex<[UInt64: (token: [UInt8], session: SessionRow)]>([:])
     private let handles = Mutex<[Int64: String]>([:])
+    private let endingCount = Atomic<UInt64>(0)
     private static let countMaximum = 10_000
 
     /// The session that an `Authorization` value opens.
@@ -33,12 +28,12 @@ final class Authenticator: Sendable {
     /// The session that a token opens; see `session(bearing:in:)`.
     func session(token: [UInt8], in world: World) throws(Problem) -> SessionRow {
         let key = ContentHash.hash64(token.span)
-        let found = find(token, key)
-        var session = found.session
+        let endings = endings
+        var session = find(token, key)
         if session == nil {
             let digest = SHA256.hash(token)
             session = try world.read { try $0.sessions.find(access: digest) }
-            if let session { remember(token, key, session, since: found.generation) }
+            if let session { remember(token, key, session, since: endings) }
         }
         guard let session else {
             throw ProblemType.invalidToken(
@@ -55,20 +50,20 @@ final class Authenticator: Sendable {
         return session
     }
 
-    /// The session of a token, if it is known, and the generation in which it was or was not.
-    func find(_ token: [UInt8], _ key: UInt64) -> (session: SessionRow?, generation: Int) {
+    /// The session of a token, if it is known.
+    func find(_ token: [UInt8], _ key: UInt64) -> SessionRow? {
         known.withLock { known in
-            guard let entry = known.sessions[key], entry.token == token else { return (nil, known.generation) }
-            return (entry.session, known.generation)
+            guard let entry = known[key], entry.token == token else { return nil }
+            return entry.session
         }
     }
 
-    /// Keeps a session that was read since, unless all was forgotten meanwhile: it may be the one that has ended.
-    func remember(_ token: [UInt8], _ key: UInt64, _ session: SessionRow, since generation: Int) {
+    /// Keeps a session that was read behind so many endings, unless there was another since: it may be the one that ended.
+    func remember(_ token: [UInt8], _ key: UInt64, _ session: SessionRow, since endings: UInt64) {
         known.withLock { known in
-            guard known.generation == generation else { return }
-            if known.sessions.count >= Self.countMaximum { known.sessions.removeAll(keepingCapacity: true) }
-            known.sessions[key] = (token, session)
+            guard self.endings == endings else { return }
+            if known.count >= Self.countMaximum { known.removeAll(keepingCapacity: true) }
+            known[key] = (token, session)
         }
     }
 
@@ -87,11 +82,12 @@ final class Authenticator: Sendable {
 
     /// Forgets every token; called while the store that ended a session is still held.
     func forgetAll() {
-        known.withLock { known in
-            known.sessions.removeAll(keepingCapacity: true)
-            known.generation += 1
-        }
+        endingCount.add(1, ordering: .releasing)
+        known.withLock { $0.removeAll(keepingCapacity: true) }
     }
+
+    /// How often a session has ended: while it stays the same, who was let in before would be again but for the time.
+    var endings: UInt64 { endingCount.load(ordering: .acquiring) }
 
     /// Forgets who is who: another state has taken the place of the one that was asked.
     func forgetHandles() { handles.withLock { $0.removeAll() } }
