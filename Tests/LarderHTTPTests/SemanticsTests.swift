@@ -133,6 +133,21 @@ struct HTTPDateTests {
     ])
     func `what is no date is none`(text: String) { #expect(HTTPDate.parse(text, now: Self.now) == nil) }
 
+    @Test(arguments: [
+        "Fri, 31 Dec 9999 23:59:59 GMT", "Fri Dec 31 23:59:59 9999", "Thu, 29 Feb 2400 00:00:00 GMT",
+        "Wed, 01 Jan 2251 00:00:00 GMT",
+    ])
+    func `a day that stands for never is the latest there is`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now) == WallTime(nanosecondsSinceEpoch: .max))
+    }
+
+    @Test(arguments: [
+        "Thu, 29 Feb 2500 00:00:00 GMT", "Fri, 32 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 9999 24:00:00 GMT",
+    ])
+    func `a day that no calendar has is none, however far away`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now) == nil)
+    }
+
     @Test func `what is written is read again`() {
         var random = SeededGenerator(seed: 0x5EED_0003)
         for _ in 0..<1_000 {

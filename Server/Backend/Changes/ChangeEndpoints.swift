@@ -12,6 +12,7 @@ enum ChangeEndpoints {
     static let waitSecondsMaximum = 30
 
     private static func read(_ call: inout Call) throws(Problem) -> Answer {
+        try Negotiation.requireJSON(call.request)
         let limit = try call.limit(default: 100, maximum: 500)
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
         let filter = try filter(call)
@@ -139,6 +140,8 @@ final class LongPoll: LiveSink {
             state.scope = scope
             state.limit = limit
         }
+        // Asked after joining: who joins before the stop is told of it, who joins after it finds out here.
+        if world.live.isStopping { serverStops() }
     }
 
     func startTimer(_ wait: Duration) {
@@ -157,6 +160,8 @@ final class LongPoll: LiveSink {
 
     /// A poll that was allowed when it came is answered with what it may see.
     func sessionEnded() { exchange.loop.execute { [self] in finish() } }
+
+    func serverStops() { exchange.loop.execute { [self] in finish() } }
 
     func stateReplaced() { exchange.loop.execute { [self] in finish() } }
 

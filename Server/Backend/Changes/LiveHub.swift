@@ -12,6 +12,9 @@ protocol LiveSink: AnyObject, Sendable {
     /// The session has ended, and with it the right to listen.
     func sessionEnded()
 
+    /// The server is about to stop: what was only waited for is answered now.
+    func serverStops()
+
     /// Another state has taken the place of the one that the channel tells of: its reader is to come again and read on.
     func stateReplaced()
 
@@ -24,6 +27,9 @@ protocol LiveSink: AnyObject, Sendable {
 
 extension LiveSink {
     var listener: LiveListener? { nil }
+
+    /// Channels are ended by the engine, which has the words for it.
+    func serverStops() {}
 }
 
 /// Everyone who listens to a world's changes.
@@ -44,6 +50,7 @@ final class LiveHub: Sendable {
         var readers: [Reader] = []
         var places: [UInt64: Int] = [:]
         var lastID: UInt64 = 0
+        var isStopping = false
     }
 
     /// Everyone who is told the same of one change.
@@ -99,6 +106,17 @@ final class LiveHub: Sendable {
             for index in state.readers.indices { state.readers[index].token.instance = instance }
         }
     }
+
+    /// Has nobody wait any longer, those who come later included.
+    func stopWaiting() {
+        let sinks = state.withLock { state in
+            state.isStopping = true
+            return state.readers.map(\.sink)
+        }
+        for sink in sinks { sink.serverStops() }
+    }
+
+    var isStopping: Bool { state.withLock { $0.isStopping } }
 
     /// Has every channel give a sign of life.
     func beat() {

@@ -18,7 +18,7 @@ enum FaultEndpoints {
             return ControlEndpoints.done
         }
         switch method {
-        case .get, .head: return ControlEndpoints.json(.members(["items": .array(list(faults))]))
+        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults))]))
         case .delete:
             faults.removeAll()
             return ControlEndpoints.done

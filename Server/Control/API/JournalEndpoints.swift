@@ -9,7 +9,7 @@ enum JournalEndpoints {
     static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         let journal = call.world.control.journal
         switch (method, rest.first) {
-        case (.get, nil), (.head, nil): return try list(call)
+        case (.get, nil): return try list(call)
         case (.delete, nil):
             journal.clear()
             return ControlEndpoints.done
@@ -96,9 +96,11 @@ enum JournalEndpoints {
 
     static func conduct(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
+        let newest = try call.integer("findings", in: 0...10_000)
         let report = ConductInspector.inspect(call.world.control.journal.entries)
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
-        return wantsText ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json)
+        return wantsText
+            ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))
     }
 }
 

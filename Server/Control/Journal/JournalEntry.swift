@@ -66,8 +66,25 @@ struct JournalEntry: Sendable {
     var isExchange: Bool { if case .exchange = kind { true } else { false } }
 
     /// The first value of a field of the reply.
+    ///
+    /// - Parameter name: in lower case.
     func replyField(_ name: String) -> String? {
-        replyFields.first { $0.name.lowercased() == name }?.value
+        // A report asks this of thousands of heads: only the line that is looked for becomes a text.
+        let wanted = name.utf8
+        var start = head.startIndex
+        while start < head.endIndex {
+            let end = head[start...].firstIndex(of: UInt8(ascii: "\r")) ?? head.endIndex
+            let colon = start + wanted.count
+            if colon < end, head[colon] == UInt8(ascii: ":"), zip(head[start..<colon], wanted).allSatisfy(Self.isSame) {
+                return String(decoding: head[(colon + 1)..<end].drop { $0 == UInt8(ascii: " ") }, as: UTF8.self)
+            }
+            start = end + 2
+        }
+        return nil
+    }
+
+    private static func isSame(_ byte: UInt8, _ lowercase: UInt8) -> Bool {
+        byte == lowercase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) && byte | 0x20 == lowercase
     }
 
     /// The reply's field lines.
@@ -90,6 +107,9 @@ struct JournalEntry: Sendable {
         if status == 0 { return "abandoned" }
         return isComplete ? "complete" : "cut"
     }
+
+    /// Whether the peer got no reply, or not all of it.
+    var isUnanswered: Bool { isExchange && outcome != "complete" }
 }
 
 extension JournalEntry {

@@ -28,12 +28,12 @@ final class Authenticator: Sendable {
     /// The session that a token opens; see `session(bearing:in:)`.
     func session(token: [UInt8], in world: World) throws(Problem) -> SessionRow {
         let key = ContentHash.hash64(token.span)
-        let endings = endings
-        var session = find(token, key)
+        let found = find(token, key)
+        var session = found.session
         if session == nil {
             let digest = SHA256.hash(token)
             session = try world.read { try $0.sessions.find(access: digest) }
-            if let session { remember(token, key, session, since: endings) }
+            if let session { remember(token, key, session, since: found.endings) }
         }
         guard let session else {
             throw ProblemType.invalidToken(
@@ -50,15 +50,15 @@ final class Authenticator: Sendable {
         return session
     }
 
-    /// The session of a token, if it is known.
-    func find(_ token: [UInt8], _ key: UInt64) -> SessionRow? {
+    /// The session of a token, if it is known, and how many sessions had ended when that was looked up.
+    func find(_ token: [UInt8], _ key: UInt64) -> (session: SessionRow?, endings: UInt64) {
         known.withLock { known in
-            guard let entry = known[key], entry.token == token else { return nil }
-            return entry.session
+            guard let entry = known[key], entry.token == token else { return (nil, endings) }
+            return (entry.session, endings)
         }
     }
 
-    /// Keeps a session that was read behind so many endings, unless there was another since: it may be the one that ended.
+    /// Keeps a session that was read since, unless one has ended meanwhile: it may be this one.
     func remember(_ token: [UInt8], _ key: UInt64, _ session: SessionRow, since endings: UInt64) {
         known.withLock { known in
             guard self.endings == endings else { return }
@@ -82,11 +82,13 @@ final class Authenticator: Sendable {
 
     /// Forgets every token; called while the store that ended a session is still held.
     func forgetAll() {
-        endingCount.add(1, ordering: .releasing)
-        known.withLock { $0.removeAll(keepingCapacity: true) }
+        known.withLock { known in
+            endingCount.add(1, ordering: .releasing)
+            known.removeAll(keepingCapacity: true)
+        }
     }
 
-    /// How often a session has ended: while it stays the same, who was let in before would be again but for the time.
+    /// How often sessions have ended: while it stays the same, who was let in before would be again, but for the time.
     var endings: UInt64 { endingCount.load(ordering: .acquiring) }
 
     /// Forgets who is who: another state has taken the place of the one that was asked.

@@ -87,9 +87,12 @@ enum SessionEndpoints {
             preconditionFailure("The router admits nobody here who has not signed in.")
         }
         let world = call.world
-        try call.write { store, _ in
-            try store.sessions.delete(session.row)
-            world.authenticator.forgetAll()
+        // Developer tokens are everybody's, and would be gone for good: only their channels are ended.
+        if !session.isDeveloper {
+            try call.write { store, _ in
+                try store.sessions.delete(session.row)
+                world.authenticator.forgetAll()
+            }
         }
         world.live.end(session: session.row)
         return .noContent
