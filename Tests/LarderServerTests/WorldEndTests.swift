@@ -46,6 +46,20 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
+    @Test func `a reply that was repeated on a connection ends with its world`() async throws {
+        let stage = try Stage()
+        let world = try stage.backend.makeWorld(id: "brief")
+        let client = try stage.connect()
+        func status() async throws -> Int {
+            try await stage.send("GET", "/v1/feed?limit=1", fields: ["Larder-World": "brief"], on: client).reply()
+                .status
+        }
+        for _ in 0..<4 { #expect(try await status() == 200) }
+        try world.destroy()
+        #expect(try await status() == 404)
+        await stage.backend.stop()
+    }
+
     @Test func `a fork of a world that has gone back to the system's time goes by it too`() async throws {
         let stage = try Stage()
         stage.world.clock.followSystem()

@@ -249,6 +249,8 @@ final class WorldRegistry: Sendable {
         state.withLock { state in
             state.entries[id] = nil
         }
+        // Behind that: what connections keep of its replies stands no more, and who asks again is told that it is gone.
+        world.stamp.raise([.profiles, .posts, .bank, .chat])
     }
 
     // MARK: Snapshots
