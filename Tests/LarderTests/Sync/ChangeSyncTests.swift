@@ -5,6 +5,11 @@ import Testing
 
 @testable import Larder
 
+/// Who has passed a gate, in order.
+private final class Passed: Sendable {
+    let numbers = Mutex<[Int]>([])
+}
+
 @Suite("Following changes, whatever fails", .timeLimit(.minutes(1)))
 struct ChangeSyncTests {
     private let scene = CacheScene()
@@ -83,7 +88,7 @@ struct ChangeSyncTests {
     @Test func `a gate lets one through at a time, and lets those go at once who are cancelled`() async throws {
         let gate = SerialGate()
         let first = ScriptedSource<Int>()
-        let order = Mutex<[Int]>([])
+        let passed = Passed()
         let holding = Task {
             try await gate.run { () async throws(LarderError) in
                 do { _ = try await first.fetch(FetchContext()) } catch { throw LarderError(error) }
@@ -91,7 +96,9 @@ struct ChangeSyncTests {
         }
         await first.waitForRequests(1)
         let waiting = (0..<10).map { number in
-            Task { try await gate.run { () async throws(LarderError) in order.withLock { $0.append(number) } } }
+            Task {
+                try await gate.run { () async throws(LarderError) in passed.numbers.withLock { $0.append(number) } }
+            }
         }
         for task in waiting[..<5] { task.cancel() }
         // Those who were cancelled are told at once, though the gate is taken.
@@ -102,8 +109,8 @@ struct ChangeSyncTests {
         first.answer(0, .value(1))
         try await holding.value
         for task in waiting[5...] { try await task.value }
-        #expect(Set(order.withLock { $0 }) == [5, 6, 7, 8, 9])
-        try await gate.run { () async throws(LarderError) in order.withLock { $0.append(10) } }
-        #expect(order.withLock { $0.last } == 10)
+        #expect(Set(passed.numbers.withLock { $0 }) == [5, 6, 7, 8, 9])
+        try await gate.run { () async throws(LarderError) in passed.numbers.withLock { $0.append(10) } }
+        #expect(passed.numbers.withLock { $0.last } == 10)
     }
 }
