@@ -3,6 +3,7 @@ import Larder
 import LarderModels
 import LarderServer
 import LarderTesting
+import LarderTime
 import Testing
 
 @Suite("Two processes of one account, end to end", .timeLimit(.minutes(1)))
