@@ -51,6 +51,28 @@ struct DiskStoreTests {
         #expect(fixture.events.isEmpty)
     }
 
+    @Test func `a store that opens late makes nothing before it is used, and says then what is wrong`() throws {
+        let directory = StoreDirectory()
+        var configuration = DiskStore.Configuration(directory: directory.path, clock: fixture.clock)
+        configuration.opensLate = true
+        let record = fixture.record("a", [1])
+        do {
+            let store = try DiskStore(configuration)
+            #expect(directory.files.isEmpty)
+            #expect(try store.record("a") == nil)
+            try store.put(record)
+        }
+        #expect(try DiskStore(configuration).record("a") == record)
+        let erased = try DiskStore(configuration)
+        try erased.erase()
+        #expect(directory.files.isEmpty)
+        let gone = #expect(throws: DiskError.self) { try erased.record("a") }
+        #expect(gone?.code == .erased)
+        configuration.directory = "/proc/nobody/makes/this"
+        let broken = try DiskStore(configuration)
+        #expect(throws: DiskError.self) { try broken.record("a") }
+    }
+
     @Test func `keys of any content name one thing each`() throws {
         let store = try fixture.store()
         let names = [
