@@ -11,7 +11,7 @@ enum DashboardEndpoints {
     /// - Throws: what the guard says of the request, and `method-not-allowed`.
     static func answer(_ request: Request, _ guardian: ControlGuard) throws(Problem) -> Reply {
         try guardian.checkPage(request)
-        guard request.method == .get || request.method == .head else { throw ControlEndpoints.wrongMethod("GET, HEAD") }
+        guard request.method == .get || request.method == .head else { throw ControlEndpoints.wrongMethod("GET") }
         let document = DashboardDocument.shared
         var fields: Fields = [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"]
         for (name, value) in [
