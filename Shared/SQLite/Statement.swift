@@ -188,6 +188,19 @@ import CSQLite
         return bytes
     }
 
+    /// Lends the bytes of a column, where they lie, to a closure; nothing for NULL. Not generic, as that would not be
+    /// specialised for callers in other modules.
+    package func withBytes(
+        _ column: Int32,
+        _ body: (Span<UInt8>) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        let start = unsafe sqlite3_column_blob(handle, column)
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        try body(
+            unsafe UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count).bindMemory(to: UInt8.self).span
+        )
+    }
+
     /// Appends the bytes of a column to a buffer: one copy, no allocation if the buffer has room.
     package func append(_ column: Int32, to buffer: inout [UInt8]) {
         guard let start = unsafe sqlite3_column_blob(handle, column) else { return }
