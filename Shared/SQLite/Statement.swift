@@ -119,6 +119,28 @@ import CSQLite
         return isFound
     }
 
+    /// Runs the statement to its end with bytes bound that are not copied, and resets it.
+    package func run(lending value: [UInt8], at index: Int32) throws(SQLiteError) {
+        guard !value.isEmpty else {
+            try bind(value, at: index)
+            return try run()
+        }
+        let handle = try unsafe compiled()
+        var failure: SQLiteError?
+        unsafe value.withUnsafeBytes { bytes in
+            do throws(SQLiteError) {
+                try check(unsafe sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil))
+                try run()
+            } catch {
+                failure = error
+            }
+            // Before the bytes are gone.
+            reset()
+            unsafe sqlite3_bind_null(handle, index)
+        }
+        if let failure { throw failure }
+    }
+
     /// Binds a text without a copy: it must live until another value is bound.
     @unsafe private func bindBorrowed(
         _ text: UnsafeBufferPointer<UInt8>,

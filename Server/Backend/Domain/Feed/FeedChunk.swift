@@ -1,4 +1,5 @@
 import LarderSQLite
+import LarderTime
 
 /// A chunk of the feed, taken apart so that it can be changed (`FeedChunkLayout`).
 struct FeedChunk {
@@ -27,6 +28,24 @@ struct FeedChunk {
             let like = PostJSON.append(statement, isLiked: false, to: &json)
             json.append(UInt8(ascii: ","))
             self.init(row: statement.int64(0), author: statement.int64(5), json: json[...], likeOffset: like)
+        }
+
+        /// A post out of what is stored of it.
+        init(row: Int64, author: Int64, head: [UInt8], likes: Int64, version: Int64, updated: WallTime) {
+            var json: [UInt8] = []
+            json.reserveCapacity(head.count + 128)
+            json.append(contentsOf: head)
+            let like = PostJSON.end(likes: likes, isLiked: false, version: version, updated: updated, &json)
+            json.append(UInt8(ascii: ","))
+            self.init(row: row, author: author, json: json[...], likeOffset: like)
+        }
+
+        /// Appends the post, without a comma, as somebody sees it who likes it or not.
+        func append(isLiked: Bool, to bytes: inout [UInt8]) {
+            let like = json.startIndex + likeOffset
+            bytes.append(contentsOf: json[..<like])
+            bytes.append(isLiked ? "true" : FeedChunkLayout.unliked)
+            bytes.append(contentsOf: json[(like + FeedChunkLayout.unliked.utf8CodeUnitCount)...].dropLast())
         }
 
         fileprivate init(_ index: Int, of layout: FeedChunkLayout, in bytes: [UInt8]) {
@@ -64,6 +83,24 @@ struct FeedChunk {
     }
 
     mutating func remove(_ row: Int64) { posts.removeAll { $0.row == row } }
+
+    /// Puts a post in the place of itself in a stored chunk, where it is as long as it was: as a rule, when it is liked.
+    ///
+    /// - Returns: whether that could be done; otherwise nothing was.
+    static func replace(_ post: Post, in bytes: inout [UInt8]) -> Bool {
+        guard let layout = FeedChunkLayout(bytes.span),
+            let index = (0..<layout.count).first(where: { layout.row($0, in: bytes.span) == post.row })
+        else { return false }
+        let text = layout.textStart(index, in: bytes.span)..<layout.textEnd(index, in: bytes.span)
+        guard text.count == post.json.count,
+            layout.likeStart(index, in: bytes.span) == text.lowerBound + post.likeOffset
+        else { return false }
+        var digest: [UInt8] = []
+        post.digest.append(isLiked: false, to: &digest)
+        bytes.replaceSubrange(layout.digests(index..<(index + 1)), with: digest)
+        bytes.replaceSubrange(text, with: post.json)
+        return true
+    }
 
     /// The chunk as it is stored.
     var bytes: [UInt8] {

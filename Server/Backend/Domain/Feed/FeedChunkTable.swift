@@ -10,6 +10,8 @@ final class FeedChunkTable {
     private let insert: Statement
     private let update: Statement
     private let remove: Statement
+    /// Told of every change before the table is changed.
+    private var shelf = FeedShelf()
 
     static let name = "feed_chunks"
 
@@ -23,49 +25,67 @@ final class FeedChunkTable {
 
     // MARK: Reading
 
-    /// Fills a page with posts from where it stands.
+    /// Fills a page with posts from where it stands. Not within a transaction: what it shows may yet be undone.
     func read(into page: inout FeedPage) throws(SQLiteError) {
-        defer { below.reset() }
         // The next post has a number below the page's end.
-        try below.bind(FeedChunkLayout.chunk(of: max(page.end, 1) - 1), at: 1)
+        var next = FeedChunkLayout.chunk(of: max(page.end, 1) - 1)
+        while !page.isFull, let kept = shelf.chunk(below: next) {
+            try page.add(kept.bytes.span, kept.layout)
+            next = kept.id - 1
+        }
+        guard !page.isFull else { return }
+        defer { below.reset() }
+        try below.bind(next, at: 1)
         while !page.isFull, try below.step() {
+            let id = below.int64(1)
+            let isWanted = shelf.wants(next)
             try below.withBytes(0) { bytes throws(SQLiteError) in
-                guard let layout = FeedChunkLayout(bytes) else { throw Self.damage(below.int64(1)) }
+                guard let layout = FeedChunkLayout(bytes) else { throw Self.damage(id) }
                 try page.add(bytes, layout)
+                if isWanted { shelf.put(FeedShelf.Chunk(id: id, bytes: below.bytes(0), layout: layout), below: next) }
             }
+            next = id - 1
         }
     }
 
     // MARK: Changing
 
     /// Puts a post into its chunk as it is now, in the transaction that changed it.
-    ///
-    /// - Parameter statement: stands on the post: id, head, likes, version, updated and author in its first columns.
-    func put(_ statement: Statement) throws(SQLiteError) {
-        let post = FeedChunk.Post(statement)
-        try change(FeedChunkLayout.chunk(of: post.row)) { $0.put(post) }
+    func put(_ post: FeedChunk.Post) throws(SQLiteError) {
+        let id = FeedChunkLayout.chunk(of: post.row)
+        guard var stored = try stored(id) else { return try change(id, nil) { $0.put(post) } }
+        shelf.forget(id)
+        if FeedChunk.replace(post, in: &stored) { return try save(stored, update, id) }
+        try change(id, stored) { $0.put(post) }
     }
 
     /// Takes a post out of its chunk, in the transaction that deletes it.
     func delete(_ row: Int64) throws(SQLiteError) {
-        try change(FeedChunkLayout.chunk(of: row)) { $0.remove(row) }
+        let id = FeedChunkLayout.chunk(of: row)
+        try change(id, try stored(id)) { $0.remove(row) }
     }
 
-    private func change(_ id: Int64, _ body: (inout FeedChunk) -> Void) throws(SQLiteError) {
+    private func stored(_ id: Int64) throws(SQLiteError) -> [UInt8]? {
+        defer { find.reset() }
         try find.bind(id, at: 1)
-        let isStored = try find.step()
-        let stored = isStored ? find.bytes(0) : []
-        find.reset()
-        guard var chunk = isStored ? FeedChunk(stored) : FeedChunk() else { throw Self.damage(id) }
+        return try find.step() ? find.bytes(0) : nil
+    }
+
+    private func change(_ id: Int64, _ stored: [UInt8]?, _ body: (inout FeedChunk) -> Void) throws(SQLiteError) {
+        guard var chunk = stored.map({ FeedChunk($0) }) ?? FeedChunk() else { throw Self.damage(id) }
         body(&chunk)
+        // Where one comes or goes, another may be the next below it.
+        if stored == nil || chunk.posts.isEmpty { shelf.forgetAll() } else { shelf.forget(id) }
         guard !chunk.posts.isEmpty else {
             try remove.bind(id, at: 1)
             return try remove.run()
         }
-        let statement = isStored ? update : insert
-        try statement.bind(chunk.bytes, at: 1)
+        try save(chunk.bytes, stored == nil ? insert : update, id)
+    }
+
+    private func save(_ bytes: [UInt8], _ statement: Statement, _ id: Int64) throws(SQLiteError) {
         try statement.bind(id, at: 2)
-        try statement.run()
+        try statement.run(lending: bytes, at: 1)
     }
 
     private static func damage(_ id: Int64) -> SQLiteError {
@@ -79,9 +99,8 @@ final class FeedChunkTable {
         try database.execute("DELETE FROM feed_chunks")
         let insert = try database.prepare("INSERT INTO feed_chunks (posts, id) VALUES (?, ?)")
         try make(from: database) { id, bytes throws(SQLiteError) in
-            try insert.bind(bytes, at: 1)
             try insert.bind(id, at: 2)
-            try insert.run()
+            try insert.run(lending: bytes, at: 1)
         }
     }
 

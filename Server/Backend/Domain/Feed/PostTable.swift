@@ -22,7 +22,6 @@ final class PostTable {
     private let insert: Statement
     private let select: Statement
     private let update: Statement
-    private let current: Statement
     private let count: Statement
     private let remove: Statement
     private let one: Statement
@@ -43,7 +42,6 @@ final class PostTable {
         )
         select = try database.prepare("SELECT author, head, likes, version, updated FROM posts WHERE id = ?")
         update = try database.prepare("UPDATE posts SET head = ?, version = ?, updated = ? WHERE id = ?")
-        current = try database.prepare("SELECT id, head, likes, version, updated, author FROM posts WHERE id = ?")
         count = try database.prepare(
             """
             UPDATE posts SET likes = likes + ?, version = version + 1, updated = ? WHERE id = ?
@@ -92,7 +90,7 @@ final class PostTable {
     func add(_ row: Int64, author: Int64, head: [UInt8], at: WallTime) throws(SQLiteError) {
         feed.extentWillChange()
         try store(row, author: author, head: head, likes: 0, version: 1, at: at)
-        try putIntoFeed(row)
+        try chunks.put(FeedChunk.Post(row: row, author: author, head: head, likes: 0, version: 1, updated: at))
     }
 
     /// Adds a post to a new world, without its place in the feed: `arrangeFeed` must follow in the same transaction.
@@ -118,12 +116,6 @@ final class PostTable {
         try insert.run()
     }
 
-    private func putIntoFeed(_ row: Int64) throws(SQLiteError) {
-        defer { current.reset() }
-        try current.bind(row, at: 1)
-        if try current.step() { try chunks.put(current) }
-    }
-
     func find(_ row: Int64) throws -> PostRow? {
         defer { select.reset() }
         try select.bind(row, at: 1)
@@ -146,26 +138,39 @@ final class PostTable {
     }
 
     func replace(_ post: PostRow) throws(SQLiteError) {
-        try update.bind(EntityHead.encode(post.members), at: 1)
+        let head = EntityHead.encode(post.members)
+        try update.bind(head, at: 1)
         try update.bind(post.version, at: 2)
         try update.bind(post.updated.milliseconds, at: 3)
         try update.bind(post.row, at: 4)
         try update.run()
-        try putIntoFeed(post.row)
+        try chunks.put(
+            FeedChunk.Post(
+                row: post.row,
+                author: post.author,
+                head: head,
+                likes: post.likes,
+                version: post.version,
+                updated: post.updated
+            )
+        )
     }
 
-    /// Adds to the number of likes and returns the post's new version, or nil when there is no such post.
-    func addLikes(_ delta: Int64, to row: Int64, at: WallTime) throws(SQLiteError) -> Int64? {
+    /// Adds to the number of likes and returns the post as it is then, with its version, or nil when there is no such post.
+    func addLikes(_ delta: Int64, to row: Int64, at: WallTime)
+        throws(SQLiteError) -> (post: FeedChunk.Post, version: Int64)?
+    {
         defer { count.reset() }
         try count.bind(delta, at: 1)
         try count.bind(at.milliseconds, at: 2)
         try count.bind(row, at: 3)
         guard try count.step() else { return nil }
         let version = count.int64(3)
-        try chunks.put(count)
+        let post = FeedChunk.Post(count)
         // A RETURNING statement finishes its work only when it has been stepped to its end.
         while try count.step() {}
-        return version
+        try chunks.put(post)
+        return (post, version)
     }
 
     func delete(_ row: Int64) throws(SQLiteError) {
