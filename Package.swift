@@ -18,6 +18,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
 }
 
+/// The parts of the dashboard, which `DashboardDocument` puts together.
+let dashboard = [
+    "page.html", "style.css", "elements.js", "words.js", "server.js", "journal.js", "details.js", "table.js", "plot.js",
+    "totals.js", "presets.js", "faults.js", "clock.js", "worlds.js", "acts.js", "main.js",
+]
+
 let package = Package(
     name: "larder",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -62,7 +68,7 @@ let package = Package(
             path: "Server",
             exclude: ["CSystem", "Command", "Dockerfile", "Engine", "FAULTS.md"],
             sources: ["Backend", "Control"],
-            resources: [.embedInCode("API/openapi.json")],
+            resources: [.embedInCode("API/openapi.json")] + dashboard.map { .embedInCode("Dashboard/\($0)") },
             swiftSettings: strict
         ),
         .executableTarget(
@@ -88,7 +94,11 @@ let package = Package(
             path: "ClientSDK/Command",
             swiftSettings: strict
         ),
-        library("LarderTesting", "ClientSDK/Testing", ["Larder", "LarderServer", "LarderTime", "LarderHTTP"]),
+        library(
+            "LarderTesting",
+            "ClientSDK/Testing",
+            ["Larder", "LarderServer", "LarderTime", "LarderHTTP", "LarderWebSocket"]
+        ),
 
         // Tests, beside each target's name.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),

@@ -18,9 +18,14 @@ public final class SequenceRecorder<Element: Sendable>: Sendable {
                 if let element { state.elements.append(element) } else { state.hasEnded = true }
                 let elements = state.elements
                 let hasEnded = state.hasEnded
-                let awake = state.waiters.filter { hasEnded || $0.isEnough(elements) }
-                state.waiters.removeAll { hasEnded || $0.isEnough(elements) }
-                return awake.map(\.continuation)
+                // Asked once: what else it looks at may have changed when it is asked again.
+                var awake: [CheckedContinuation<Void, Never>] = []
+                state.waiters.removeAll { waiter in
+                    guard hasEnded || waiter.isEnough(elements) else { return false }
+                    awake.append(waiter.continuation)
+                    return true
+                }
+                return awake
             }
             for continuation in awake { continuation.resume() }
         }

@@ -1,4 +1,4 @@
-import Larder
+import LarderWebSocket
 import Synchronization
 
 #if canImport(Darwin)
@@ -186,7 +186,7 @@ package final class WirePeer: Sendable {
         let line = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("sec-websocket-key:") }
         let key = line?.split(separator: ":").last.map { $0.filter { $0 != " " } } ?? ""
         return "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            + "Sec-WebSocket-Accept: \(WebSocketKey.accept(String(key)))\r\n\(lines)\r\n"
+            + "Sec-WebSocket-Accept: \(WebSocketHandshake.accept(forKey: String(key)))\r\n\(lines)\r\n"
     }
 
     /// A frame as a server writes it.

@@ -26,7 +26,7 @@ public struct FoundationWebSocketConnector: WebSocketConnector {
         _ = try WebSocketTarget(request.url)
         try WebSocketTarget.check(request.subprotocols)
         guard let url = URL(string: request.url) else {
-            throw WebSocketError(.invalidRequest, "«\(request.url)» is no URL.")
+            throw WebSocketError(.invalidRequest, "«\(ShownURL.text(request.url))» is no URL.")
         }
         var foreign = URLRequest(url: url)
         for field in request.fields { foreign.addValue(field.value, forHTTPHeaderField: field.name.description) }

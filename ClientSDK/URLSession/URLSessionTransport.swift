@@ -140,7 +140,9 @@ public final class URLSessionTransport: Transport {
     private func foreign(_ request: TransportRequest) throws(TransportError) -> URLRequest {
         guard let url = URL(string: request.url), let scheme = url.scheme?.lowercased(), url.host != nil,
             scheme == "http" || scheme == "https"
-        else { throw TransportError(.invalidURL, "«\(request.url)» is not an absolute http or https URL.") }
+        else {
+            throw TransportError(.invalidURL, "«\(ShownURL.text(request.url))» is not an absolute http or https URL.")
+        }
         var foreign = URLRequest(url: url)
         foreign.httpMethod = request.method.rawValue
         for field in request.fields { foreign.addValue(field.value, forHTTPHeaderField: field.name.description) }

@@ -14,6 +14,10 @@ package enum DatabaseCheck {
             throw SQLiteError(code: .cannotOpen, message: "\(path): there is no such file")
         }
         let database = try Database(.file(path))
+        // A look must not make a world of what is none.
+        guard try database.integer("SELECT count(*) FROM sqlite_master") > 0 else {
+            return DatabaseReport(lines: ["\(path): empty; no world was ever kept in it"], isSound: false)
+        }
         try WorldSchema.migrations.run(on: database)
         let problems = try database.integrityProblems()
         let faults = try LedgerCheck.run(database)

@@ -60,10 +60,12 @@ public final class MockBackend: Sendable {
 
     let plane: ControlPlane
     private let server: HTTPServer
+    private let claim: DatabaseClaim?
 
-    private init(_ plane: ControlPlane, _ server: HTTPServer) {
+    private init(_ plane: ControlPlane, _ server: HTTPServer, _ claim: DatabaseClaim?) {
         self.plane = plane
         self.server = server
+        self.claim = claim
     }
 
     /// Starts a backend; it serves when this returns.
@@ -72,10 +74,11 @@ public final class MockBackend: Sendable {
     public static func start(_ source: WorldSource, _ configuration: Configuration = Configuration()) throws
         -> MockBackend
     {
+        let claim = try configuration.databasePath.map { path throws(DatabaseInUse) in try DatabaseClaim(path) }
         let headFaults = HeadFaultCount()
         let (main, template) = try WorldFactory.makeMain(source, configuration, headFaults)
         let worlds = WorldRegistry(main: main, template: template, source: source, headFaults, configuration)
-        return try serve(worlds, configuration)
+        return try serve(worlds, configuration, claim)
     }
 
     /// Starts a backend one of whose worlds goes on from a state as if it had never stopped.
@@ -102,12 +105,16 @@ public final class MockBackend: Sendable {
         return try serve(worlds, configuration)
     }
 
-    private static func serve(_ worlds: WorldRegistry, _ configuration: Configuration) throws -> MockBackend {
+    private static func serve(
+        _ worlds: WorldRegistry,
+        _ configuration: Configuration,
+        _ claim: DatabaseClaim? = nil
+    ) throws -> MockBackend {
         let guardian = ControlGuard(token: configuration.controlToken, isEnabled: configuration.hasControl)
         let plane = ControlPlane(worlds: worlds, guardian: guardian, log: configuration.log)
         let server = try HTTPServer(configuration.server, handler: plane)
         plane.attach(server)
-        return MockBackend(plane, server)
+        return MockBackend(plane, server, claim)
     }
 
     /// Where it serves: `http://127.0.0.1:49152`.
@@ -120,8 +127,11 @@ public final class MockBackend: Sendable {
     ///
     /// - Parameter grace: how long requests that are being answered, and WebSockets that are being closed, may take.
     public func stop(grace: Duration = .zero) async {
+        // Long polls would otherwise keep everybody waiting for nothing until the grace is over.
+        for world in plane.worlds.all { world.live.stopWaiting() }
         await server.stop(grace: grace)
         plane.detach()
+        claim?.release()
     }
 
     /// The world that the plain paths serve.

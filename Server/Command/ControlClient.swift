@@ -15,8 +15,11 @@ struct ControlClient {
     private let authority: String
     private let host: String
     private let port: UInt16
+    private let patience: Int
 
-    init(_ url: String) throws(UsageError) {
+    /// - Parameter patience: for how many seconds to wait for a reply. Unless something else is said, longer than the longest
+    ///   wait that the server agrees to.
+    init(_ url: String, patience: Int = 660) throws(UsageError) {
         let rest = url.hasPrefix("http://") ? url.dropFirst("http://".count) : url[...]
         authority = String(rest.prefix { $0 != "/" })
         let parts = authority.split(separator: ":", maxSplits: 1)
@@ -25,6 +28,7 @@ struct ControlClient {
         }
         host = name == "localhost" ? "127.0.0.1" : String(name)
         self.port = port
+        self.patience = patience
     }
 
     func ask(
@@ -45,8 +49,7 @@ struct ControlClient {
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #endif
         defer { close(descriptor) }
-        // Longer than the longest wait that the server agrees to.
-        var limit = timeval(tv_sec: 660, tv_usec: 0)
+        var limit = timeval(tv_sec: patience, tv_usec: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let connected = unsafe withUnsafeBytes(of: &address) { raw in
             unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))

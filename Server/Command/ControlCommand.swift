@@ -26,20 +26,18 @@ struct ControlCommand {
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
         while let word = rest.popFirst() {
-            switch word {
-            case "--server": server = try Self.value(word, &rest)
-            case "--world": world = try Self.value(word, &rest)
-            case "--control-token", "--token": token = try Self.value(word, &rest)
+            let (name, inline) = FlagWords.split(word)
+            switch name {
+            case "--server": server = try FlagWords.value(name, inline, &rest)
+            case "--world": world = try FlagWords.value(name, inline, &rest)
+            case "--control-token", "--token": token = try FlagWords.value(name, inline, &rest)
             case "--json": isJSON = true
+            case _ where name.hasPrefix("--"):
+                throw UsageError(message: "unknown argument «\(word)»; larder-server help lists what there is")
             default: words.append(word)
             }
         }
         _ = try step()
-    }
-
-    private static func value(_ name: String, _ rest: inout ArraySlice<String>) throws(UsageError) -> String {
-        guard let value = rest.popFirst() else { throw UsageError(message: "\(name) needs a value") }
-        return value
     }
 
     func run() async throws {

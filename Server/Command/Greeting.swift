@@ -7,6 +7,7 @@ enum Greeting {
         let people = (try? backend.developerTokens(2)) ?? []
         let first = people.first?.token ?? "…"
         let tokens = people.map { "  \($0.name.padded(to: 18))\($0.token)" }.joined(separator: "\n")
+        let dashboard = arguments.hasControl ? "\nDashboard: \(url)/_larder/" : ""
         return """
             Larder serves \(url)
 
@@ -18,7 +19,7 @@ enum Greeting {
             Tokens (every user has one: dev-HANDLE):
             \(tokens)
 
-            API: \(url)/openapi.json   Stop: Ctrl-C
+            API: \(url)/openapi.json   Stop: Ctrl-C\(dashboard)
             """
     }
 }

@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderSQLite
@@ -34,7 +35,9 @@ enum Main {
 
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
-        let backend = try MockBackend.start(source(arguments), configuration(arguments))
+        let backend = try DatabaseFile.naming(arguments.database) {
+            try MockBackend.start(source(arguments), configuration(arguments))
+        }
         try prepare(backend.main, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
         await signals.wait()
@@ -68,13 +71,15 @@ enum Main {
             } catch let problem as Problem {
                 let errors = problem.errors.map { "\($0.pointer) \($0.detail)" }.joined(separator: "; ")
                 throw UsageError(message: "\(path): \(errors.isEmpty ? problem.detail ?? problem.title : errors)")
+            } catch let error as JSONError {
+                throw UsageError(message: "\(path): \(error)")
             }
         }
     }
 
     private static func check(_ arguments: Arguments) throws {
         guard let path = arguments.database else { return }
-        let report = try DatabaseCheck.run(path)
+        let report = try DatabaseFile.naming(path) { try DatabaseCheck.run(path) }
         for line in report.lines { Terminal.print(line) }
         if !report.isSound { exit(1) }
     }

@@ -13,7 +13,7 @@ struct ControlGuard: Sendable {
 
     /// - Throws: `control-refused` or `control-token-required`.
     func check(_ request: Request) throws(Problem) {
-        guard isEnabled else { throw ProblemType.notFound("The control plane is switched off (--no-control).") }
+        guard isEnabled else { throw Self.switchedOff }
         if let token {
             let sent = request.fields[.authorization] ?? ""
             guard Self.isEqual(sent, "Bearer " + token) else {
@@ -24,6 +24,41 @@ struct ControlGuard: Sendable {
             }
             return
         }
+        let host = try checkMachine(request)
+        if let origin = request.fields[.origin] {
+            // The server's own pages come from the very host and port that they ask.
+            guard origin == "http://" + host else {
+                throw ProblemType.controlRefused("The page at «\(origin.prefix(100))» is not one of the server's own.")
+            }
+        }
+        try checkSite(request)
+    }
+
+    /// Who may see the dashboard's page, which shows nothing by itself: what it asks for is checked like anything else.
+    ///
+    /// Therefore it needs no token, with which no browser could ask for a page, and a link from elsewhere may lead to it.
+    ///
+    /// - Throws: `control-refused`, or `not-found` where there is no control plane.
+    func checkPage(_ request: Request) throws(Problem) {
+        guard isEnabled else { throw Self.switchedOff }
+        guard token == nil else { return }
+        try checkMachine(request)
+        // A frame or a script of a page elsewhere is no link that somebody followed.
+        if !says(request, "sec-fetch-mode", "navigate") || !says(request, "sec-fetch-dest", "document") {
+            try checkSite(request)
+        }
+    }
+
+    private func says(_ request: Request, _ name: StaticString, _ value: String) -> Bool {
+        request.fields.range(of: name).map { request.head[$0].elementsEqual(value.utf8) } ?? false
+    }
+
+    private static var switchedOff: Problem {
+        ProblemType.notFound("The control plane is switched off (--no-control).")
+    }
+
+    /// Both ends must be this machine. Returns the `Host` that was asked for.
+    @discardableResult private func checkMachine(_ request: Request) throws(Problem) -> String {
         guard request.peer.isLoopback else {
             throw ProblemType.controlRefused("The peer \(request.peer.host) is not on this machine.")
         }
@@ -31,12 +66,10 @@ struct ControlGuard: Sendable {
         guard Self.isLoopback(authority: host) else {
             throw ProblemType.controlRefused("The Host «\(host.prefix(100))» is not this machine; ask for 127.0.0.1.")
         }
-        if let origin = request.fields[.origin] {
-            // The server's own pages come from the very host and port that they ask.
-            guard origin == "http://" + host else {
-                throw ProblemType.controlRefused("The page at «\(origin.prefix(100))» is not one of the server's own.")
-            }
-        }
+        return host
+    }
+
+    private func checkSite(_ request: Request) throws(Problem) {
         if let site = request.fields[.secFetchSite], site != "same-origin", site != "none" {
             throw ProblemType.controlRefused(
                 "The request comes from a page elsewhere (Sec-Fetch-Site: \(site.prefix(40)))."

@@ -97,9 +97,11 @@ final class ControlPlane: ExchangeHandler {
     }
 
     private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
-        let control = world.control
-        if control.isQuiet, !isAddressedByPath, world.clock.followsSystem, !control.faults.concern(request.path) {
-            return backend.handle(request, exchange, world)
+        if !isAddressedByPath, world.goesStraight(request.path) {
+            var reply = backend.handle(request, exchange, world)
+            // A log has a line for every exchange.
+            if log != nil { reply?.standing = nil }
+            return reply
         }
         let facts = facts(request, in: world)
         let decisions = world.control.faults.decide(

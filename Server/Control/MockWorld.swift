@@ -230,7 +230,7 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     /// The request's method.
     public var method: String { entry.request.method.rawValue }
     /// Path and query, inside the world.
-    public var target: String { Secrets.masked(query: entry.request.targetText) }
+    public var target: String { Secrets.masked(target: entry.request.targetText) }
     /// The reply's status; nil where there was none.
     public var status: Int? { entry.status == 0 ? nil : entry.status }
     /// How it went: `complete`, `reset`, `closed`, `truncated`, `silent`, `stalled`, `abandoned`, `cut`.

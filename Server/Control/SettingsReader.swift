@@ -123,8 +123,8 @@ struct SettingsReader {
         return array.enumerated().map { ($0.element, path(name) + "/\($0.offset)") }
     }
 
-    mutating func objects(_ name: String) -> [SettingsReader]? {
-        array(name)?.compactMap { element in
+    mutating func objects(_ name: String, countMaximum: Int = 10_000) -> [SettingsReader]? {
+        array(name, countMaximum: countMaximum)?.compactMap { element in
             guard case .object(let object) = element.value else {
                 errors.add(element.pointer, "must be an object")
                 return nil

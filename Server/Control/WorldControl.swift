@@ -78,6 +78,13 @@ package final class WorldControl: Sendable {
     func stopObservingCommits(_ id: UInt64) { _ = commitObservers.withLock { $0.removeValue(forKey: id) } }
 }
 
+extension World {
+    /// Whether nothing is set that could touch an exchange on that path.
+    func goesStraight(_ path: ArraySlice<UInt8>) -> Bool {
+        control.isQuiet && clock.followsSystem && !control.faults.concern(path)
+    }
+}
+
 /// How a world speaks where real servers differ.
 public struct Dialect: Sendable, Hashable {
     /// What becomes of a second request with an idempotency key.

@@ -99,11 +99,6 @@ package final class HTTPServer: Sendable {
         guard let next else { return }
         for loop in loops { loop.execute { loop.replaceListener(next) } }
     }
-
-    /// Runs `body` on every loop: one wake-up each.
-    package func executeOnAllLoops(_ body: @escaping @Sendable (EventLoop) -> Void) {
-        for loop in loops { loop.execute { body(loop) } }
-    }
 }
 
 /// How many connections there are on all loops, and their numbers.

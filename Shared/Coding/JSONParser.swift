@@ -54,6 +54,7 @@ package struct JSONParser {
     private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
         index += 1
         var members: [JSONObject.Member] = []
+        var names: Set<String> = []
         skipSpace()
         if current == UInt8(ascii: "}") {
             index += 1
@@ -63,8 +64,8 @@ package struct JSONParser {
             guard current == UInt8(ascii: "\"") else { throw error("a member's name in double quotes is needed") }
             let start = index
             let name = try string()
-            guard !members.contains(where: { $0.name == name }) else {
-                throw error("the member \"\(name)\" is there twice", at: start)
+            guard !isKnown(name, among: members, &names) else {
+                throw error("the member \"\(name.prefix(100))\" is there twice", at: start)
             }
             skipSpace()
             guard current == UInt8(ascii: ":") else { throw error("a colon is needed after a member's name") }
@@ -82,6 +83,14 @@ package struct JSONParser {
             default: throw error("a comma or a closing brace is needed")
             }
         }
+    }
+
+    /// Whether there is a member of that name. Few names are compared one by one; many are looked up, because a peer decides
+    /// how many there are.
+    private func isKnown(_ name: String, among members: [JSONObject.Member], _ names: inout Set<String>) -> Bool {
+        guard members.count >= 16 else { return members.contains { $0.name == name } }
+        if names.isEmpty { names = Set(members.map(\.name)) }
+        return !names.insert(name).inserted
     }
 
     private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {

@@ -54,26 +54,17 @@ package struct JSONObject: Sendable, Hashable {
     }
 }
 
-/// Applies a merge patch (RFC 7396).
-package func mergePatch(_ patch: JSONValue, into target: JSONValue) -> JSONValue {
-    guard case .object(let changes) = patch else { return patch }
-    var result = target.object ?? JSONObject()
-    for change in changes.members {
-        result[change.name] = change.value == .null ? nil : mergePatch(change.value, into: result[change.name] ?? .null)
-    }
-    return .object(result)
-}
-
 /// JSON pointers (RFC 6901).
 package enum JSONPointer {
     /// A reference token with `~` and `/` escaped.
     package static func escape(_ token: String) -> String {
         guard token.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else { return token }
-        return token.reduce(into: "") { result, character in
-            switch character {
+        // By scalars: a sign that combines with one of the two does not make it another.
+        return token.unicodeScalars.reduce(into: "") { result, scalar in
+            switch scalar {
             case "~": result += "~0"
             case "/": result += "~1"
-            default: result.append(character)
+            default: result.unicodeScalars.append(scalar)
             }
         }
     }

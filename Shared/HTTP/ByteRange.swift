@@ -10,10 +10,9 @@ public enum ByteRange: Sendable, Hashable {
         guard text.lowercased().hasPrefix("bytes=") else { return nil }
         var ranges: [ByteRange] = []
         for part in text.dropFirst(6).split(separator: ",", omittingEmptySubsequences: true) {
-            let trimmed = part.drop { $0 == " " || $0 == "\t" }
-            let ends = trimmed.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+            let ends = FieldList.trimmed(part).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
             guard ends.count == 2 else { return nil }
-            let last = ends[1].prefix { $0 != " " && $0 != "\t" }
+            let last = ends[1]
             switch (ends[0].isEmpty, last.isEmpty) {
             case (true, false):
                 guard let count = number(last) else { return nil }

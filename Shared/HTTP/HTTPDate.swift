@@ -31,7 +31,8 @@ public enum HTTPDate {
         bytes.append(contentsOf: " GMT".utf8)
     }
 
-    /// Reads any of the three forms that a recipient must understand; nil for anything else.
+    /// Reads any of the three forms that a recipient must understand; nil for anything else. Dates before 1700 and after 2250
+    /// are the ends of what a `WallTime` covers.
     ///
     /// - Parameter now: tells the century of the two-digit years of RFC 850: the last one in which the date is not more than
     ///   50 years ahead.
@@ -79,7 +80,14 @@ public enum HTTPDate {
             parts.allSatisfy({ $0.utf8.count == 2 }), let hour = number(parts[0]), let minute = number(parts[1]),
             let second = number(parts[2])
         else { return nil }
-        return CivilTime(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second).time
+        guard !(1_700...2_250).contains(year) else {
+            return CivilTime(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second).time
+        }
+        // Beyond what a `WallTime` covers a date is one of its ends: many write «for ever» as the year 9999.
+        guard day >= 1, day <= CivilTime.days(in: month + 1, of: year),
+            CivilTime(year: 2_000, month: 1, day: 1, hour: hour, minute: minute, second: second).time != nil
+        else { return nil }
+        return WallTime(nanosecondsSinceEpoch: year > 2_250 ? .max : .min)
     }
 
     private static func number(_ text: Substring, digits: Int? = nil) -> Int? {

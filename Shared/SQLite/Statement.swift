@@ -162,9 +162,12 @@ import CSQLite
     // MARK: Stepping
 
     /// Moves to the next row; false at the end.
-    package func step() throws(SQLiteError) -> Bool {
+    ///
+    /// - Parameter isStep: whether it is one at which a fault may be planned. What changes nothing, and is asked beside what was meant, is
+    ///   none.
+    package func step(isStep: Bool = true) throws(SQLiteError) -> Bool {
         let handle = try unsafe compiled()
-        if let faults = database.faults, unsafe sqlite3_stmt_busy(handle) == 0 {
+        if isStep, let faults = database.faults, unsafe sqlite3_stmt_busy(handle) == 0 {
             try faults.begins(readsOnly: unsafe sqlite3_stmt_readonly(handle) != 0)
         }
         switch unsafe sqlite3_step(handle) {

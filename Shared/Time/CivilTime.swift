@@ -56,7 +56,8 @@ package struct CivilTime: Sendable, Hashable {
         weekday = ((days % 7) + 11) % 7
     }
 
-    /// The point in time, or nil for a day or an hour that no calendar or clock has. Second 60 is taken as the next minute.
+    /// The point in time, or nil for a day or an hour that no calendar or clock has, and for years before 1700 and after 2250.
+    /// Second 60 is taken as the next minute.
     package var time: WallTime? {
         guard (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year), (0..<24).contains(hour),
             (0..<60).contains(minute), (0...60).contains(second), (1_700...2_250).contains(year)

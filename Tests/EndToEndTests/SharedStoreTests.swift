@@ -52,4 +52,22 @@ struct SharedStoreTests {
         try await share.signOut()
         #expect(!scene.files(of: "ana"))
     }
+
+    @Test func `what the server has told one of them the other shows, and asks nobody`() async throws {
+        let scene = try ClientScene()
+        let app = try await scene.client()
+        let share = try await scene.client()
+        let first = try #require(try await app.cache.value(app.feed.newest).items.first)
+        // Both have it in memory.
+        #expect(try await share.cache.value(share.feed.newest, .cacheOnly).items.first == first)
+        #expect(try await share.cache.value(share.feed.post(first.id), .cacheOnly) == first)
+        try app.likes.set(!first.likedByMe, first.id)
+        try await app.cache.outbox.drained()
+        let known = try await app.cache.value(app.feed.post(first.id), .cacheOnly)
+        #expect(known.version > first.version && known.likedByMe != first.likedByMe)
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await share.cache.value(share.feed.post(first.id), .cacheOnly) == known)
+        #expect(try await share.cache.value(share.feed.newest, .cacheOnly).items.first == known)
+        #expect(await scene.count("GET", "/v1/feed") == 1)
+    }
 }

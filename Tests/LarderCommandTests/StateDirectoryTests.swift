@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import LarderCommand
@@ -17,5 +18,39 @@ struct StateDirectoryTests {
         #expect(state.problem?.contains("users.json is damaged") == true)
         try state.remember("chidi", on: "http://a")
         #expect(state.user(on: "http://a") == "chidi" && state.problem == nil)
+    }
+
+    @Test func `a private file is nobody else's at any moment, whatever was left where it is made`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = folder + "/export.json"
+        #expect(FileManager.default.createFile(atPath: path + ".part", contents: Data(count: 3)))
+        let data = Data(repeating: 7, count: 4 << 20)
+        // What was left there is gone, with its rights.
+        try PrivateFile.write(data, to: path)
+        let isWritten = Mutex(false)
+        let open = Mutex<Set<String>>([])
+        let watching = Task {
+            while !isWritten.withLock({ $0 }) {
+                for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+                    let attributes = try? FileManager.default.attributesOfItem(atPath: folder + "/" + name)
+                    guard let mode = attributes?[.posixPermissions] as? Int, mode & 0o077 != 0 else { continue }
+                    open.withLock { _ = $0.insert(name) }
+                }
+                await Task.yield()
+            }
+        }
+        for _ in 0..<20 {
+            try PrivateFile.write(data, to: path)
+            await Task.yield()
+        }
+        isWritten.withLock { $0 = true }
+        await watching.value
+        #expect(open.withLock { $0 } == [])
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == data)
+        let refused = #expect(throws: Failure.self) { try PrivateFile.write(data, to: folder) }
+        #expect(refused?.message.contains("cannot be written") == true)
+        #expect(!FileManager.default.fileExists(atPath: folder + ".part"))
     }
 }

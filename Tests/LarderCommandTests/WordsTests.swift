@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderCoding
 import LarderModels
@@ -10,6 +11,18 @@ import Testing
 struct WordsTests {
     private func units(_ text: String, _ currency: String = "EUR") -> Int64? {
         (try? MoneyText.parse(text, currency: currency))?.minorUnits
+    }
+
+    @Test func `identifiers from elsewhere do not steer the terminal`() throws {
+        let text = """
+            {"id": "post_1\\u001b[2J", "authorId": "user_1\\u001b]0;x\\u0007", "text": "hi", "likeCount": 1, "likedByMe": false,
+            "version": 1, "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
+            """
+        let post = try JSONDecoder().decode(Post.self, from: Data(text.utf8))
+        for lines in [PostLine.changes([], [post], Names()), PostLine.changes([post, post], [post], Names())] {
+            #expect(lines.allSatisfy { !$0.contains("\u{1b}") && !$0.contains("\u{7}") })
+        }
+        #expect(post.id.contains("\u{1b}") && PostLine.changes([], [post], Names()).count == 1)
     }
 
     // MARK: Money

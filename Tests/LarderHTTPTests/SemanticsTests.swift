@@ -117,11 +117,36 @@ struct HTTPDateTests {
     }
 
     @Test(arguments: [
+        ("Fri, 31 Dec 9999 23:59:59 GMT", Int64.max), ("Tue, 29 Feb 9996 00:00:00 GMT", .max),
+        ("Mon, 01 Jan 0001 00:00:00 GMT", .min), ("Mon, 01 Jan 1900 00:00:00 GMT", -2_208_988_800_000_000_000),
+        ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800_000_000_000),
+    ])
+    func `dates at the ends of time are read`(text: String, nanoseconds: Int64) {
+        #expect(HTTPDate.parse(text, now: Self.now)?.nanosecondsSinceEpoch == nanoseconds)
+    }
+
+    @Test(arguments: [
+        "Mon, 29 Feb 9999 00:00:00 GMT", "Fri, 31 Dec 9999 24:00:00 GMT", "Fri, 00 Dec 9999 00:00:00 GMT",
         "", "0", "-1", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 6 Nov 1994 8:49:37 GMT",
         "So, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov +994 08:49:37 GMT", "Sunday, 06-Nov-+4 08:49:37 GMT",
         String(repeating: "Sun, ", count: 200_000),
     ])
     func `what is no date is none`(text: String) { #expect(HTTPDate.parse(text, now: Self.now) == nil) }
+
+    @Test(arguments: [
+        "Fri, 31 Dec 9999 23:59:59 GMT", "Fri Dec 31 23:59:59 9999", "Thu, 29 Feb 2400 00:00:00 GMT",
+        "Wed, 01 Jan 2251 00:00:00 GMT",
+    ])
+    func `a day that stands for never is the latest there is`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now) == WallTime(nanosecondsSinceEpoch: .max))
+    }
+
+    @Test(arguments: [
+        "Thu, 29 Feb 2500 00:00:00 GMT", "Fri, 32 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 9999 24:00:00 GMT",
+    ])
+    func `a day that no calendar has is none, however far away`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now) == nil)
+    }
 
     @Test func `what is written is read again`() {
         var random = SeededGenerator(seed: 0x5EED_0003)
@@ -167,7 +192,10 @@ struct FieldsTests {
         #expect(range.resolved(against: 10) == nil)
     }
 
-    @Test(arguments: ["", "bytes", "bytes=", "bytes=-", "bytes=5-4", "bytes=a-b", "lines=0-4", "bytes=1-2-3"])
+    @Test(arguments: [
+        "", "bytes", "bytes=", "bytes=-", "bytes=5-4", "bytes=a-b", "lines=0-4", "bytes=1-2-3", "bytes=0-4 5",
+        "bytes=0 -4",
+    ])
     func `what is no range is passed over`(text: String) { #expect(ByteRange.parse(text) == nil) }
 
     @Test(arguments: [

@@ -95,6 +95,10 @@ struct ChangesTests {
         scene.clock.advance(by: .seconds(31))
         let empty = try await waiting.reply().json
         #expect(empty["items"] == .array([]) && empty["nextToken"] == .string(next))
+        let polls = await scene.backend.main.journal(JournalFilter("GET", "/v1/changes"))
+        let tail = polls.suffix(2).map { "\($0.status ?? 0) \($0.user ?? "nobody")" }
+        #expect(tail == ["200 ana", "200 ana"])
+        #expect(polls.count { $0.target.contains("wait=30") } == 2)
         await scene.backend.stop()
     }
 

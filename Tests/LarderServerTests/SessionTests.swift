@@ -29,6 +29,35 @@ struct SessionTests {
         await scene.backend.stop()
     }
 
+    @Test func `a session that ends because its token came twice takes its live channels with it`() async throws {
+        let scene = try Scene()
+        let body = #"{"handle":"ana","password":"larder"}"#
+        let session = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
+        let access = try #require(session["accessToken"]?.string)
+        let refresh = #"{"refreshToken":"\#(session["refreshToken"]?.string ?? "")"}"#
+        let stream = try RawClient(port: scene.backend.port)
+        try stream.send("GET /v1/live/events HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer \(access)\r\n\r\n")
+        _ = try await stream.read(until: "event: hello")
+        while scene.backend.plane.worlds.main.live.readerCount == 0 { await Task.yield() }
+        #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 200)
+        #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
+        _ = try await stream.read(until: "\r\n0\r\n\r\n")
+        await scene.backend.stop()
+    }
+
+    @Test func `what was read before all was forgotten is not remembered`() {
+        let authenticator = Authenticator()
+        let session = SessionRow(row: 1, user: 1, accessExpires: nil)
+        let token = Array("dev-ana".utf8)
+        let before = authenticator.find(token, 7)
+        // The session ends on another loop, between reading it and remembering it.
+        authenticator.forgetAll()
+        authenticator.remember(token, 7, session, since: before.endings)
+        #expect(authenticator.find(token, 7).session == nil)
+        authenticator.remember(token, 7, session, since: authenticator.find(token, 7).endings)
+        #expect(authenticator.find(token, 7).session == session)
+    }
+
     @Test func `signing out ends the session at once`() async throws {
         let scene = try Scene()
         let session = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
@@ -66,6 +95,7 @@ struct SessionTests {
         let preflight = try await scene.ask("OPTIONS", "/v1/posts/post_1", ["Origin": "https://app.example"])
         #expect(preflight.status == 204)
         #expect(preflight.field("Access-Control-Allow-Methods") == "DELETE, GET, HEAD, OPTIONS, PATCH")
+        #expect(preflight.field("Access-Control-Allow-Headers")?.contains("Larder-World") == true)
         await scene.backend.stop()
     }
 

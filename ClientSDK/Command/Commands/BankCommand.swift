@@ -37,13 +37,13 @@ struct BankCommand {
 
     private func show(_ accounts: [Account]) {
         let width = accounts.map { TextWidth.columns(TextWidth.clean($0.name)) }.max() ?? 0
-        let amounts = accounts.map { MoneyText.text($0.balance) }
+        let amounts = accounts.map { TextWidth.clean(MoneyText.text($0.balance)) }
         let room = amounts.map(\.count).max() ?? 0
         for (account, amount) in zip(accounts, amounts) {
             let padding = String(repeating: " ", count: room - amount.count)
-            let status = account.status == "open" ? "" : "  " + terminal.paint(account.status, .red)
+            let status = account.status == "open" ? "" : "  " + terminal.paint(TextWidth.clean(account.status), .red)
             terminal.line(
-                "\(terminal.paint(TextWidth.pad(account.id, 12), .dim)) "
+                "\(terminal.paint(TextWidth.pad(TextWidth.clean(account.id), 12), .dim)) "
                     + "\(TextWidth.pad(TextWidth.clean(account.name), width))  \(padding)\(amount)\(status)"
             )
         }
@@ -86,11 +86,10 @@ struct BankCommand {
         guard !terminal.isJSON else {
             return terminal.json(.members([("transfer", try JSONValue(encoding: transfer))]))
         }
-        terminal.line(
-            terminal.paint("✓ ", .green)
-                + "\(transfer.id) \(transfer.status): \(MoneyText.text(transfer.amount)) from \(transfer.fromAccountId) "
-                + "to \(transfer.toAccountId)"
-        )
+        let text =
+            "\(transfer.id) \(transfer.status): \(MoneyText.text(transfer.amount)) from \(transfer.fromAccountId) "
+            + "to \(transfer.toAccountId)"
+        terminal.line(terminal.paint("✓ ", .green) + TextWidth.clean(text))
         if let accounts = try await kitchen.look(bank.accounts).snapshot.value?.items { show(accounts) }
     }
 

@@ -60,7 +60,7 @@ struct ChatCommand {
         let names = await board.names(list.flatMap(\.memberIds))
         for conversation in list.prefix(kitchen.arguments.limit ?? 50) {
             terminal.line(
-                terminal.paint(TextWidth.pad(conversation.id, 16), .dim) + "  "
+                terminal.paint(TextWidth.pad(TextWidth.clean(conversation.id), 16), .dim) + "  "
                     + TextWidth.fit(title(conversation, names), 60) + "  "
                     + terminal.paint(Ages.text(from: conversation.updatedAt, to: kitchen.now), .dim)
             )

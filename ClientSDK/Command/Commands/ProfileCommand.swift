@@ -27,7 +27,7 @@ struct ProfileCommand {
         let name = terminal.paint(TextWidth.clean(profile.displayName), .bold)
         let handle = terminal.paint("@" + TextWidth.clean(profile.handle), .cyan)
         let rest = [profile.bio, profile.location].filter { !$0.isEmpty }.map { "  " + TextWidth.clean($0) }
-        return ["\(name)  \(handle)  \(terminal.paint(profile.id, .dim))"] + rest
+        return ["\(name)  \(handle)  \(terminal.paint(TextWidth.clean(profile.id), .dim))"] + rest
     }
 
     private func edit(_ id: String, _ edits: [Arguments.ProfileEdit]) async throws {

@@ -16,7 +16,8 @@ enum PostLine {
     ) -> [String] {
         let heart = post.likedByMe ? terminal.paint("♥ \(post.likeCount)", .red) : "♡ \(post.likeCount)"
         var head = [
-            terminal.paint(TextWidth.pad(post.id, 9), .dim), terminal.paint(names.handle(post.authorId), .cyan),
+            terminal.paint(TextWidth.pad(TextWidth.clean(post.id), 9), .dim),
+            terminal.paint(names.handle(post.authorId), .cyan),
             terminal.paint(Ages.text(from: post.createdAt, to: now), .dim), heart,
         ]
         if isUnsent { head.append(terminal.paint("not sent yet", .yellow)) }
@@ -33,7 +34,9 @@ enum PostLine {
         for post in new {
             guard let earlier = before[post.id] else {
                 let text = TextWidth.fit(TextWidth.clean(post.text), 70)
-                lines.append("+ \(post.id) \(names.handle(post.authorId)) ♥ \(post.likeCount): \(text)")
+                lines.append(
+                    "+ \(TextWidth.clean(post.id)) \(names.handle(post.authorId)) ♥ \(post.likeCount): \(text)"
+                )
                 continue
             }
             guard earlier != post else { continue }
@@ -42,11 +45,13 @@ enum PostLine {
                 parts.append("♥ \(earlier.likeCount) → \(post.likeCount)\(post.likedByMe ? " (you too)" : "")")
             }
             if earlier.text != post.text { parts.append("now: \(TextWidth.fit(TextWidth.clean(post.text), 70))") }
-            if !parts.isEmpty { lines.append("~ \(post.id) " + parts.joined(separator: " · ")) }
+            if !parts.isEmpty { lines.append("~ \(TextWidth.clean(post.id)) " + parts.joined(separator: " · ")) }
         }
         let after = Set(new.map(\.id))
         // What only fell off the end of the list is still there.
-        for post in old where !after.contains(post.id) && old.count <= new.count { lines.append("- \(post.id)") }
+        for post in old where !after.contains(post.id) && old.count <= new.count {
+            lines.append("- \(TextWidth.clean(post.id))")
+        }
         return lines
     }
 

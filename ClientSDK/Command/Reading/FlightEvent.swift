@@ -3,12 +3,12 @@ import LarderCoding
 import LarderTime
 
 extension TelemetryEvent.Kind {
-    /// An event as a flight recorder has kept it; nil for what another version has written.
     /// What a recorder has written; nil where another version has, or where it was cut: it is shown as it stands then.
     init?(_ record: FlightRecord) {
         do throws(JSONError) { self.init(recorded: try JSONParser.parse(Array(record.json.utf8))) } catch { return nil }
     }
 
+    /// An event as a flight recorder has kept it; nil for what another version has written.
     init?(recorded json: JSONValue) {
         func text(_ name: String) -> String? { json[name]?.string }
         func number(_ name: String) -> Int { Int(clamping: json[name]?.integer ?? 0) }

@@ -6,7 +6,7 @@ struct Names: Sendable {
     private var people: [String: Profile] = [:]
 
     /// `@ana`; the identifier of who is not known.
-    func handle(_ id: String) -> String { people[id].map { "@" + TextWidth.clean($0.handle) } ?? id }
+    func handle(_ id: String) -> String { people[id].map { "@" + TextWidth.clean($0.handle) } ?? TextWidth.clean(id) }
 
     /// `Ana Lind`; nil for who is not known.
     func displayName(_ id: String) -> String? { people[id].map { TextWidth.clean($0.displayName) } }

@@ -2,6 +2,12 @@ import Foundation
 import LarderArguments
 import LarderCoding
 
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// Where the command keeps what it knows between runs: a directory of stores, and who logged in last on which server.
 struct StateDirectory: Sendable {
     let path: String
@@ -59,16 +65,33 @@ enum PrivateFile {
             )
         }
         let part = path + ".part"
-        guard manager.createFile(atPath: part, contents: data, attributes: [.posixPermissions: 0o600]) else {
-            throw Failure("\(path) cannot be written. Choose another place, or look at its permissions.")
-        }
-        guard unsafe rename(part, path) == 0 else {
-            let reason = unsafe String(cString: strerror(errno))
-            let isLeft = unsafe unlink(part) != 0
+        do {
+            try fill(part, Array(data))
+            guard unsafe rename(part, path) == 0 else { throw Failure(unsafe String(cString: strerror(errno))) }
+        } catch let error as Failure {
+            let isLeft = unsafe unlink(part) != 0 && errno != ENOENT
             throw Failure(
-                "\(path) cannot be written (\(reason)). Choose another place, or look at its permissions."
+                "\(path) cannot be written (\(error.message)). Choose another place, or look at its permissions."
                     + (isLeft ? " \(part) is left over." : "")
             )
+        }
+    }
+
+    /// Makes a file that is private from its first moment on, and not only once it is written.
+    private static func fill(_ path: String, _ bytes: [UInt8]) throws(Failure) {
+        // What another run has left there may be open to everybody.
+        _ = unsafe unlink(path)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Failure(unsafe String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes[written...].withUnsafeBytes { raw in
+                unsafe pwrite(descriptor, raw.baseAddress, raw.count, off_t(written))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Failure(unsafe String(cString: strerror(errno))) }
+            written += count
         }
     }
 }

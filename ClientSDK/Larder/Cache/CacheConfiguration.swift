@@ -1,4 +1,3 @@
-import Foundation
 public import LarderTime
 
 /// How a cache is kept. One value says it all.
@@ -15,6 +14,9 @@ public struct CacheConfiguration: Sendable {
     public var memoryEntriesMaximum = 20_000
     /// How the disk tier is kept; `directory` and `wallClock` are put into it.
     public var disk = DiskStore.Configuration(directory: "")
+    /// For how long what memory has is given without a look whether another process has changed the store, which costs some
+    /// microseconds and is done when something is read, begins to be observed, or its time has come. Not less than 1 ms.
+    public var othersInterval: Duration = .milliseconds(100)
     /// Says what time it is.
     public var wallClock: any WallClock = SystemWallClock()
     /// Says how much time has passed.
@@ -24,7 +26,7 @@ public struct CacheConfiguration: Sendable {
     /// Gives numbers from 0 up to but not including 1, by which waits are spread.
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// Makes a key that no other operation ever has.
-    public var makeIdempotencyKey: @Sendable () -> String = { UUID().uuidString.lowercased() }
+    public var makeIdempotencyKey: @Sendable () -> String = { RandomKey.make() }
     /// Has one process at a time send what is in the outbox, where several have one store open; nil: a locked file in the store's
     /// directory, and nothing where everything is in memory.
     public var outboxLock: (any OutboxLock)?

@@ -36,6 +36,7 @@ final class CacheCore: Sendable {
     /// By what times to live are multiplied at present, by the name of the freshness class.
     private let stretches = Mutex<[String: Double]>([:])
     private let hasStretches = Atomic<Bool>(false)
+    let foreign = ForeignWatch()
 
     init(_ configuration: CacheConfiguration) throws(LarderError) {
         self.configuration = configuration
@@ -60,7 +61,12 @@ final class CacheCore: Sendable {
         let entries = max(64, configuration.memoryEntriesMaximum)
         let bytes = max(64 << 10, configuration.memoryBytesMaximum)
         let departures = departures
-        entities = EntityTable(limits: .init(count: entries, cost: bytes), clock: clock, departures: departures)
+        entities = EntityTable(
+            limits: .init(count: entries, cost: bytes),
+            clock: clock,
+            departures: departures,
+            others: disk?.context.others
+        )
         queries = MemoryTier(
             limits: .init(count: entries, cost: bytes),
             clock: clock,
@@ -84,7 +90,7 @@ final class CacheCore: Sendable {
                     try transaction.metadata(Self.clockKey)
                 )
             }
-            if let marks { invalidations.decode(marks) }
+            if let marks { invalidations.merge(marks) }
             guard let clock, let seen = Int64(String(decoding: clock, as: UTF8.self)) else { return }
             let latest = WallTime(nanosecondsSinceEpoch: seen)
             if configuration.wallClock.now < latest - Moment.tolerance { distrust() }
@@ -162,6 +168,7 @@ final class CacheCore: Sendable {
     func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
         if let stored = entities[key] { return (stored, false) }
         guard let disk else { return nil }
+        let sight = sight
         let count = memory.withLock { $0 }
         do {
             let found = try disk.entity(key, decodedBy: { row in try decode(row.payload) })
@@ -170,7 +177,8 @@ final class CacheCore: Sendable {
                 found.entity,
                 value: found.value,
                 epoch: now().epoch,
-                isDistrusted: isDistrusted
+                isDistrusted: isDistrusted,
+                sight: sight
             )
             fill(stored, key, ifNothingSince: count)
             tellDepartures()
@@ -183,12 +191,13 @@ final class CacheCore: Sendable {
 
     /// A query index, with the entities that came along if it had to be read from the disk.
     func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
-        if let stored = queries[key] { return (stored, nil) }
+        if let stored = knownQuery(key) { return (stored, nil) }
         guard let disk else { return nil }
+        let sight = sight
         let count = memory.withLock { $0 }
         do {
             guard let list = try disk.list(key) else { return nil }
-            let stored = StoredQuery(list.query, epoch: now().epoch, isDistrusted: isDistrusted)
+            let stored = StoredQuery(list.query, epoch: now().epoch, isDistrusted: isDistrusted, sight: sight)
             memory.withLock { present in
                 if present == count { queries.store(stored, for: key, cost: stored.cost) }
             }
@@ -200,6 +209,12 @@ final class CacheCore: Sendable {
             configuration.onEvent(.storageFailed(LarderError(error)))
             return nil
         }
+    }
+
+    /// A query index, if it is in memory, and no other process has changed the disk since.
+    func knownQuery(_ key: QueryKey) -> StoredQuery? {
+        guard let stored = queries[key] else { return nil }
+        return stored.sight >= sight ? stored : nil
     }
 
     /// Keeps in memory what was read from the disk, unless something has changed meanwhile.
@@ -241,8 +256,8 @@ final class CacheCore: Sendable {
         do {
             return try commits.withLock { commits in
                 guard !commits.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
-                let commit = try perform(update, start, &commits, isTolerant: isTolerant)
-                apply(commit)
+                var commit = try perform(update, start, &commits, isTolerant: isTolerant)
+                commit.affected = apply(commit)
                 return commit
             }
         } catch {
@@ -255,6 +270,7 @@ final class CacheCore: Sendable {
         if isDistrusted { noteDistrust() }
         for problem in commit.problems { configuration.onEvent(.storageFailed(problem)) }
         tell(commit)
+        heedOthers()
     }
 
     private func perform(
@@ -274,8 +290,15 @@ final class CacheCore: Sendable {
         do {
             let commit = try disk.write { transaction in
                 var commit = start
+                // Up to here what others have done is known.
+                commit.sight = sight
                 try commit.perform(update.steps, DiskPart(connection: transaction.connection))
                 if commit.hasNewMarks {
+                    // Those of others are kept.
+                    let key = InvalidationTable.metadataKey
+                    if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
+                        invalidations.merge(marks)
+                    }
                     try transaction.setMetadata(invalidations.encoded, for: InvalidationTable.metadataKey)
                 }
                 if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
@@ -289,8 +312,10 @@ final class CacheCore: Sendable {
         }
     }
 
-    private func apply(_ commit: Commit) {
-        memory.withLock { count in
+    /// - Returns: those who are to be told.
+    private func apply(_ commit: Commit) -> [DependencyIndex.Affected] {
+        let changed = commit.changed
+        return memory.withLock { count in
             count += 1
             for (key, change) in commit.entities {
                 switch change {
@@ -314,6 +339,10 @@ final class CacheCore: Sendable {
                 entities.settle(key, version: entities[key]?.version)
             }
             for (key, change) in commit.queryOverlays { entities.edit(key, change) }
+            // Whoever puts something together of the time before knows by that what to look at again.
+            let affected = changed.isEmpty ? [] : dependencies.nodes(madeOf: changed)
+            for each in affected { each.node.note(changed: each.keys) }
+            return affected
         }
     }
 
@@ -322,8 +351,7 @@ final class CacheCore: Sendable {
 
     private func tell(_ commit: Commit) {
         tellDepartures()
-        let changed = commit.changed
-        if !changed.isEmpty { for node in dependencies.nodes(madeOf: changed) { node.contentChanged() } }
+        for affected in commit.affected { affected.node.contentChanged() }
         if commit.hasNewMarks { standingChanged() }
     }
 

@@ -6,10 +6,10 @@ extension Commit {
         case .removed, .forgotten: return nil
         case .elsewhere, nil: break
         }
-        if let stored = core.queries[key] { return stored }
+        if let stored = core.knownQuery(key) { return stored }
         var query: DiskQuery?
         try disk.write { transaction in query = try transaction.read { reading in try reading.query(key) } }
-        return query.map { StoredQuery($0, epoch: moment.epoch, isDistrusted: core.isDistrusted) }
+        return query.map { StoredQuery($0, epoch: moment.epoch, isDistrusted: core.isDistrusted, sight: sight) }
     }
 
     mutating func put(_ query: DiskQuery, _ lifetime: Duration?, _ disk: DiskPart) throws {
@@ -28,6 +28,8 @@ extension Commit {
 
     /// A list is this from now on; it is written with the others.
     mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
+        var stored = stored
+        stored.sight = sight
         queries[key] = .set(stored)
         unwritten.insert(key)
     }
@@ -85,7 +87,7 @@ extension Commit {
             switch queries[key] {
             case .set(let stored): stored
             case .removed, .forgotten: nil
-            case .elsewhere, nil: core.queries[key]
+            case .elsewhere, nil: core.knownQuery(key)
             }
         guard var stored = known else {
             if queries[key] == nil { queries[key] = .elsewhere }

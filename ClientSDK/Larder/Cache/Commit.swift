@@ -17,6 +17,8 @@ struct Commit {
     let moment: Moment
     /// Whether the update is the answer to a request of that order, or something that has just happened.
     let isAnswer: Bool
+    /// How many commits of others this one has seen, where the disk takes part.
+    var sight = StoredEntity.memoryOnly
 
     private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
     var queries: [QueryKey: Change<StoredQuery>] = [:]
@@ -30,6 +32,8 @@ struct Commit {
     var unwritten: Set<QueryKey> = []
     private(set) var problems: [LarderError] = []
     private(set) var hasNewMarks = false
+    /// Who is made of what was changed, once it is in memory.
+    var affected: [DependencyIndex.Affected] = []
 
     init(core: CacheCore, order: UInt64, moment: Moment, isAnswer: Bool) {
         self.core = core
@@ -139,7 +143,8 @@ struct Commit {
             source: source,
             isInvalidated: isAnswer && core.order.isInvalidated(.entity(key), since: order),
             order: order,
-            cost: 256
+            cost: 256,
+            sight: disk.isThere ? sight : StoredEntity.memoryOnly
         )
         if disk.isThere {
             let payload: [UInt8]
@@ -150,6 +155,7 @@ struct Commit {
                 problems.append(
                     LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error)
                 )
+                stored.sight = StoredEntity.memoryOnly
                 entities[key] = .set(stored)
                 applied.insert(.entity(key))
                 return
@@ -248,7 +254,8 @@ struct Commit {
                 row,
                 value: try modifier.decode(row.payload),
                 epoch: epoch,
-                isDistrusted: core.isDistrusted
+                isDistrusted: core.isDistrusted,
+                sight: sight
             )
         }
         guard var stored = known else { return }
@@ -261,6 +268,7 @@ struct Commit {
             let payload = try modifier.encode(stored.value)
             stored.cost = 256 + payload.count
             guard try write(stored, payload, key, disk) == .stored else { return }
+            stored.sight = sight
         }
         entities[key] = .set(stored)
         applied.insert(.entity(key))

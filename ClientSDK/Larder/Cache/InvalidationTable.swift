@@ -90,17 +90,22 @@ final class InvalidationTable: Sendable {
         }
     }
 
-    /// Takes the marks of another process; what is not understood is left out.
-    func decode(_ bytes: [UInt8]) {
+    /// Takes the marks of another process, where they are later than one's own; what is not understood is left out.
+    func merge(_ bytes: [UInt8]) {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         state.withLock { state in
             if let first = lines.first, let floor = Int64(first) {
-                state.floor = WallTime(nanosecondsSinceEpoch: floor)
+                state.floor = max(state.floor, WallTime(nanosecondsSinceEpoch: floor))
             }
             for line in lines.dropFirst() {
                 let parts = line.split(separator: " ", maxSplits: 1)
                 guard parts.count == 2, let time = Int64(parts[0]) else { continue }
-                state.marks[String(parts[1])] = Mark(wall: WallTime(nanosecondsSinceEpoch: time), order: 0)
+                let (tag, wall) = (String(parts[1]), WallTime(nanosecondsSinceEpoch: time))
+                let known = state.marks[tag]
+                // What is in memory alone still goes by one's own.
+                if known.map({ $0.wall < wall }) ?? true {
+                    state.marks[tag] = Mark(wall: wall, order: known?.order ?? 0)
+                }
             }
         }
     }

@@ -4,6 +4,11 @@ import Synchronization
 /// A cache for one account: reads resources by their policies, says how fresh everything is, and lets everyone who looks at
 /// something see every change to it.
 ///
+/// Several processes may have one directory open. What one of them has stored the others read after at most
+/// `CacheConfiguration.othersInterval`, and at once where they change the same or take the turn to send; who observes is shown it when
+/// anything in their process reads. Between processes versions decide which of two values stays, and where there are none the one
+/// that was stored last. What is in memory alone is each process's own.
+///
 /// Safe from any task and thread. A cache that is released ends what it has begun: requests are cancelled, observations end.
 public final class LarderCache: Sendable {
     let core: CacheCore
@@ -54,7 +59,9 @@ public final class LarderCache: Sendable {
     ) async throws(LarderError) -> Value {
         let options = ReadOptions(policy: policy, fields: fields)
         let node = core.nodes.node(of: resource, in: core)
-        if let value = node.valueAtHand(options, at: core.now()) {
+        let now = core.now()
+        core.lookForOthers(at: now)
+        if let value = node.valueAtHand(options, at: now) {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return value
         }
@@ -76,6 +83,7 @@ public final class LarderCache: Sendable {
         let options = ReadOptions(policy: policy, fields: fields)
         let node = core.nodes.node(of: resource, in: core)
         let now = core.now()
+        core.lookForOthers(at: now)
         if let content = node.atHand(options, at: now) {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return node.snapshot(atHand: content, options, at: now)
@@ -215,7 +223,7 @@ public final class LarderCache: Sendable {
     /// Notes that an entity has a version that may not have come yet: by `FreshnessMetric.version` what is older is stale.
     public func noteVersion<E: Entity>(_ version: Int64, of type: E.Type, _ id: String) {
         core.invalidations.note(E.key(id), version: version)
-        for node in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { node.standingChanged() }
+        for affected in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { affected.node.standingChanged() }
     }
 
     /// Notes that a change feed had no more changes at `moment`: by `FreshnessMetric.feed` it vouches for what was fetched since

@@ -6,6 +6,7 @@ extension Node {
     func observe(_ options: ReadOptions, _ mailbox: Mailbox<Snapshot<Value>>) -> UInt64 {
         let policy = effective(options.policy)
         let start = core.configuration.monotonicClock.uptime
+        core.lookForOthers(at: core.now())
         let content = content()
         let now = core.now()
         let freshness = freshness(content, fields: options.fields, at: now)
@@ -15,14 +16,14 @@ extension Node {
         core.configuration.onEvent(
             mayShow ? hit(content) : .miss(resource: key.name)
         )
-        var observer = Observer<Value>(
-            mailbox: mailbox,
-            policy: policy,
-            rule: rule,
-            fields: options.fields,
-            isSettled: mayShow || policy.remote == .never
+        let observer = Observer<Value>(
+            mailbox,
+            policy,
+            rule,
+            options.fields,
+            isSettled: mayShow || policy.remote == .never,
+            askedAt: start
         )
-        observer.askedAt = start
         if wantsNetwork {
             // Where the cache was closed the mailbox ends below.
             do { observer.flight = try join() } catch { mailbox.end() }
@@ -40,11 +41,11 @@ extension Node {
 
     /// Ends an observation.
     func removeObserver(_ id: UInt64) {
-        var (observer, isLast) = state.withLock { state in
+        let (started, isLast) = state.withLock { state in
             let observer = state.observers.removeValue(forKey: id)
-            return (observer, state.observers.isEmpty)
+            return (observer?.release(), state.observers.isEmpty)
         }
-        observer?.stop()
+        started?.end()
         if isLast { core.scheduler.schedule(self, at: nil) }
     }
 
@@ -89,10 +90,10 @@ extension Node {
         let now = core.now()
         var due: Duration?
         // Left outside of the lock: who leaves last ends a request, and that looks at the node.
-        var settled: [Observer<Value>] = []
+        var settled: [Observer<Value>.Started] = []
         var firsts: [(source: Snapshot<Value>.Source?, since: MonotonicTime)] = []
         defer {
-            for var observer in settled { observer.stop() }
+            for started in settled { started.end() }
             for first in firsts { tellFirstContent(from: first.source, since: first.since) }
         }
         let keepsBound = keepsBound
@@ -101,8 +102,7 @@ extension Node {
             let isShown = state.withLock { state -> Bool in
                 // What has changed meanwhile is shown by whoever has changed it, and nothing older after it.
                 guard state.content != nil else { return false }
-                for id in Array(state.observers.keys) {
-                    guard var observer = state.observers[id] else { continue }
+                for (id, observer) in state.observers {
                     // It may have ended before they were known to observe.
                     if let theirs = observer.flight, theirs === flight || theirs.isFinished {
                         let error = theirs === flight ? error : state.error
@@ -110,9 +110,7 @@ extension Node {
                         observer.isSettled =
                             observer.isSettled || error == nil
                             || permits(observer.policy.fallback, content, freshness, at: now)
-                        settled.append(observer)
-                        observer.flight = nil
-                        observer.patience = nil
+                        settled.append(observer.release())
                     }
                     let source: Snapshot<Value>.Source? =
                         flight != nil && error == nil ? .network : id == newcomer && isFromDisk ? .disk : nil
@@ -130,7 +128,6 @@ extension Node {
                     if snapshot.value != nil, let start = observer.askedAt.take() {
                         firsts.append((snapshot.source, start))
                     }
-                    state.observers[id] = observer
                     let failures = keepsBound ? state.failures : nil
                     if let wait = nextLook(content, observer, failures, at: now) {
                         due = min(due ?? wait, wait)
@@ -179,28 +176,61 @@ extension Node {
     // MARK: What happens
 
     func contentChanged() {
-        let isObserved = state.withLock { state in
-            state.changes += 1
-            state.revision += 1
-            state.content = nil
-            standing.withLock { $0 = nil }
-            return !state.observers.isEmpty && state.answers == 0
-        }
-        guard isObserved else { return }
+        state.withLock { state in drop(&state) }
+        show()
+    }
+
+    private func drop(_ state: inout State) {
+        state.changes += 1
+        state.revision += 1
+        state.content = nil
+        standing.withLock { $0 = nil }
+    }
+
+    func show() {
+        guard state.withLock({ !$0.observers.isEmpty && $0.answers == 0 }) else { return }
         let content = content()
         // An event may have declared it stale: whoever looks at it wants it anew.
         if content.isInvalidated || content.isPartial { revalidateObserved() }
         showAll()
     }
 
-    func standingChanged() { contentChanged() }
+    func note(changed keys: [StoredKey]) {
+        state.withLock { state in
+            state.notes += 1
+            guard state.recall != nil else { return }
+            for key in keys {
+                guard case .entity(let key) = key, state.changed.count < EntityRecall.changesMaximum else {
+                    state.recall = nil
+                    state.changed = []
+                    return
+                }
+                if !state.changed.contains(key) { state.changed.append(key) }
+            }
+        }
+    }
+
+    func standingChanged() {
+        // How each of its entities is judged may be another now.
+        forget()
+        show()
+    }
+
+    func forget() {
+        state.withLock { state in
+            state.recall = nil
+            drop(&state)
+        }
+    }
 
     func networkReturned() {
+        core.lookForOthers(at: core.now())
         revalidateObserved()
         showAll()
     }
 
     func timeCame() {
+        core.lookForOthers(at: core.now())
         let content = content()
         let now = core.now()
         if let times = content.times {
@@ -252,13 +282,14 @@ extension Node {
                 state.observers = [:]
                 state.flight = nil
                 state.content = nil
+                state.recall = nil
                 standing.withLock { $0 = nil }
             }
             return (Array(state.observers.values), state.flight)
         }
-        for var observer in observers {
+        for observer in observers {
             observer.mailbox.end()
-            observer.stop()
+            observer.release().end()
         }
         flight?.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))
         flight?.cancel()

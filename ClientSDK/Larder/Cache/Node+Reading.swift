@@ -46,6 +46,7 @@ extension Node {
 
     private func answer(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let policy = effective(options.policy)
+        core.lookForOthers(at: core.now())
         let changes = state.withLock { $0.changes }
         let content = content()
         let now = core.now()
@@ -128,6 +129,7 @@ extension Node {
 
     /// The value, if the server has confirmed it within a time; else asks it, and throws where that fails.
     func requireValidated(within limit: Duration, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+        core.lookForOthers(at: core.now())
         let content = content()
         let now = core.now()
         let age = content.value == nil ? nil : content.times?.age(at: now)

@@ -5,29 +5,19 @@ import Synchronization
 ///
 /// Safe from any thread. What is stored belongs to the tiers; a node can go at any time that nobody holds it.
 final class Node<Value: Sendable & Equatable>: AnyNode {
-    /// The value as the tiers have it, and what is known of it.
-    struct Content: Sendable {
-        var value: Value?
-        var times: ValueTimes?
-        var version: Int64?
-        var validator: String?
-        var completeness = Completeness.unknown
-        var isPartial = false
-        var isInvalidated = false
-        /// The entities that make it stale.
-        var stale: [EntityKey] = []
-        var pending = 0
-        /// The order of the request that brought or confirmed it.
-        var order: UInt64 = 0
-        var isFromDisk = false
-        var parts: Set<StoredKey> = []
-    }
+    typealias Content = NodeContent<Value>
 
     struct State {
         /// Nil until it is put together, and after something has changed.
         var content: Content?
         /// Grows with every change to what it is made of.
         var changes: UInt64 = 0
+        /// What the content was put together from: what has not changed since is not looked at again. Nil: all of it is.
+        var recall: EntityRecall?
+        /// What of that has changed since.
+        var changed: [EntityKey] = []
+        /// Grows with every commit that changes what it is made of, before anybody is told.
+        var notes: UInt64 = 0
         var revision: UInt64 = 0
         var flight: Flight?
         /// Why the last request failed; nil after one that did not.
@@ -74,22 +64,27 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     /// What the tiers have. Reads from the disk where that is needed.
     func content() -> Content {
         while true {
-            let (known, changes) = state.withLock { ($0.content, $0.changes) }
-            if let known { return known }
-            let count = core.commitCount
-            let new = assemble()
-            let old = state.withLock { state in
-                defer { state.parts = new.parts }
-                return state.parts
+            if let known = state.withLock({ $0.content }) { return known }
+            let (changes, notes, recall, changed) = state.withLock { state in
+                (state.changes, state.notes, state.recall, state.changed)
             }
-            core.dependencies.replace(old, by: new.parts, for: self)
+            let count = core.commitCount
+            let (new, found) = assemble(recall, changed)
+            let isKnown = state.withLock { state in
+                guard state.content == nil, state.changes == changes, state.notes == notes else { return false }
+                core.dependencies.replace(state.parts, by: new.facts.parts, for: self)
+                state.parts = new.facts.parts
+                return true
+            }
             // What was committed before the index knew could not be told.
-            guard core.commitCount == count else { continue }
+            guard isKnown, core.commitCount == count else { continue }
             let isSet = state.withLock { state in
-                guard state.changes == changes else { return false }
-                state.content = new
-                // Whoever reads it next finds it in memory.
-                state.content?.isFromDisk = false
+                guard state.changes == changes, state.notes == notes, state.parts == new.facts.parts else {
+                    return false
+                }
+                state.content = new.inMemory
+                state.recall = found
+                state.changed = []
                 let judged = new.value == nil ? nil : new.times
                 standing.withLock { standing in
                     standing = judged.map { Standing(facts: intrinsic(new, $0), changes: changes) }
@@ -100,55 +95,69 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         }
     }
 
-    private func assemble() -> Content {
+    private func assemble(_ recall: EntityRecall?, _ changed: [EntityKey]) -> (Content, EntityRecall?) {
         switch resource.shape {
-        case .single(let key, let codec, _): single(key, codec)
-        case .normalized(let normalizer): normalized(normalizer)
+        case .single(let key, let codec, _): (single(key, codec), nil)
+        case .normalized(let normalizer): normalized(normalizer, recall, changed)
         }
     }
 
     private func single(_ key: EntityKey, _ codec: Codec<Value>) -> Content {
         let found = core.entity(key, { try codec.decode($0) })
-        let (value, pending) = core.entities.visible(found?.stored.value, key)
-        var content = Content(parts: [.entity(key)])
-        content.pending = pending
-        content.value = value as? Value
+        let (visible, pending) = core.entities.visible(found?.stored.value, key)
+        let value = visible as? Value
+        var facts = ContentFacts(parts: [.entity(key)])
+        facts.pending = pending
         guard let stored = found?.stored else {
             // Made here, and not known to the server yet.
-            if content.value != nil {
-                content.times = ValueTimes(
+            if value != nil {
+                facts.times = ValueTimes(
                     fetchedAt: core.now().wall,
                     validatedAt: ValueTimes.never,
                     expiresAt: ValueTimes.never,
                     epoch: 0
                 )
             }
-            return content
+            return Content(value, facts)
         }
-        content.times = stored.times
-        content.version = stored.version
-        content.completeness = Completeness(stored.completeness)
-        content.isPartial = stored.completeness < resource.demands.step
+        facts.times = stored.times
+        facts.version = stored.version
+        facts.completeness = Completeness(stored.completeness)
+        facts.isPartial = stored.completeness < resource.demands.step
         // What a list brought has no validator of its own, and what is partial must not be confirmed.
-        content.validator = content.isPartial ? nil : stored.validator
-        content.isInvalidated =
+        facts.validator = facts.isPartial ? nil : stored.validator
+        facts.isInvalidated =
             stored.isInvalidated
             || core.invalidations.covers(
                 resource.tags.union([InvalidationTable.tag(entityType: key.type)]),
                 validatedAt: stored.times.validatedAt,
                 order: stored.order
             )
-        content.order = stored.order
-        content.isFromDisk = found?.isFromDisk ?? false
-        return content
+        facts.order = stored.order
+        facts.isFromDisk = found?.isFromDisk ?? false
+        return Content(value, facts)
     }
 
-    private func normalized(_ normalizer: Normalizer<Value>) -> Content {
-        var content = Content(parts: [.query(key)])
-        guard let (stored, rows) = core.query(key) else { return content }
-        let ids = core.entities.visible(stored.query.ids, key)
-        content.parts.reserveCapacity(ids.count + 1)
-        for key in ids { content.parts.insert(.entity(key)) }
+    /// - Parameters:
+    ///   - recall: what it was put together from before, where the index is still the same.
+    ///   - changed: the entities that are others since.
+    private func normalized(
+        _ normalizer: Normalizer<Value>,
+        _ recall: EntityRecall?,
+        _ changed: [EntityKey]
+    ) -> (Content, EntityRecall?) {
+        let rows: [EntityKey: DiskEntity]?
+        var basis: EntityRecall
+        if let recall {
+            rows = nil
+            basis = recall
+        } else {
+            guard let found = core.query(key) else { return (Content(nil, ContentFacts(parts: [.query(key)])), nil) }
+            rows = found.rows
+            basis = EntityRecall(found.stored, key, core.entities.visible(found.stored.query.ids, key))
+        }
+        let stored = basis.stored
+        var facts = ContentFacts(parts: basis.parts)
         let core = core
         let epoch = core.now().epoch
         var isFromDisk = rows != nil
@@ -158,7 +167,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
             hasMarks ? Self.judged(stored, key, core) : stored
         }
-        var lookup = EntityLookup(keys: ids, overlays: core.entities) { key, decode in
+        var lookup = EntityLookup(keys: basis.keys, overlays: core.entities) { key, decode in
             if let known = core.entities[key] { return judged(known, key) }
             guard let row = rows?[key], let value = try? decode(row.payload) else {
                 // A row that does not decode is reported and removed by the read that follows.
@@ -166,36 +175,46 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 isFromDisk = isFromDisk || found.isFromDisk
                 return judged(found.stored, key)
             }
-            let entity = StoredEntity(row, value: value, epoch: epoch, isDistrusted: core.isDistrusted)
+            let entity = StoredEntity(
+                row,
+                value: value,
+                epoch: epoch,
+                isDistrusted: core.isDistrusted,
+                sight: stored.sight
+            )
             core.fill(entity, key, ifNothingSince: count)
             return judged(entity, key)
         }
+        lookup.earlier = basis.found
+        lookup.changed = changed
+        let value: Value
         do {
-            content.value = try normalizer.join(stored.query.details, &lookup)
+            value = try normalizer.join(stored.query.details, &lookup)
         } catch {
             // Another version of the application wrote it: it is as good as not there.
             core.configuration.onEvent(.storageFailed(LarderError(error)))
-            return content
+            return (Content(nil, facts), nil)
         }
-        content.times = stored.times
-        content.pending = lookup.pending
-        content.isPartial = lookup.missing > 0
-        content.completeness =
+        basis.found = lookup.found
+        facts.times = stored.times
+        facts.pending = lookup.pending
+        facts.isPartial = lookup.missing > 0
+        facts.completeness =
             lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial
         // «Not modified» confirms what came with the list, and nothing that has changed since.
         let isConfirmable = lookup.stale.allSatisfy { $0.fetchedAt <= stored.times.fetchedAt }
-        content.validator = content.isPartial || !isConfirmable ? nil : stored.query.entityTag
-        content.stale = lookup.stale.map(\.key)
-        content.isInvalidated =
+        facts.validator = facts.isPartial || !isConfirmable ? nil : stored.query.entityTag
+        facts.stale = lookup.stale.map(\.key)
+        facts.isInvalidated =
             stored.query.isInvalidated || !lookup.stale.isEmpty
             || core.invalidations.covers(
                 resource.tags,
                 validatedAt: stored.times.validatedAt,
                 order: stored.order
             )
-        content.order = stored.order
-        content.isFromDisk = isFromDisk
-        return content
+        facts.order = stored.order
+        facts.isFromDisk = isFromDisk
+        return (Content(value, facts), basis)
     }
 
     private static func judged(_ stored: StoredEntity, _ key: EntityKey, _ core: CacheCore) -> StoredEntity {
@@ -224,7 +243,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     private func intrinsic(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
         var facts = FreshnessFacts(times: times)
-        facts.version = content.version
+        facts.version = content.facts.version
         facts.isInvalidated = content.isInvalidated
         facts.isPartial = content.isPartial
         return facts
@@ -300,7 +319,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             completeness: content.completeness,
             source: content.pending > 0 ? .merged : source ?? (content.isFromDisk ? .disk : .memory),
             times: times,
-            version: content.version,
+            version: content.facts.version,
             validator: content.validator,
             activity: isFetching ? .fetching : .idle,
             refreshError: error,

@@ -3,10 +3,16 @@ import Synchronization
 /// What a node tells the rest of the cache, whatever its value is.
 protocol AnyNode: AnyObject, Sendable {
     var key: QueryKey { get }
+    /// These of the things that it is made of are others from now on; `contentChanged` follows. Called while memory is locked.
+    func note(changed keys: [StoredKey])
     /// Something that it is made of has changed.
     func contentChanged()
     /// It was declared stale, or what vouches for it has changed.
     func standingChanged()
+    /// All that it is made of may be something else: whoever reads it next finds that out. `show` follows.
+    func forget()
+    /// Shows those who observe what there is after that.
+    func show()
     /// The time that it was waiting for has come.
     func timeCame()
     /// The network can be asked again.
@@ -96,14 +102,23 @@ final class DependencyIndex: Sendable {
         if index[key]?.isEmpty ?? false { index[key] = nil }
     }
 
-    /// The nodes that are made of any of these.
-    func nodes(madeOf keys: Set<StoredKey>) -> [any AnyNode] {
+    /// The nodes that are made of any of these, each with those that it is made of.
+    func nodes(madeOf keys: Set<StoredKey>) -> [Affected] {
         index.withLock { index in
-            var found: [ObjectIdentifier: any AnyNode] = [:]
+            var found: [ObjectIdentifier: Affected] = [:]
             for key in keys {
-                for (id, weak) in index[key] ?? [:] { if let node = weak.node { found[id] = node } }
+                for (id, weak) in index[key] ?? [:] {
+                    guard let node = weak.node else { continue }
+                    found[id, default: Affected(node: node, keys: [])].keys.append(key)
+                }
             }
             return Array(found.values)
         }
+    }
+
+    /// A node, and what of it has changed.
+    struct Affected: Sendable {
+        let node: any AnyNode
+        var keys: [StoredKey]
     }
 }

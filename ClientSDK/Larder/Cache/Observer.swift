@@ -1,7 +1,9 @@
 import LarderTime
 
-/// One who observes a node: how they want to read it, and what they were shown last. Held under the node's lock.
-struct Observer<Value: Sendable & Equatable> {
+/// One who observes a node: how they want to read it, and what they were shown last.
+///
+/// `@unchecked Sendable`: it is reached under the node's lock, by whoever makes it before that, and by whoever has taken it out after.
+final class Observer<Value: Sendable & Equatable>: @unchecked Sendable {
     let mailbox: Mailbox<Snapshot<Value>>
     let policy: ReadPolicy
     let rule: FreshnessRule
@@ -16,19 +18,46 @@ struct Observer<Value: Sendable & Equatable> {
     /// When they began; nil once they were shown something.
     var askedAt: MonotonicTime?
 
+    init(
+        _ mailbox: Mailbox<Snapshot<Value>>,
+        _ policy: ReadPolicy,
+        _ rule: FreshnessRule,
+        _ fields: Set<String>,
+        isSettled: Bool,
+        askedAt: MonotonicTime
+    ) {
+        self.mailbox = mailbox
+        self.policy = policy
+        self.rule = rule
+        self.fields = fields
+        self.isSettled = isSettled
+        self.askedAt = askedAt
+    }
+
     /// Shows a snapshot, unless it says nothing new.
-    mutating func show(_ snapshot: Snapshot<Value>) {
+    func show(_ snapshot: Snapshot<Value>) {
         if let last, last.says(thatOf: snapshot) { return }
         last = snapshot
         mailbox.put(snapshot)
     }
 
-    /// Ends what was started for them.
-    mutating func stop() {
-        patience?.cancel()
-        patience = nil
-        flight?.leave()
-        flight = nil
+    /// What was started for them, which is theirs no more: to be ended outside of the lock.
+    func release() -> Started {
+        defer {
+            patience = nil
+            flight = nil
+        }
+        return Started(patience: patience, flight: flight)
+    }
+
+    struct Started: Sendable {
+        let patience: Task<Void, Never>?
+        let flight: Flight?
+
+        func end() {
+            patience?.cancel()
+            flight?.leave()
+        }
     }
 }
 

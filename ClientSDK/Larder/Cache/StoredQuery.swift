@@ -8,6 +8,8 @@ struct StoredQuery: Sendable {
     var order: UInt64
     /// By which requests its items were confirmed, where answers are merged into it.
     var orders = QueryOrders()
+    /// As an entity's.
+    var sight = StoredEntity.memoryOnly
 
     init(_ query: DiskQuery, times: ValueTimes, order: UInt64) {
         self.query = query
@@ -16,7 +18,7 @@ struct StoredQuery: Sendable {
     }
 
     /// From disk.
-    init(_ query: DiskQuery, epoch: UInt64, isDistrusted: Bool) {
+    init(_ query: DiskQuery, epoch: UInt64, isDistrusted: Bool, sight: UInt64) {
         self.init(
             query,
             times: ValueTimes(
@@ -28,6 +30,7 @@ struct StoredQuery: Sendable {
             ),
             order: 0
         )
+        self.sight = sight
     }
 
     var cost: Int { 256 + query.details.count + query.ids.count * 64 }

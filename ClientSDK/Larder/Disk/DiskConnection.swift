@@ -22,6 +22,8 @@ final class DiskConnection: @unchecked Sendable {
     var isWriting = false
     /// What a commit waits for at present.
     var durability: DiskStore.Durability = .processDeath
+    /// SQLite's number for what others have committed, as it was when this connection looked last.
+    private var dataVersion: Int64?
 
     init(_ database: Database, _ context: DiskContext, generation: Int) {
         self.database = database
@@ -49,6 +51,17 @@ final class DiskConnection: @unchecked Sendable {
             }
             throw DiskError(error)
         }
+    }
+
+    /// Notes whether another connection that writes has committed since this one looked last. Cost: next to nothing within a
+    /// transaction, a few microseconds outside.
+    func lookForOthers() throws(SQLiteError) {
+        let statement = try prepared(.dataVersion)
+        defer { statement.reset() }
+        guard try statement.step(isStep: false) else { return }
+        let version = statement.int64(0)
+        if let dataVersion, dataVersion != version { context.others.note() }
+        dataVersion = version
     }
 
     /// Runs a statement whose values are bound already.

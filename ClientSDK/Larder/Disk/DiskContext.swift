@@ -27,6 +27,8 @@ final class DiskContext: Sendable {
     let checksum: DiskChecksum
     let files: DiskFiles
     let blobs: BlobFiles
+    /// What other processes have committed.
+    let others = ForeignCommits()
     private let granularity: Int64
     private let chores = Mutex(Chores())
 

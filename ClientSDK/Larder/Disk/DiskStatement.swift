@@ -1,6 +1,6 @@
 /// The statements of the disk tier. A connection prepares each when it is first used, and keeps it.
 enum DiskStatement: Int, CaseIterable {
-    case begin, beginWriting, commit
+    case begin, beginWriting, commit, dataVersion
     case find, findMembers, findListed, findPayload
     case upsert, putPayload, dropPayload, describe, bury
     case dropMembers, putMember
@@ -20,6 +20,7 @@ enum DiskStatement: Int, CaseIterable {
         case .begin: "BEGIN DEFERRED"
         case .beginWriting: "BEGIN IMMEDIATE"
         case .commit: "COMMIT"
+        case .dataVersion: "PRAGMA data_version"
 
         case .find:
             """

@@ -42,6 +42,8 @@ extension DiskStore {
         public var staleRetention: Duration = .seconds(30 * 86_400)
         /// How long to wait for another process that writes.
         public var busyTimeout: Duration = .seconds(5)
+        /// Whether the store is opened by whoever first reads or writes, and told then what is wrong with it; otherwise when it is made.
+        public var opensLate = false
         /// Compresses or encrypts payloads.
         public var transform: (any PayloadTransform)?
         /// Says what time it is.

@@ -1,32 +1,43 @@
 import LarderSQLite
+import Synchronization
 
 extension DiskStore {
     /// The connection that writes, opened if it is not.
-    func connectedWriter(_ state: inout WriterState) throws -> DiskConnection {
+    ///
+    /// - Parameter isRecovering: whether this process has just replaced a damaged file by what could be saved of it.
+    func connectedWriter(_ state: inout WriterState, isRecovering: Bool = false) throws -> DiskConnection {
         if state.isErased { throw Self.erased }
         if let connection = state.connection { return connection }
-        guard context.files.exists(context.configuration.directory) else {
+        if !state.wasOpen {
+            try context.files.makeDirectory(context.configuration.directory)
+        } else if !context.files.exists(context.configuration.directory) {
             throw DiskError(
                 .cannotOpen,
                 "The directory \(context.configuration.directory) has vanished. Open the store anew if it is still wanted."
             )
         }
+        var isRecovered = isRecovering
         let connection = try context.files.locked(context.pathOfLock) {
             try DiskReplacement(context).finishInterrupted()
             let size = context.files.size(context.path)
             // SQLite too takes a file of one byte for an empty one.
             if (size ?? 0) <= 1 {
                 try DiskReplacement(context).startAnew(hasVanished: state.wasOpen || size != nil)
+                isRecovered = true
             }
             do {
                 return try open(generation: state.generation)
             } catch let error as SQLiteError where error.isDamage {
                 try DiskReplacement(context).replace(because: error)
+                isRecovered = true
                 return try open(generation: state.generation)
             }
         }
+        // What others did while it was not open is not known. What was lost here, memory may still have.
+        if state.wasOpen, !isRecovered { context.others.note() }
         state.connection = connection
         state.wasOpen = true
+        isPrepared.store(true, ordering: .releasing)
         return connection
     }
 
@@ -45,7 +56,7 @@ extension DiskStore {
                 try DiskReplacement(context).replace(because: cause)
             }
         }
-        _ = try connectedWriter(&state)
+        _ = try connectedWriter(&state, isRecovering: !isReplacedAlready)
     }
 
     private func open(generation: Int) throws -> DiskConnection {
@@ -64,6 +75,7 @@ extension DiskStore {
             }
         }
         let connection = DiskConnection(database, context, generation: generation)
+        try connection.lookForOthers()
         // Here at the latest a schema that is not ours is noticed.
         if let bytes = try connection.metadata(.own, DiskRecovery.key) {
             if let recovery = DiskRecovery(encoded: bytes) { context.post(.recovered(recovery)) }

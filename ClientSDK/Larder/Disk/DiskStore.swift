@@ -31,6 +31,8 @@ public final class DiskStore: Sendable {
     /// Held while something is written; taken before `readers`.
     let writer = Mutex(WriterState())
     private let readers = Mutex(ReaderState())
+    /// Whether the file was made what this version reads.
+    let isPrepared = Atomic<Bool>(false)
     private static let idleReadersMaximum = 4
 
     /// Opens a store, and makes it if it is not there. Cost: some milliseconds, however much is stored.
@@ -39,12 +41,14 @@ public final class DiskStore: Sendable {
     public init(_ configuration: Configuration) throws(DiskError) {
         context = DiskContext(configuration)
         defer { context.deliver() }
-        do {
-            try context.files.makeDirectory(context.configuration.directory)
-            try writer.withLock { state in _ = try connectedWriter(&state) }
-        } catch {
-            throw DiskError(error)
-        }
+        guard !configuration.opensLate else { return }
+        do { try prepare() } catch { throw DiskError(error) }
+    }
+
+    /// Makes the file what this version reads, once: whoever reads changes nothing.
+    private func prepare() throws {
+        guard !isPrepared.load(ordering: .acquiring) else { return }
+        try writer.withLock { state in _ = try connectedWriter(&state) }
     }
 
     // MARK: Reading
@@ -85,6 +89,7 @@ public final class DiskStore: Sendable {
     }
 
     private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
+        try prepare()
         switch try attempt(body) {
         case .success(let result): return result
         case .failure(let failure):
@@ -232,6 +237,7 @@ public final class DiskStore: Sendable {
                 connection.durability = durability
             }
             try connection.run(.beginWriting)
+            try connection.lookForOthers()
         }
         connection.isWriting = true
         connection.createdBlobs = []
@@ -297,6 +303,22 @@ public final class DiskStore: Sendable {
             return readers.idle
         }
         _ = consume idle
+    }
+
+    /// Looks whether another process has committed anything, unless this one is just writing: that finds out by itself.
+    ///
+    /// Cost: some microseconds.
+    /// - Throws: where the store cannot be opened or read.
+    func lookForOthers() throws(DiskError) {
+        defer { context.deliver() }
+        do {
+            _ = try writer.withLockIfAvailable { state in
+                let connection = try connectedWriter(&state)
+                try connection.perform { try connection.lookForOthers() }
+            }
+        } catch {
+            throw DiskError(error)
+        }
     }
 
     /// Lets go of all files and locks until the next call, as before the process is suspended.

@@ -11,14 +11,25 @@ final class EntityTable: Sendable {
     private let overlayCount = Atomic<Int>(0)
 
     private let costMaximum: Int
+    /// What other processes have stored; nil where there is no disk.
+    private let others: ForeignCommits?
 
-    init(limits: MemoryTier<EntityKey, StoredEntity>.Limits, clock: any MonotonicClock, departures: DepartureTally) {
+    init(
+        limits: MemoryTier<EntityKey, StoredEntity>.Limits,
+        clock: any MonotonicClock,
+        departures: DepartureTally,
+        others: ForeignCommits?
+    ) {
+        self.others = others
         memory = MemoryTier(limits: limits, clock: clock, onDeparture: { departures.note($0) })
         costMaximum = limits.cost
     }
 
-    /// The entity as the server said, if it is in memory.
-    subscript(key: EntityKey) -> StoredEntity? { memory[key] }
+    /// The entity as the server said, if it is in memory, and no other process has changed the disk since.
+    subscript(key: EntityKey) -> StoredEntity? {
+        guard let stored = memory[key] else { return nil }
+        return stored.sight >= (others?.count ?? 0) ? stored : nil
+    }
 
     /// What is larger than all of memory may be is kept alone: whoever has fetched it gets it from here.
     func store(_ entity: StoredEntity, for key: EntityKey) {

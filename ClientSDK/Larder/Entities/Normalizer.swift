@@ -77,6 +77,11 @@ public struct EntityLookup {
     /// Those that were declared stale, and since when their values are what they are.
     var stale: [(key: EntityKey, fetchedAt: WallTime)] = []
     var pending = 0
+    /// What a lookup for the same index has found before, call by call, and which entities are others since.
+    var earlier: [FoundEntities?] = []
+    var changed: [EntityKey] = []
+    /// What this one has found.
+    private(set) var found: [FoundEntities?] = []
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
     let overlays: EntityTable
 
@@ -92,25 +97,85 @@ public struct EntityLookup {
 
     /// An entity, if it is stored.
     public mutating func entity<E: Entity>(_ type: E.Type, _ key: EntityKey) -> E? {
-        let stored = find(key, { try E.codec.decode($0) })
-        let (value, pending) = overlays.visible(stored?.value, key)
-        self.pending += pending
+        var remark = FoundEntities.Remark(place: 0, key: key)
+        let entity = look(type, &remark)
+        take(remark)
+        return entity
+    }
+
+    /// What there is to see of an entity, and what is to be known of it besides.
+    ///
+    /// The remark is no result: what is generic over a user's type costs more to hand about than to make.
+    private func look<E: Entity>(_ type: E.Type, _ remark: inout FoundEntities.Remark) -> E? {
+        let stored = find(remark.key, { try E.codec.decode($0) })
+        let (value, pending) = overlays.visible(stored?.value, remark.key)
+        remark.pending = pending
         guard let entity = value as? E else {
-            missing += value == nil && stored != nil ? 0 : 1
+            let isHidden = value == nil && stored != nil
+            remark.isMissing = !isHidden
             return nil
         }
-        if let stored, stored.isInvalidated { stale.append((key, stored.times.fetchedAt)) }
+        if let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
         return entity
+    }
+
+    private mutating func take(_ remark: FoundEntities.Remark) {
+        pending += remark.pending
+        if remark.isMissing { missing += 1 }
+        if let since = remark.staleSince { stale.append((remark.key, since)) }
     }
 
     /// All entities of a type that the index names, in order; those that are not stored any more are left out and counted.
     public mutating func entities<E: Entity>(_ type: E.Type) -> [E] {
+        if let (values, remarks) = foundAgain(type) {
+            note(FoundEntities(values: values, remarks: remarks))
+            return values
+        }
         var result: [E] = []
         result.reserveCapacity(keys.count)
-        for key in keys where key.type == E.entityType {
-            if let entity = entity(type, key) { result.append(entity) }
+        var remarks: [FoundEntities.Remark] = []
+        var isWhole = true
+        let name = E.entityType
+        for key in keys where key.type == name {
+            var remark = FoundEntities.Remark(place: result.count, key: key)
+            guard let entity = look(type, &remark) else {
+                isWhole = false
+                take(remark)
+                continue
+            }
+            if remark.saysAnything { remarks.append(remark) }
+            result.append(entity)
         }
+        note(FoundEntities(values: result, remarks: remarks), isWhole: isWhole)
         return result
+    }
+
+    /// What an earlier lookup has found, with those looked up anew that are others since; nil where there is no earlier one, or one of
+    /// them is not there any more.
+    private func foundAgain<E: Entity>(_ type: E.Type) -> (values: [E], remarks: [FoundEntities.Remark])? {
+        guard found.count < earlier.count, let known = earlier[found.count], var values = known.values as? [E] else {
+            return nil
+        }
+        let name = E.entityType
+        var remarks = known.remarks
+        let changed = changed.filter { $0.type == name }
+        guard !changed.isEmpty else { return (values, remarks) }
+        var place = 0
+        for key in keys where key.type == name {
+            defer { place += 1 }
+            guard changed.contains(key) else { continue }
+            var remark = FoundEntities.Remark(place: place, key: key)
+            guard let entity = look(type, &remark) else { return nil }
+            values[place] = entity
+            remarks.removeAll { $0.place == place }
+            if remark.saysAnything { remarks.append(remark) }
+        }
+        return (values, remarks.sorted { $0.place < $1.place })
+    }
+
+    private mutating func note(_ entities: FoundEntities, isWhole: Bool = true) {
+        for remark in entities.remarks { take(remark) }
+        found.append(isWhole ? entities : nil)
     }
 }
 

@@ -12,13 +12,18 @@ struct StoredEntity: Sendable {
     var order: UInt64
     /// What it counts against the memory tier's budget, in bytes.
     var cost: Int
+    /// How many commits of others had been seen when the disk had it like this: it is of no use when there are more.
+    var sight = Self.memoryOnly
+
+    /// The sight of what is in memory alone: no other process has anything to do with it.
+    static let memoryOnly = UInt64.max
 
     /// What it counts beside its bytes.
     static let overhead = 256
 }
 
 extension StoredEntity {
-    init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, isDistrusted: Bool) {
+    init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, isDistrusted: Bool, sight: UInt64) {
         self.init(
             value: value,
             times: ValueTimes(
@@ -34,7 +39,8 @@ extension StoredEntity {
             source: entity.source,
             isInvalidated: entity.isInvalidated,
             order: 0,
-            cost: entity.payload.count + Self.overhead
+            cost: entity.payload.count + Self.overhead,
+            sight: sight
         )
     }
 }

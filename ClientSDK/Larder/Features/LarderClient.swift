@@ -179,6 +179,8 @@ public final class LarderClient: Sendable {
         guard let directory = settings.directory else { return nil }
         var store = DiskStore.Configuration(directory: directory + "/images", clock: settings.wallClock)
         store.bytesMaximum = settings.disk.bytesMaximum
+        // A start shows texts first.
+        store.opensLate = true
         let onEvent = settings.onEvent
         store.onEvent = { onEvent(.disk($0)) }
         do { return try DiskStore(store) } catch { throw LarderError(error) }

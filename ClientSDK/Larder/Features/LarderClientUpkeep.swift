@@ -24,6 +24,7 @@ final class LarderClientUpkeep: Sendable {
     let network: NetworkMonitor?
     let memory: MemoryGuard?
     let flags: FeatureFlags?
+    private let memorySource: LateMemorySource?
     private let settings: LarderClient.Upkeep
     private let running = Mutex<Running?>(Running())
 
@@ -62,11 +63,24 @@ final class LarderClientUpkeep: Sendable {
             )
         }
         switch settings.memory {
-        case .none: memory = nil
-        case .given(let memoryGuard): memory = memoryGuard
+        case .none:
+            memory = nil
+            memorySource = nil
+        case .given(let memoryGuard):
+            memory = memoryGuard
+            memorySource = nil
         case .own:
+            let source: any MemoryPressureSource
+            if let given = settings.memorySource {
+                source = given
+                memorySource = nil
+            } else {
+                let late = LateMemorySource { SystemMemorySource.make() }
+                source = late
+                memorySource = late
+            }
             memory = MemoryGuard(
-                source: settings.memorySource ?? SystemMemorySource.make(),
+                source: source,
                 policy: settings.memoryPolicy,
                 clock: configuration.monotonicClock,
                 telemetry: telemetry
@@ -150,7 +164,11 @@ final class LarderClientUpkeep: Sendable {
         }
         if let memory {
             keep(memory.register(Self.reaction(steering)))
-            run { await memory.run(sleeper: sleeper) }
+            // Beside the first read, and not before it.
+            run { [memorySource] in
+                memorySource?.begin()
+                await memory.run(sleeper: sleeper)
+            }
         }
         if let flags { follow(flags, steering) }
         count(sync)

@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderHTTP
 public import LarderModels
 
@@ -89,6 +90,20 @@ public struct Likes: Sendable {
         )
         operation.coalescingKey = { $0.postID }
         operation.coalesce = { old, new in old.isLike == new.isLike ? .replace(new) : .cancelOut }
+        // Every tap waits for it, and Foundation's encoder takes as long as the rest.
+        operation.codec = Codec(
+            encode: { tap in
+                var json = JSONWriter()
+                json.beginObject()
+                json.key("postID")
+                json.string(tap.postID)
+                json.key("isLike")
+                json.bool(tap.isLike)
+                json.endObject()
+                return json.bytes
+            },
+            decode: Codec<Tap>.json.decode
+        )
         operation.batchMaximum = 100
         operation.batchUsual = 50
         operation.acknowledge = { _, post, update in if let post { update.put(post) } }

@@ -113,12 +113,6 @@ public final class FeatureFlags: Sendable {
         try save()
     }
 
-    /// Lets the server decide about all flags again.
-    public func removeOverrides() throws(FlagError) {
-        change { $0.overrides = [:] }
-        try save()
-    }
-
     /// Fetches the server's settings and puts them in place of those that were known.
     ///
     /// Of several that overlap, the one that began last counts.

@@ -9,12 +9,6 @@ public enum Freshness: Sendable, Hashable {
 
     /// Whether the value is fresh.
     public var isFresh: Bool { self == .fresh }
-
-    /// Why the value is stale; nil where it is fresh or missing.
-    public var staleReason: StaleReason? {
-        guard case .stale(let reason) = self else { return nil }
-        return reason
-    }
 }
 
 /// Why a value is not called fresh.

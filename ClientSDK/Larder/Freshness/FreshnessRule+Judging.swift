@@ -83,7 +83,8 @@ extension FreshnessMetric {
                 guard let reason = metric.reason(facts, age: age, at: now) else { return nil }
                 first = first ?? reason
             }
-            return first
+            // By nothing at all, nothing is fresh.
+            return first ?? .expired
         }
     }
 

@@ -143,8 +143,7 @@ extension HTTPCache {
             policy: configuration.policy
         )
         let body = storedBody(confirmed, plan.url.text)
-        let mayStore =
-            !CacheControl(response: renewed.fields).noStore && !CacheControl(request: plan.request.fields).noStore
+        let mayStore = HTTPCacheValidation.mayStay(renewed) && !CacheControl(request: plan.request.fields).noStore
         if body != nil {
             let maximum = max(1, configuration.policy.variantsMaximum)
             change(plan.url.text) { entries in
@@ -225,24 +224,36 @@ extension HTTPCache {
         _ receivedAt: WallTime,
         _ ticket: HTTPCacheTicket
     ) {
-        guard reply.status == .ok, let entry = plan.entry, !CacheControl(request: plan.request.fields).noStore else {
-            return
-        }
+        guard reply.status == .ok, let entry = plan.entry else { return }
         let isCurrent = entry.status == .ok && HTTPCacheValidation.head(reply.fields, confirms: entry)
+        note(entry, plan, isCurrent: isCurrent, by: reply.fields, requestedAt, receivedAt, ticket)
+    }
+
+    /// Takes over what a reply that does not bring the whole content says about what is stored: that it is current, with these
+    /// newer fields, or that it is not.
+    func note(
+        _ entry: HTTPCacheEntry,
+        _ plan: Plan,
+        isCurrent: Bool,
+        by fields: Fields,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) {
+        guard !CacheControl(request: plan.request.fields).noStore else { return }
         let renewed = HTTPCacheValidation.freshened(
             entry,
-            by: reply.fields,
+            by: fields,
             for: plan.request.fields,
             requestedAt: requestedAt,
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        let mayStore = !CacheControl(response: renewed.fields).noStore
         change(plan.url.text) { entries in
             guard ticket.isValid, let index = entries.firstIndex(of: entry) else { return }
             if !isCurrent {
                 entries[index].isInvalidated = true
-            } else if mayStore {
+            } else if HTTPCacheValidation.mayStay(renewed) {
                 entries[index] = renewed
             } else {
                 entries.remove(at: index)

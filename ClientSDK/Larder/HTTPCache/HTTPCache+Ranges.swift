@@ -17,30 +17,10 @@ extension HTTPCache {
         _ receivedAt: WallTime,
         _ ticket: HTTPCacheTicket
     ) {
-        guard status == .partialContent, let entry = plan.entry, entry.status == .ok,
-            !CacheControl(request: plan.request.fields).noStore
-        else { return }
+        guard status == .partialContent, let entry = plan.entry, entry.status == .ok else { return }
         let verdict = HTTPCacheValidation.part(fields, of: entry)
         guard verdict != .silent else { return }
-        let renewed = HTTPCacheValidation.freshened(
-            entry,
-            by: fields,
-            for: plan.request.fields,
-            requestedAt: requestedAt,
-            receivedAt: receivedAt,
-            policy: configuration.policy
-        )
-        let mayStore = !CacheControl(response: renewed.fields).noStore
-        change(plan.url.text) { entries in
-            guard ticket.isValid, let index = entries.firstIndex(of: entry) else { return }
-            if verdict == .outdated {
-                entries[index].isInvalidated = true
-            } else if mayStore {
-                entries[index] = renewed
-            } else {
-                entries.remove(at: index)
-            }
-        }
+        note(entry, plan, isCurrent: verdict == .current, by: fields, requestedAt, receivedAt, ticket)
     }
 }
 

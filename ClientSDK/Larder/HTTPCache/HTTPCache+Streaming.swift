@@ -40,8 +40,11 @@ extension HTTPCache {
         let url = CacheURL(request.url)
         do throws(TransportError) {
             let stream = try await transport.open(request)
-            if let url { noteChange(request.method, url, stream.status, stream.fields) }
-            return stream
+            guard let url else { return stream }
+            var fields = stream.fields
+            for rule in rules(request.method, url) { rule.rewrite(stream.status, &fields) }
+            noteChange(request.method, url, stream.status, fields)
+            return TransportStream(status: stream.status, fields: fields, body: stream.body)
         } catch {
             noteFailedChange(request.method, url, error)
             throw error

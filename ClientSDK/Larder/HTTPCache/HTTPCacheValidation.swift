@@ -92,6 +92,12 @@ enum HTTPCacheValidation {
         return entry
     }
 
+    /// Whether a stored response may stay with the fields that it has now: what renewed it may forbid that, or have it match no
+    /// request any more (§4.1).
+    static func mayStay(_ entry: HTTPCacheEntry) -> Bool {
+        !CacheControl(response: entry.fields).noStore && Vary(entry.fields) != .any
+    }
+
     /// Whether the reply to a `HEAD` says that what is stored is current (§4.3.5).
     static func head(_ fields: Fields, confirms entry: HTTPCacheEntry) -> Bool {
         if let text = fields[.etag], entry.fields[.etag] != text { return false }

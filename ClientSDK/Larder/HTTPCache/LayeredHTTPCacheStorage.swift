@@ -1,10 +1,15 @@
+import Synchronization
+
 /// A fast storage before a lasting one: reads take what the first has, changes go to both.
 ///
 /// For each key the first has everything that the second has, or nothing. With several processes on the lasting storage, each
 /// sees what the others stored when its own first has lost its copy.
-public struct LayeredHTTPCacheStorage: HTTPCacheStorage {
+public final class LayeredHTTPCacheStorage: HTTPCacheStorage {
     private let first: any HTTPCacheStorage
     private let second: any HTTPCacheStorage
+    /// Held while both are changed: otherwise the first could be left with what another change has just replaced in the second,
+    /// and show as fresh what was declared invalid.
+    private let changing = Mutex(())
 
     /// - Parameters:
     ///   - first: the fast one, which may hold less.
@@ -23,25 +28,29 @@ public struct LayeredHTTPCacheStorage: HTTPCacheStorage {
     /// The content of an entry; what only the second has is given to the first too.
     public func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
         if let body = try first.body(of: entry, for: key) { return body }
-        guard let body = try second.body(of: entry, for: key) else { return nil }
-        if try second.entries(for: key) == [entry] {
-            try first.update(key, body: body) { entries in if entries.isEmpty { entries = [entry] } }
+        return try changing.withLock { _ in
+            guard let body = try second.body(of: entry, for: key) else { return nil }
+            if try second.entries(for: key) == [entry] {
+                try first.update(key, body: body) { entries in if entries.isEmpty { entries = [entry] } }
+            }
+            return body
         }
-        return body
     }
 
     /// Changes what is stored under a key. Where the lasting storage fails, the fast one is changed all the same, so that what
     /// was invalidated is not shown again while it lasts; then the failure is thrown.
     public func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
-        do {
-            try second.update(key, body: body, change)
-        } catch {
-            try first.update(key, body: body, change)
-            throw error
+        try changing.withLock { _ in
+            do {
+                try second.update(key, body: body, change)
+            } catch {
+                try first.update(key, body: body, change)
+                throw error
+            }
+            let known = try second.entries(for: key)
+            try first.update(key, body: body) { $0 = known }
+            if try first.entries(for: key).count != known.count { try first.update(key, body: nil) { $0 = [] } }
         }
-        let known = try second.entries(for: key)
-        try first.update(key, body: body) { $0 = known }
-        if try first.entries(for: key).count != known.count { try first.update(key, body: nil) { $0 = [] } }
     }
 
     /// The keys under which something is stored.
@@ -49,10 +58,12 @@ public struct LayeredHTTPCacheStorage: HTTPCacheStorage {
 
     /// Removes everything. Where one of the two fails, the other is emptied all the same.
     public func removeAll() throws {
-        do { try first.removeAll() } catch {
+        try changing.withLock { _ in
+            do { try first.removeAll() } catch {
+                try second.removeAll()
+                throw error
+            }
             try second.removeAll()
-            throw error
         }
-        try second.removeAll()
     }
 }

@@ -23,12 +23,14 @@ struct EventStreamParser: Sendable {
     /// An event is larger than may be.
     struct TooLarge: Error, Sendable, Hashable {}
 
-    /// The last id that was given: what `Last-Event-ID` should say.
-    private(set) var lastEventID = ""
+    /// The last id that a whole event has given: what `Last-Event-ID` should say.
+    private(set) var lastEventID: String
     /// How long the server wants clients to wait before they come again; nil where it has not said.
     private(set) var retry: Duration?
 
     private let eventBytesMaximum: Int
+    /// The id that counts once the present event is whole: one that is cut off will come again.
+    private var id: String
     private var line: [UInt8] = []
     private var skipsLineFeed = false
     private var type = ""
@@ -42,6 +44,7 @@ struct EventStreamParser: Sendable {
     /// - Parameter lastEventID: the id that the stream is resumed from.
     init(lastEventID: String = "", eventBytesMaximum: Int = 1 << 20) {
         self.lastEventID = lastEventID
+        id = lastEventID
         self.eventBytesMaximum = eventBytesMaximum
     }
 
@@ -105,7 +108,7 @@ struct EventStreamParser: Sendable {
             if hasData { data.append(UInt8(ascii: "\n")) }
             data.append(contentsOf: value)
             hasData = true
-        case "id": if !value.contains(0) { lastEventID = String(decoding: value, as: UTF8.self) }
+        case "id": if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
         case "retry":
             if !value.isEmpty, value.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }),
                 let milliseconds = Int64(String(decoding: value, as: UTF8.self))
@@ -122,6 +125,7 @@ struct EventStreamParser: Sendable {
             data.removeAll(keepingCapacity: true)
             hasData = false
         }
+        lastEventID = id
         guard hasData else { return }
         events.append(
             ServerSentEvent(

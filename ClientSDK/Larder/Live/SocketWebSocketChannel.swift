@@ -54,13 +54,18 @@ final class SocketWebSocketChannel: SocketHandler {
     let clock: any MonotonicClock
     let random: SharedRandom
     let state: Mutex<State>
+    private let deadline: MonotonicTime
     private let loop: SocketLoop
     private let jumps: ClockRegistration?
 
+    /// - Parameters:
+    ///   - connectDeadline: when it is too late for the connection to stand.
+    ///   - deadline: when it is too late to be agreed.
     init(
         _ configuration: WebSocketConfiguration,
         _ upgrade: WebSocketUpgrade,
         request: [UInt8],
+        connectDeadline: MonotonicTime,
         deadline: MonotonicTime,
         clock: any MonotonicClock,
         random: SharedRandom,
@@ -69,6 +74,7 @@ final class SocketWebSocketChannel: SocketHandler {
         self.configuration = configuration
         self.clock = clock
         self.random = random
+        self.deadline = deadline
         self.loop = loop
         jumps = clock.onJump { loop.wake() }
         var first = State(
@@ -77,7 +83,7 @@ final class SocketWebSocketChannel: SocketHandler {
             heartbeat: Heartbeat(interval: nil, timeout: .zero, now: clock.uptime)
         )
         first.output = request
-        first.deadline = deadline
+        first.deadline = connectDeadline
         state = Mutex(first)
     }
 
@@ -103,6 +109,7 @@ final class SocketWebSocketChannel: SocketHandler {
             if state.phase == .connecting {
                 if let failure = SocketCall.connectionFailure(descriptor) { return end(&state, failure) }
                 state.phase = .opening
+                state.deadline = deadline
             }
             flush(&state)
             read(&state)
@@ -114,7 +121,9 @@ final class SocketWebSocketChannel: SocketHandler {
             let now = clock.uptime
             if let deadline = state.deadline, now >= deadline {
                 switch state.phase {
-                case .connecting, .opening:
+                case .connecting:
+                    return end(&state, WebSocketError(.timedOut, "The server did not take the connection in time."))
+                case .opening:
                     let late = WebSocketError(.timedOut, "It took longer than \(configuration.openTimeout) to open.")
                     return end(&state, state.upgrade.end() ?? late)
                 case .open, .draining: return endClosed(&state)

@@ -1,4 +1,3 @@
-import Foundation
 import LarderHTTP
 public import LarderTime
 import LarderWebSocket
@@ -10,6 +9,7 @@ import Synchronization
 public struct SocketWebSocketConnector: WebSocketConnector {
     private let clock: any MonotonicClock & Sleeper
     private let random: SharedRandom
+    private let resolver: HostResolver
 
     /// - Parameters:
     ///   - clock: measures silence and timeouts.
@@ -18,8 +18,17 @@ public struct SocketWebSocketConnector: WebSocketConnector {
         clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
+        self.init(clock: clock, random: random, resolver: .shared)
+    }
+
+    init(
+        clock: any MonotonicClock & Sleeper,
+        random: any RandomNumberGenerator & Sendable,
+        resolver: HostResolver
+    ) {
         self.clock = clock
         self.random = SharedRandom(random)
+        self.resolver = resolver
     }
 
     /// Connects and agrees.
@@ -35,12 +44,16 @@ public struct SocketWebSocketConnector: WebSocketConnector {
         if Task.isCancelled { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
         let deadline = clock.uptime + configuration.openTimeout
         var failure = WebSocketError(.unreachable, "«\(target.host)» has no address.")
-        for address in try await addresses(target, deadline, configuration) {
+        let addresses = try await addresses(target, deadline, configuration)
+        for (index, address) in addresses.enumerated() {
+            let now = clock.uptime
             let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
             let channel = SocketWebSocketChannel(
                 configuration,
                 upgrade,
                 request: upgrade.request(target: target.path, authority: target.authority, fields: request.fields),
+                // One that does not answer leaves the others their share of the time.
+                connectDeadline: now + max(.zero, deadline - now) / (addresses.count - index),
                 deadline: deadline,
                 clock: clock,
                 random: random
@@ -49,7 +62,8 @@ public struct SocketWebSocketConnector: WebSocketConnector {
                 try await channel.open(address)
                 return SocketWebSocket(channel)
             } catch {
-                guard error.code == .unreachable else { throw error }
+                let isLate = error.code == .timedOut && clock.uptime < deadline
+                guard error.code == .unreachable || isLate else { throw error }
                 failure = error
             }
         }
@@ -61,22 +75,18 @@ public struct SocketWebSocketConnector: WebSocketConnector {
         _ deadline: MonotonicTime,
         _ configuration: WebSocketConfiguration
     ) async throws(WebSocketError) -> [SocketCall.Address] {
-        // An address needs no looking up, and no thread.
-        if case .success(let numeric) = SocketCall.resolve(target.host, port: target.port, isNumeric: true) {
-            return numeric
-        }
-        let pending = Pending<Result<[SocketCall.Address], WebSocketError>>()
-        // The system's resolver blocks and cannot be interrupted: it gets a thread, and whoever waits may leave it behind.
-        let thread = Thread { pending.finish(SocketCall.resolve(target.host, port: target.port)) }
-        thread.name = "larder-resolver"
-        thread.start()
+        let pending = Pending<HostResolver.Found>()
+        resolver.addresses(of: SocketTarget.Origin(host: target.host, port: target.port)) { pending.finish($0) }
+        // Whoever waits may leave the resolver behind.
         let found = await until(deadline, by: clock) {
-            await pending.value(ifCancelled: .failure(WebSocketError(.cancelled, "The task was cancelled.")))
+            await pending.value(ifCancelled: .failure(TransportError(.cancelled, "The task was cancelled.")))
         }
         guard let found else {
             throw WebSocketError(.timedOut, "It took longer than \(configuration.openTimeout) to find the host.")
         }
-        return try found.get()
+        do { return try found.get() } catch {
+            throw WebSocketError(error.code == .cancelled ? .cancelled : .unreachable, error.description)
+        }
     }
 }
 

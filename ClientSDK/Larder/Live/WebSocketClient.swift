@@ -58,7 +58,7 @@ public struct WebSocketClient: Sendable {
         guard let secure else {
             throw WebSocketError(
                 .invalidRequest,
-                "«\(url)» needs TLS. Give the client a connector that has it: FoundationWebSocketConnector of LarderURLSession."
+                "«\(ShownURL.text(url))» needs TLS. Give the client a connector that has it: FoundationWebSocketConnector of LarderURLSession."
             )
         }
         return try await secure.connect(request, configuration)

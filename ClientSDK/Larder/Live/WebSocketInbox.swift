@@ -10,10 +10,13 @@ package struct WebSocketInbox {
     private var messages: [WebSocketMessage] = []
     private var first = 0
     private var readers: [(id: UInt64, reader: Pending<Received>)] = []
+    /// What waits, in bytes. Messages without content count too: there may be as many of them as the peer likes.
     package private(set) var byteCount = 0
     package private(set) var end: Received?
 
     package init() {}
+
+    private static func cost(_ message: WebSocketMessage) -> Int { message.byteCount + 32 }
 
     /// Takes a message, for the first reader that waits or the next that comes.
     package mutating func put(_ message: WebSocketMessage) {
@@ -22,7 +25,7 @@ package struct WebSocketInbox {
             if readers.removeFirst().reader.finish(.success(message)) { return }
         }
         messages.append(message)
-        byteCount += message.byteCount
+        byteCount += Self.cost(message)
     }
 
     /// The next message or the end; nil where neither has come.
@@ -30,7 +33,7 @@ package struct WebSocketInbox {
         guard first < messages.count else { return end }
         let message = messages[first]
         first += 1
-        byteCount -= message.byteCount
+        byteCount -= Self.cost(message)
         if first == messages.count {
             messages.removeAll(keepingCapacity: true)
             first = 0

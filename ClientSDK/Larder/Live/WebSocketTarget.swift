@@ -14,7 +14,9 @@ package struct WebSocketTarget: Sendable, Hashable {
 
     /// - Throws: `.invalidRequest`, with what is wrong.
     package init(_ url: String) throws(WebSocketError) {
-        func fail(_ reason: String) -> WebSocketError { WebSocketError(.invalidRequest, "«\(url)» \(reason).") }
+        func fail(_ reason: String) -> WebSocketError {
+            WebSocketError(.invalidRequest, "«\(ShownURL.text(url))» \(reason).")
+        }
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased() else {
             throw fail("is no URL")
         }

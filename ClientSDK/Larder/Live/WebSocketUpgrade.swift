@@ -152,20 +152,12 @@ struct WebSocketUpgrade: Sendable {
         )
     }
 
-    /// The content of chunks (RFC 9112 §7.1) as far as it has come.
+    /// The content of chunks as far as it has come.
     private static func dechunked(_ bytes: [UInt8]) -> (bytes: [UInt8], isWhole: Bool) {
+        var chunks = ReplyChunks(ReplyReader.Limits())
         var content: [UInt8] = []
-        var rest = bytes[...]
-        while let end = rest.firstIndex(of: 10) {
-            let line = String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
-            let digits = line.prefix { $0.isHexDigit }
-            guard let size = Int(digits, radix: 16) else { return (content, true) }
-            if size == 0 { return (content, true) }
-            rest = rest[(end + 1)...]
-            content += rest.prefix(size)
-            guard rest.count >= size + 2 else { return (content, false) }
-            rest = rest.dropFirst(size + 2)
-        }
-        return (content, false)
+        // What is no chunk ends it: the refusal counts, whatever becomes of its content.
+        do { _ = try chunks.read(bytes.span, from: 0, into: &content) } catch { return (content, true) }
+        return (content, chunks.isOver)
     }
 }

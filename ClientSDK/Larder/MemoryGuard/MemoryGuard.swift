@@ -26,8 +26,10 @@ public final class MemoryGuard: Sendable {
         var isApplying = false
     }
 
-    /// Which signal the source listens to, and why.
-    public let explanation: String
+    /// Which signal the source listens to, and why. Asked for the first time, it may take a millisecond to find out.
+    public var explanation: String {
+        attachment.withLock { $0?.source }?.explanation ?? "The guard was closed, and listens to nothing."
+    }
 
     private let state: Mutex<State>
     private let clock: any MonotonicClock
@@ -53,7 +55,6 @@ public final class MemoryGuard: Sendable {
         telemetry: Telemetry = .off
     ) {
         state = Mutex(State(machine: MemoryMachine(policy)))
-        explanation = source.explanation
         self.clock = clock
         self.telemetry = telemetry
         recording = records.add { kind in telemetry.record(kind) }

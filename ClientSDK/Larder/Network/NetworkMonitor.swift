@@ -87,7 +87,7 @@ public final class NetworkMonitor: Sendable {
     // MARK: Asking
 
     /// What the network is good for now.
-    public var level: NetworkLevel { current.level }
+    public var level: NetworkLevel { state.withLock { settled($0)?.level } ?? current.level }
 
     /// What the network is good for now, and why.
     public var current: NetworkState { decide { _, _ in } }
@@ -97,8 +97,16 @@ public final class NetworkMonitor: Sendable {
 
     /// What to do now. While a return is spread it is marked as such: `DegradationPolicy.Conduct.isReturning`.
     public var conduct: DegradationPolicy.Conduct {
-        let level = level
+        if let known = state.withLock({ settled($0)?.conduct }) { return known }
+        let level = current.level
         return state.withLock { Self.conduct($0, level) }
+    }
+
+    /// What was decided last, where time alone cannot have changed it: everything else that changes it decides anew.
+    private func settled(_ state: State) -> (level: NetworkLevel, conduct: DegradationPolicy.Conduct)? {
+        guard let told = state.told, let conduct = state.toldConduct else { return nil }
+        if let due = state.nextChange, due <= clock.uptime { return nil }
+        return (told.level, conduct)
     }
 
     /// What to do, as it changes, beginning with what to do now. Who reads slowly gets the newest and not those between.

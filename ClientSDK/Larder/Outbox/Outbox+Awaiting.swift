@@ -37,7 +37,7 @@ extension Outbox {
                 OutboxOperation(operation),
                 scope: scope,
                 coalescingKey: nil,
-                payload: try OutboxOperation.encode(input),
+                payload: try OutboxOperation.encode(input, .json),
                 changes: LocalChanges(),
                 coalesce: { _ in .keepBoth }
             )

@@ -17,7 +17,7 @@ extension Outbox {
         _ operation: WriteBehind<Input, Receipt>
     ) throws(LarderError) {
         let payload: [UInt8]
-        do { payload = try OutboxOperation.encode(input) } catch { throw LarderError(error) }
+        do { payload = try OutboxOperation.encode(input, operation.codec) } catch { throw LarderError(error) }
         try reopen(id, payload: payload, newKey: true)
     }
 

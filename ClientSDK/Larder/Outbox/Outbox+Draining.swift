@@ -4,11 +4,29 @@ import Synchronization
 extension Outbox {
     /// Waits until nothing is left to send, refused operations aside, however long that takes.
     ///
-    /// - Throws: `.cancelled`, `.closed`.
+    /// Where the store fails, nothing can be sent until it can be written again, which may be never: so this ends, and what waits stays
+    /// and is tried again by itself. A failure of before the call is asked about anew.
+    ///
+    /// - Throws: `.cancelled`, `.closed`; `.storage` with what the store has failed with meanwhile.
     public func drained() async throws(LarderError) {
+        let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
+        let statuses = statuses
+        // Its next attempt may be long ahead.
+        if hasFailed { lookForOthers() }
         for await status in statuses {
-            if state.withLock({ $0.isClosed }) { break }
+            let (isClosed, failure) = state.withLock { state in
+                (state.isClosed, state.storeFailures > failures ? state.storeFailure : nil)
+            }
+            if isClosed { break }
             if status.isDrained { return }
+            if let failure {
+                throw LarderError(
+                    .storage,
+                    "The outbox's store has failed; what waits stays, and is tried again by itself. Wait again when there is room, and "
+                        + "the store can be written. (\(failure.description))",
+                    cause: failure
+                )
+            }
         }
         throw LarderError(Task.isCancelled ? .cancelled : .closed, "Nobody waits for the outbox any more.")
     }

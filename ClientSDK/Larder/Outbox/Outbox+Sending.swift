@@ -86,15 +86,29 @@ extension Outbox {
             stall(now, hurries, error)
             return []
         }
+        // What whoever had the turn before was answered is shown from now on.
+        core.lookForOthers()
         return take(now, conduct)
     }
 
     /// The store or the lock has failed: nothing is sent before it is known that nobody else does.
     private func stall(_ now: MonotonicTime, _ hurries: Int, _ error: any Error) {
         guard !state.withLock({ $0.isClosed }) else { return }
-        core.configuration.onEvent(.storageFailed(LarderError(error)))
+        noteStoreFailure(LarderError(error))
         waitForTurn(now, hurries)
         changed()
+    }
+
+    /// Tells that the store has failed, also to whoever waits for the outbox to be drained.
+    private func noteStoreFailure(_ error: LarderError) {
+        // Another process is writing, and will end.
+        if (error.cause as? DiskError)?.code != .busy {
+            state.withLock { state in
+                state.storeFailure = error
+                state.storeFailures += 1
+            }
+        }
+        core.configuration.onEvent(.storageFailed(error))
     }
 
     private func take(_ now: MonotonicTime, _ conduct: DegradationPolicy.Conduct) -> [[OutboxEntry]] {
@@ -154,7 +168,7 @@ extension Outbox {
         do {
             batch = try mark(taken, operation)
         } catch {
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
+            noteStoreFailure(LarderError(error))
             let results = taken.map { _ in OutboxResult.unsent(LarderError(error)) }
             return settle(taken, results, operation, isStored: false)
         }
@@ -192,10 +206,11 @@ extension Outbox {
             var update = Update()
             for (entry, result) in zip(batch, results) { try plan(entry, result, operation, &update) }
             try core.commit(update)
+            if isStored { state.withLock { $0.storeFailure = nil } }
             for (entry, result) in zip(batch, results) { finish(entry, result, operation) }
         } catch {
             // It is kept as being in doubt: sent again, it does nothing twice.
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
+            noteStoreFailure(LarderError(error))
             for entry in batch { postpone(entry, LarderError(error), operation, after: nil, isInDoubt: isStored) }
         }
         changed()

@@ -29,6 +29,9 @@ public final class Outbox: Sendable {
         var turnDue: MonotonicTime?
         /// How often it was asked to look at once: who decides to wait meanwhile has decided too early.
         var hurries = 0
+        /// What the store or the lock has failed with since something was last sent or decided, and how often it has in all.
+        var storeFailure: LarderError?
+        var storeFailures = 0
     }
 
     let core: CacheCore
@@ -174,7 +177,7 @@ public final class Outbox: Sendable {
     ) throws(LarderError) -> OperationID? {
         ensureRegistered(operation.name) { OutboxOperation(operation) }
         let coalesce = { (old: [UInt8]) throws -> Coalesced<Input> in
-            operation.coalesce(try Codec<Input>.json.decode(old), input)
+            operation.coalesce(try operation.codec.decode(old), input)
         }
         do {
             // Of the input that is at hand: to decode it again would take as long as to store it.
@@ -184,13 +187,13 @@ public final class Outbox: Sendable {
                 OutboxOperation(operation),
                 scope: operation.scope(input),
                 coalescingKey: operation.coalescingKey(input),
-                payload: try OutboxOperation.encode(input),
+                payload: try OutboxOperation.encode(input, operation.codec),
                 changes: changes
             ) { old in
                 switch try coalesce(old) {
                 case .keepBoth: .keepBoth
                 case .cancelOut: .cancelOut
-                case .replace(let input): .replace(try OutboxOperation.encode(input))
+                case .replace(let input): .replace(try OutboxOperation.encode(input, operation.codec))
                 }
             }
         } catch {

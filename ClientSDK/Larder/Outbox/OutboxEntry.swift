@@ -83,7 +83,7 @@ public struct OutboxEntry: Sendable, Identifiable {
 }
 
 extension OutboxEntry {
-    /// What is to be done: to be shown, and to be edited where it was refused (`Outbox.edit`).
+    /// What is to be done, where it is stored as JSON: to be shown, and to be edited where it was refused (`Outbox.edit`).
     ///
     /// - Throws: `.encoding` where another version of the application has stored it.
     public func input<Input: Decodable>(as type: Input.Type = Input.self) throws(LarderError) -> Input {

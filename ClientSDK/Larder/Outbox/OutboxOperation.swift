@@ -29,18 +29,21 @@ struct OutboxOperation: Sendable {
         timeout = operation.timeout
         changes = { bytes in
             var changes = LocalChanges()
-            operation.changes(try Self.decode(bytes), &changes)
+            operation.changes(try operation.codec.decode(bytes), &changes)
             return changes
         }
         send = { entries in
             await Self.send(
                 entries,
                 by: operation.send,
+                operation.codec,
                 operation.acknowledge,
                 renames: operation.renames
             )
         }
-        rename = { bytes, names in try Self.encode(operation.renamed(try Self.decode(bytes), names)) }
+        rename = { bytes, names in
+            try Self.encode(operation.renamed(try operation.codec.decode(bytes), names), operation.codec)
+        }
     }
 
     init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
@@ -60,6 +63,7 @@ struct OutboxOperation: Sendable {
                     for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
                     return outcomes
                 },
+                .json,
                 operation.acknowledge,
                 renames: { _, _ in [:] }
             )
@@ -67,8 +71,8 @@ struct OutboxOperation: Sendable {
         rename = { bytes, _ in bytes }
     }
 
-    static func encode<Input: Encodable>(_ input: Input) throws -> [UInt8] {
-        do { return Array(try JSONEncoder().encode(input)) } catch {
+    static func encode<Input>(_ input: Input, _ codec: Codec<Input>) throws -> [UInt8] {
+        do { return try codec.encode(input) } catch {
             throw LarderError(.encoding, "The operation could not be encoded: \(error)", cause: error)
         }
     }
@@ -80,6 +84,7 @@ struct OutboxOperation: Sendable {
     private static func send<Input: Codable & Sendable, Receipt: Sendable>(
         _ entries: [OutboxEntry],
         by send: @Sendable ([Attempt<Input>]) async throws -> [Outcome<Receipt>],
+        _ codec: Codec<Input>,
         _ acknowledge: @escaping @Sendable (Input, Receipt, inout Update) -> Void,
         renames: @Sendable (Input, Receipt) -> [String: String]
     ) async -> [OutboxResult] {
@@ -90,7 +95,7 @@ struct OutboxOperation: Sendable {
                     Attempt(
                         id: entry.id,
                         idempotencyKey: entry.idempotencyKey,
-                        input: try decode(entry.payload),
+                        input: try codec.decode(entry.payload),
                         number: entry.attempts,
                         isInDoubt: entry.isInDoubt
                     )

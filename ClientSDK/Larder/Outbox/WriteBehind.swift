@@ -37,6 +37,9 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: Sendabl
     public var retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// How long an attempt may take before nobody knows whether it was carried out.
     public var timeout: Duration = .seconds(60)
+    /// How an operation is stored: as JSON, which `OutboxEntry.input` reads, or faster. What was stored otherwise before should still
+    /// be read.
+    public var codec: Codec<Input> = .json
     /// What is shown at once.
     public var changes: @Sendable (Input, inout LocalChanges) -> Void
     /// Sends operations, and says what came of each, in their order.

@@ -92,7 +92,9 @@ public final class CachedRequests: Sendable {
         _ parameters: [String: String] = [:],
         lifetime: Duration = standardLifetime
     ) throws(LarderError) {
-        try record(value, Self.key(name, parameters), lifetime, at: clock.now)
+        let key = Self.key(name, parameters)
+        outrun { $0 == key }
+        try record(value, key, lifetime, at: clock.now)
     }
 
     /// What is recorded, however old, and when that was; nil where nothing is, or nothing of that type.
@@ -104,9 +106,11 @@ public final class CachedRequests: Sendable {
         recorded(type, Self.key(name, parameters), .cacheNoLoad).map { ($0.value, $0.recordedAt) }
     }
 
-    /// Forgets what is recorded.
+    /// Forgets what is recorded. What a call brings that is on its way reaches those who wait for it, and is not recorded.
     public func remove(_ name: String, _ parameters: [String: String] = [:]) throws(LarderError) {
-        do { try storage.remove(Self.key(name, parameters)) } catch { throw LarderError(error) }
+        let key = Self.key(name, parameters)
+        outrun { $0 == key }
+        do { try storage.remove(key) } catch { throw LarderError(error) }
     }
 
     /// Removes what is outdated; how many that were.
@@ -115,8 +119,9 @@ public final class CachedRequests: Sendable {
         do { return try storage.removeOutdated(at: clock.now) } catch { throw LarderError(error) }
     }
 
-    /// Removes everything.
+    /// Removes everything. Nothing that is on its way is recorded either.
     public func removeAll() throws(LarderError) {
+        outrun { _ in true }
         do { try storage.removeAll() } catch { throw LarderError(error) }
     }
 
@@ -208,7 +213,9 @@ public final class CachedRequests: Sendable {
             Task {
                 do {
                     let value = try await load()
-                    do { try self.record(value, key, lifetime, at: now) } catch { self.onStorageError(error) }
+                    do {
+                        try call.record { () throws(LarderError) in try self.record(value, key, lifetime, at: now) }
+                    } catch { self.onStorageError(error) }
                     call.result.withLock {
                         $0 = RequestResult(value: value, recordedAt: now, isFromCache: false)
                     }
@@ -219,6 +226,16 @@ public final class CachedRequests: Sendable {
             }
         )
         return call
+    }
+
+    /// Keeps what is on its way from being recorded: something newer is. Who asks from now on does not wait for it.
+    private func outrun(_ isChosen: (String) -> Bool) {
+        let calls = running.withLock { running in
+            let chosen = running.filter { isChosen($0.key.key) }
+            for name in chosen.keys { running[name] = nil }
+            return Array(chosen.values)
+        }
+        for call in calls { call.outrun() }
     }
 
     private func end<Value>(_ name: Name, _ call: SharedCall<Value>, _ result: Result<Void, LarderError>) {
@@ -238,13 +255,25 @@ public final class CachedRequests: Sendable {
 private final class SharedCall<Value: Sendable>: AnyCall {
     let flight: Flight
     let result = Mutex<RequestResult<Value>?>(nil)
+    /// Held while its answer is recorded.
+    private let mayRecord = Mutex(true)
 
     init(_ flight: Flight) { self.flight = flight }
+
+    /// Records its answer by `body`, unless it was outrun.
+    func record(_ body: () throws(LarderError) -> Void) throws(LarderError) {
+        try mayRecord.withLock { (mayRecord) throws(LarderError) in if mayRecord { try body() } }
+    }
+
+    func outrun() { mayRecord.withLock { $0 = false } }
 }
 
 /// A call without its type.
 private protocol AnyCall: AnyObject, Sendable {
     var flight: Flight { get }
+
+    /// Its answer is not to be recorded any more.
+    func outrun()
 }
 
 /// The answers of a cached request as they come: at most what is recorded and what is loaded. Each iteration asks by itself.

@@ -18,7 +18,7 @@ public final class Session: RequestAuthorizer {
         case expired(userID: String)
     }
 
-    private struct Tokens: Codable, Sendable {
+    private struct Tokens: Codable, Sendable, Equatable {
         var access: String
         var refresh: String
         var userID: String
@@ -28,7 +28,7 @@ public final class Session: RequestAuthorizer {
 
     private struct Kept {
         var tokens: Tokens?
-        var renewal: Task<Result<Void, LarderError>, Never>?
+        var renewal: Flight?
     }
 
     private static let key = "larder.session"
@@ -93,7 +93,7 @@ public final class Session: RequestAuthorizer {
             Credentials(handle: handle, password: password),
             as: SessionGrant.self
         ).value
-        try keep(grant, asked)
+        try keep(Self.tokens(grant, asked))
         try cache.update { $0.put(grant.user) }
         return grant.user
     }
@@ -120,26 +120,42 @@ public final class Session: RequestAuthorizer {
 
     private func mayUseNetwork() -> Bool { cache.configuration.mayUseNetwork() }
 
-    private func keep(_ grant: SessionGrant, _ asked: WallTime) throws(LarderError) {
-        try keep(
-            Tokens(
-                access: grant.accessToken,
-                refresh: grant.refreshToken,
-                userID: grant.user.id,
-                expiresAt: (asked + .seconds(grant.expiresIn)).nanosecondsSinceEpoch
-            )
+    private static func tokens(_ grant: SessionGrant, _ asked: WallTime) -> Tokens {
+        Tokens(
+            access: grant.accessToken,
+            refresh: grant.refreshToken,
+            userID: grant.user.id,
+            expiresAt: (asked + .seconds(grant.expiresIn)).nanosecondsSinceEpoch
         )
     }
 
-    private func keep(_ tokens: Tokens) throws(LarderError) {
+    /// Uses tokens from now on, and stores them.
+    ///
+    /// - Parameter old: the tokens whose place they take; where others are there by now, or none, nothing happens. Nil: whatever
+    ///   is there.
+    /// - Returns: whether they are used now.
+    @discardableResult
+    private func keep(_ tokens: Tokens, inPlaceOf old: Tokens? = nil) throws(LarderError) -> Bool {
+        let (isKept, before) = kept.withLock { kept -> (Bool, Tokens?) in
+            guard old == nil || kept.tokens == old else { return (false, nil) }
+            defer { kept.tokens = tokens }
+            return (true, kept.tokens)
+        }
+        guard isKept else { return false }
         do {
-            let bytes = Array(try JSONEncoder().encode(tokens))
-            try cache.update { $0.setMetadata(bytes, for: Self.key) }
+            // Once more where others have come meanwhile: what is stored in the end is what is used.
+            var next: Tokens? = tokens
+            while let present = next {
+                let bytes = Array(try JSONEncoder().encode(present))
+                try cache.update { $0.setMetadata(bytes, for: Self.key) }
+                next = kept.withLock { $0.tokens == present ? nil : $0.tokens }
+            }
         } catch {
+            kept.withLock { if $0.tokens == tokens { $0.tokens = before } }
             throw LarderError(error)
         }
-        kept.withLock { $0.tokens = tokens }
         announce()
+        return true
     }
 
     /// Tells the state; looked at and told in one go, so that an older one is never the last that is heard.
@@ -180,14 +196,16 @@ public final class Session: RequestAuthorizer {
     }
 
     private func renewed() async throws(LarderError) {
-        let task = kept.withLock { kept in
-            if let running = kept.renewal { return running }
-            // Its own task: it serves all who wait, and is not cancelled with one of them.
-            let task = Task { await self.carryOutRenewal() }
-            kept.renewal = task
-            return task
+        let moment = cache.core.now()
+        let (flight, isNew) = kept.withLock { kept in
+            if let running = kept.renewal { return (running, false) }
+            // It serves all who wait, and as nobody leaves it, it is not cancelled with the last of them.
+            let flight = Flight(order: 0, moment: moment) { _ in }
+            kept.renewal = flight
+            return (flight, true)
         }
-        try await task.value.get()
+        if isNew { flight.run(Task { flight.finish(await self.carryOutRenewal()) }) }
+        try await flight.wait()
     }
 
     private func carryOutRenewal() async -> Result<Void, LarderError> {
@@ -206,15 +224,17 @@ public final class Session: RequestAuthorizer {
                 ["refreshToken": tokens.refresh],
                 as: SessionGrant.self
             ).value
-            // Whoever has signed out meanwhile stays signed out.
-            guard kept.withLock({ $0.tokens?.refresh == tokens.refresh }) else { return .success(()) }
-            try keep(grant, asked)
+            // Whoever has signed out meanwhile stays signed out, and whoever has signed in stays who it is.
+            try keep(Self.tokens(grant, asked), inPlaceOf: tokens)
             return .success(())
         } catch {
             guard error.code == .refused, error.status == 401 || error.status == 400 else { return .failure(error) }
             var expired = tokens
             expired.isExpired = true
-            do throws(LarderError) { try keep(expired) } catch { return .failure(error) }
+            do throws(LarderError) {
+                // Of tokens that are not used any more nobody needs to know.
+                guard try keep(expired, inPlaceOf: tokens) else { return .success(()) }
+            } catch { return .failure(error) }
             return .failure(
                 LarderError(
                     .refused,

@@ -68,9 +68,19 @@ public final class ChangeSync: Sendable {
         return sequence
     }
 
-    /// The token up to which everything is stored; nil before the first.
+    /// The token up to which everything is stored; nil before the first, and where the store cannot be read.
     public var token: String? {
-        do { return try cache.disk?.token(feed.name) ?? state.withLock { $0.seen.last } } catch { return nil }
+        do { return try stored() } catch { return nil }
+    }
+
+    /// The token up to which everything is stored; nil before the first. What cannot be read is not taken for one that is not
+    /// there: to begin anew would skip what has changed since.
+    private func stored() throws(LarderError) -> String? {
+        do {
+            return try cache.disk?.token(feed.name) ?? state.withLock { $0.seen.last }
+        } catch {
+            throw LarderError(error)
+        }
     }
 
     private func change(_ body: (inout Status) -> Void) {
@@ -114,7 +124,7 @@ public final class ChangeSync: Sendable {
         var count = 0
         while true {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
-            guard let token else {
+            guard let token = try stored() else {
                 try await begin()
                 continue
             }
@@ -214,7 +224,7 @@ public final class ChangeSync: Sendable {
     public func receive(_ live: LiveChange) async throws(LarderError) {
         try await gate.run { () async throws(LarderError) in
             if state.withLock({ $0.seen.contains(live.token) }) { return }
-            if live.previousToken == token {
+            if live.previousToken == (try stored()) {
                 try store([live.change], token: live.token)
                 return vouch()
             }

@@ -73,6 +73,8 @@ public final class LiveSync: Sendable {
     private let returning: EventRegistration
     /// Where nobody says that the network is back, it is looked at this often. To look sends nothing.
     private static let look: Duration = .seconds(30)
+    /// How long a channel must have told of everything to count as one that works.
+    private static let settled: Duration = .seconds(10)
 
     /// Follows a feed live.
     public init(
@@ -122,25 +124,25 @@ public final class LiveSync: Sendable {
                 continue
             }
             let choice = source.kinds[kind % max(1, source.kinds.count)]
+            var since: MonotonicTime?
             do {
                 become(.connecting(choice))
-                try await follow(choice) { failures = 0 }
-                failures = 0
+                try await follow(choice) { since = configuration.monotonicClock.uptime }
             } catch {
-                if error.code == .cancelled, Task.isCancelled { break }
-                failures += 1
-                // One that does not work here may work never: behind some proxies no WebSocket does. Each second failure in a row
-                // changes the kind, and after a success the best is tried first again.
-                if failures % 2 == 0 { kind += 1 } else if failures == 1 { kind = 0 }
+                // What is done about it is the same whatever it failed with, and the same as where the server has ended it in order:
+                // who came back at once would be sent away again at once, for ever.
             }
             sync.lostLive()
             guard !Task.isCancelled else { break }
-            if failures > 0 {
-                become(.waiting(failures: failures))
-                let wait = retry.backoffMaximum(attempt: failures) * configuration.random()
-                // Another network may let through what the one before did not.
-                if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
-            }
+            if let since, configuration.monotonicClock.uptime - since >= Self.settled { (failures, kind) = (0, 0) }
+            failures += 1
+            // One that does not work here may work never: behind some proxies no WebSocket does. Each second failure in a row
+            // changes the kind, and after a success the best is tried first again.
+            if failures % 2 == 0 { kind += 1 }
+            become(.waiting(failures: failures))
+            let wait = retry.backoffMaximum(attempt: failures) * configuration.random()
+            // Another network may let through what the one before did not.
+            if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
         }
         become(.idle)
     }

@@ -1,12 +1,12 @@
+import LarderTime
 import Synchronization
 
 /// Lets one task through at a time, in the order in which they came. Safe from any task.
 final class SerialGate: Sendable {
     private struct State {
         var isTaken = false
-        var waiters: [(id: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+        var waiters: [(id: UInt64, turn: Pending<Bool>)] = []
         var lastID: UInt64 = 0
-        var cancelled: Set<UInt64> = []
     }
 
     private let state = Mutex(State())
@@ -21,45 +21,26 @@ final class SerialGate: Sendable {
     }
 
     private func enter() async -> Bool {
-        let id = state.withLock { state in
+        if Task.isCancelled { return false }
+        let turn = Pending<Bool>()
+        let id: UInt64? = state.withLock { state in
+            guard state.isTaken else {
+                state.isTaken = true
+                return nil
+            }
             state.lastID += 1
+            state.waiters.append((state.lastID, turn))
             return state.lastID
         }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isReady = state.withLock { state -> Bool? in
-                    if state.cancelled.remove(id) != nil { return false }
-                    if !state.isTaken {
-                        state.isTaken = true
-                        return true
-                    }
-                    state.waiters.append((id, continuation))
-                    return nil
-                }
-                if let isReady { continuation.resume(returning: isReady) }
-            }
-        } onCancel: {
-            let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-                guard let index = state.waiters.firstIndex(where: { $0.id == id }) else {
-                    // It has not come to wait yet, or is through: the first is told when it comes.
-                    state.cancelled.insert(id)
-                    return nil
-                }
-                return state.waiters.remove(at: index).continuation
-            }
-            waiter?.resume(returning: false)
-        }
+        guard let id else { return true }
+        return await turn.value(ifCancelled: false) { state.withLock { $0.waiters.removeAll { $0.id == id } } }
     }
 
     private func leave() {
-        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-            guard !state.waiters.isEmpty else {
-                state.isTaken = false
-                state.cancelled = []
-                return nil
-            }
-            return state.waiters.removeFirst().continuation
+        state.withLock { state in
+            // Whoever was cancelled just now takes no turn.
+            while !state.waiters.isEmpty { if state.waiters.removeFirst().turn.finish(true) { return } }
+            state.isTaken = false
         }
-        next?.resume(returning: true)
     }
 }

@@ -19,7 +19,7 @@ public struct LatencyHistogram: Sendable, Hashable {
     public var maximum: Duration? { count == 0 ? nil : .nanoseconds(greatest) }
     /// The arithmetic mean; nil while there is none.
     public var mean: Duration? {
-        count == 0 ? nil : .nanoseconds(Int64(Double(sum.nanosecondsSaturating) / Double(count)))
+        count == 0 ? nil : .nanoseconds(sum.nanosecondsSaturating / Int64(clamping: count))
     }
 
     private var least: Int64 = .max

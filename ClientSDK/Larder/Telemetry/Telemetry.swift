@@ -137,12 +137,4 @@ public final class Telemetry: Sendable {
             interest.bitwiseAnd(~Self.totalsInterest, ordering: .relaxed)
         }
     }
-
-    /// Begins to add up from nothing, and gives what there was.
-    @discardableResult public func resetTotals() -> TelemetryTotals {
-        state.withLock { state in
-            defer { state.totals = TelemetryTotals() }
-            return state.totals
-        }
-    }
 }

@@ -37,8 +37,10 @@ public final class Timeline<Item: Entity>: Sendable {
     /// - Throws: what the network failed with, where nothing is stored; `.notCached`, `.cancelled`.
     public func snapshot() async throws(LarderError) -> TimelineSnapshot<Item> {
         let options = ReadOptions(policy: policy)
-        if let content = engine.node.atHand(options, at: engine.core.now()) {
-            return view(engine.node.snapshot(atHand: content, options, at: engine.core.now()))
+        let now = engine.core.now()
+        engine.core.lookForOthers(at: now)
+        if let content = engine.node.atHand(options, at: now) {
+            return view(engine.node.snapshot(atHand: content, options, at: now))
         }
         return view(try await engine.node.read(options))
     }

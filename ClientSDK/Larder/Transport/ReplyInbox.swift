@@ -166,6 +166,8 @@ package final class ReplyInbox: Sendable {
         let (isFirst, headWaiter, pieceWaiter): (Bool, Pending<Head>?, Pending<Piece>?) = state.withLock { state in
             // Content that had all come can still be given up; nobody is told, because nobody waits.
             if dropsContent {
+                // What is read after this lacks it, and must not pass for the whole.
+                if state.firstPiece < state.pieces.count, case .success? = state.end { state.end = end }
                 state.pieces = []
                 state.firstPiece = 0
                 state.buffered = 0

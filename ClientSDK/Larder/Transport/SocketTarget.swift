@@ -25,7 +25,7 @@ struct SocketTarget: Sendable, Hashable {
         } else {
             throw TransportError(
                 .invalidURL,
-                "«\(url)» is not an absolute http URL without a user's name. For https take HTTPTransport of LarderURLSession."
+                "«\(ShownURL.text(url))» is not an absolute http URL without a user's name. For https take HTTPTransport of LarderURLSession."
             )
         }
     }

@@ -34,7 +34,7 @@ package struct StandardAccessLog: AccessLog {
     private func text(_ record: ExchangeRecord, _ time: WallTime) -> [UInt8] {
         let microseconds = (record.ended - record.started).nanosecondsSaturating / 1_000
         var line =
-            "\(time.rfc3339()) \(record.request.peer.host) \(record.request.method) \(Self.masked(record.request))"
+            "\(time.rfc3339()) \(record.request.peer.host) \(record.request.method) \(Secrets.masked(target: record.request.targetText))"
         line += " \(record.status.code) \(record.bytesSent) B \(microseconds) µs"
         if !record.isComplete { line += " cut off" }
         return Array((line + "\n").utf8)
@@ -50,7 +50,7 @@ package struct StandardAccessLog: AccessLog {
         writer.key("method")
         writer.string(record.request.method.rawValue)
         writer.key("target")
-        writer.string(Self.masked(record.request))
+        writer.string(Secrets.masked(target: record.request.targetText))
         writer.key("status")
         writer.integer(Int64(record.status.code))
         writer.key("bytesSent")
@@ -65,16 +65,6 @@ package struct StandardAccessLog: AccessLog {
         writer.bool(record.isComplete)
         writer.endObject()
         return writer.bytes + [0x0A]
-    }
-
-    /// The target with the value of `access_token` hidden.
-    static func masked(_ request: Request) -> String {
-        let target = request.targetText
-        guard target.contains("access_token=") else { return target }
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let items = (parts.count > 1 ? parts[1] : "").split(separator: "&", omittingEmptySubsequences: false)
-            .map { $0.hasPrefix("access_token=") ? "access_token=***" : $0 }
-        return parts[0] + "?" + items.joined(separator: "&")
     }
 }
 

@@ -69,13 +69,32 @@ struct Backend: Sendable {
 
     /// A read that was answered before and of which nothing has changed since.
     private func repeated(_ request: Request, _ world: World, _ extra: [UInt8]) -> Reply? {
-        guard request.method == .get || request.method == .head, Negotiation.acceptsJSON(request),
-            let viewer = try? session(request, world)?.user ?? 0,
-            let known = world.cache.find(key(request, viewer: viewer))
-        else { return nil }
+        guard request.method == .get || request.method == .head, Negotiation.acceptsJSON(request) else { return nil }
+        // Both taken before what they vouch for is looked up.
+        let (stamps, endings) = (StampSnapshot(world.stamp), world.authenticator.endings)
+        let session: SessionRow?
+        // What the credentials lack is told where everything else is.
+        do { session = try self.session(request, world) } catch { return nil }
+        let viewer = session?.user ?? 0
+        guard let known = world.cache.find(key(request, viewer: viewer)) else { return nil }
         var reply = reply(known, request, extra, world)
         reply.note.owner = world
         reply.note.subject = viewer
+        // A reply to conditions that name dates could be another one tomorrow.
+        if case .prepared(let prepared, let extra) = reply.content, world.limiter == nil,
+            !request.hasConditions || prepared.status == .notModified && request.hasTagAlone
+        {
+            reply.standing = RepeatedRead(
+                world,
+                request,
+                session,
+                known.dependencies,
+                prepared,
+                extra: extra,
+                stamps: stamps,
+                sessionEndings: endings
+            )
+        }
         return reply
     }
 
@@ -169,8 +188,7 @@ struct Backend: Sendable {
     ) -> Reply {
         guard request.hasConditions else { return .prepared(representation.full, extra: extra) }
         // The tag alone, as caches send it, needs no parsing.
-        if let range = request.fields.range(of: "if-none-match"), request.fields.range(of: "if-match") == nil,
-            request.fields.range(of: "if-unmodified-since") == nil,
+        if request.hasTagAlone, let range = request.fields.range(of: "if-none-match"),
             representation.isTagged(request.head[range])
         {
             return .prepared(representation.notModified, extra: extra)
@@ -237,6 +255,12 @@ extension Request {
     var hasConditions: Bool {
         fields.range(of: "if-none-match") != nil || fields.range(of: "if-modified-since") != nil
             || fields.range(of: "if-match") != nil || fields.range(of: "if-unmodified-since") != nil
+    }
+
+    /// Whether `If-None-Match` is all that there is to evaluate: it makes `If-Modified-Since` void (RFC 9110 §13.1.3).
+    var hasTagAlone: Bool {
+        fields.range(of: "if-none-match") != nil && fields.range(of: "if-match") == nil
+            && fields.range(of: "if-unmodified-since") == nil
     }
 }
 

@@ -5,8 +5,11 @@ import LarderTime
 /// Cross-origin reads and writes from browsers (Fetch). The API is open to every origin because nothing in it rides on
 /// cookies: who has no token gets what anybody gets.
 enum CrossOrigin {
-    private static let exposed =
-        "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, Age, Date, Content-Range"
+    private static let exposed = """
+        Accept-Ranges, Age, Allow, Content-Range, Date, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
+        RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, \
+        X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset
+        """
 
     static func appendFields(to bytes: inout [UInt8]) {
         bytes.append("Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ")
@@ -31,7 +34,7 @@ enum CrossOrigin {
                     .accessControlAllowMethods: allowed,
                     .accessControlAllowHeaders: """
                     Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-Modified-Since, If-None-Match, \
-                    If-Range, If-Unmodified-Since, Last-Event-ID, Range
+                    If-Range, If-Unmodified-Since, Larder-Device, Larder-World, Last-Event-ID, Range
                     """,
                     .accessControlMaxAge: "600",
                     .cacheControl: "no-store",

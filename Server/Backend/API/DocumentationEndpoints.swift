@@ -8,40 +8,56 @@ enum DocumentationEndpoints {
     static func answer(_ request: Request) throws(Problem) -> Answer? {
         let path = request.pathText
         if path == EchoEndpoints.path.description { return .reply(EchoEndpoints.answer(request)) }
-        let body: [UInt8]
-        var mediaType = "application/json"
-        var cacheControl = CachePolicy.documentation
-        switch path {
-        case "/healthz":
-            body = Array("{\"status\":\"ok\"}".utf8)
-            cacheControl = CachePolicy.noStore
-        case "/openapi.json": body = OpenAPI.document
-        case "/problems": body = problemList()
-        case "/":
-            body = frontPage()
-            mediaType = "text/html; charset=utf-8"
-        default:
-            guard path.hasPrefix("/problems/"),
-                let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
-            else { return nil }
-            let wantsPage =
-                request.fields.combined(.accept).map { Accept(parsing: $0).quality(of: "text/html") > 0.5 } ?? false
-            if wantsPage {
-                body = page(type)
-                mediaType = "text/html; charset=utf-8"
-            } else {
-                body = json(type)
-            }
+        // `OPTIONS *` asks about the server and not about a resource of it (RFC 9110 §9.3.7).
+        if path == "*" {
+            return .reply(CrossOrigin.preflight(CrossOrigin.allowed(Array(Set(Backend.routes.map(\.method))))))
         }
+        guard let answer = document(path, request) else { return nil }
         guard request.method == .get || request.method == .head else {
             let allowed = CrossOrigin.allowed([.get])
             if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
             throw ProblemType.methodNotAllowed("\(request.method) is not among them.", fields: [.allow: allowed])
         }
-        let fields: Fields = [
-            .contentType: mediaType, .cacheControl: cacheControl.description, .vary: "Accept, Origin",
-        ]
-        return .reply(.response(Response(status: .ok, fields: fields, body: .bytes(body))))
+        return answer
+    }
+
+    private static func document(_ path: String, _ request: Request) -> Answer? {
+        switch path {
+        case "/healthz":
+            return .json(
+                .ok,
+                Array("{\"status\":\"ok\"}".utf8),
+                fields: [.vary: "Origin"],
+                cacheControl: CachePolicy.noStore
+            )
+        case "/openapi.json": return .representation(description)
+        case "/problems": return .representation(Self.document(problemList()))
+        case "/": return .representation(Self.document(frontPage(), html))
+        default:
+            guard path.hasPrefix("/problems/"),
+                let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
+            else { return nil }
+            return .representation(wantsPage(request) ? Self.document(page(type), html) : Self.document(json(type)))
+        }
+    }
+
+    private static let html: StaticString = "text/html; charset=utf-8"
+    private static let description = document(OpenAPI.document)
+
+    private static func document(_ body: [UInt8], _ mediaType: StaticString = "application/json") -> Representation {
+        Representation(
+            body: body,
+            mediaType: mediaType,
+            cacheControl: CachePolicy.documentation,
+            vary: "Accept, Origin",
+            dependencies: []
+        )
+    }
+
+    /// Whether the client is a browser rather than one that takes anything.
+    private static func wantsPage(_ request: Request) -> Bool {
+        guard let accept = request.fields.combined(.accept).map({ Accept(parsing: $0) }) else { return false }
+        return accept.quality(of: "text/html") > accept.quality(of: "application/json")
     }
 
     private static func json(_ type: ProblemType) -> [UInt8] {
@@ -92,6 +108,7 @@ enum DocumentationEndpoints {
         let links = [
             ("/v1/feed?limit=5&include=profiles", "the feed"), ("/v1/profiles", "people"),
             ("/v1/changes?limit=5", "the change feed"), ("/v1/live/events", "changes as they happen (event stream)"),
+            ("/_larder/", "the dashboard: what is asked, and what is to go wrong"),
             ("/openapi.json", "the API, as OpenAPI 3.1"), ("/problems", "every kind of problem"),
             ("/healthz", "health"),
         ]

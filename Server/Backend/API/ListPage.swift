@@ -53,7 +53,7 @@ enum ListPage {
             case .newest: (older, newer) = (nil, nil)
             case .after(let row):
                 older = nil
-                newer = extent.map { $0.upperBound >= row } ?? false ? row - 1 : nil
+                newer = extent.map { $0.upperBound >= row } ?? false ? max(0, row - 1) : nil
             case .before(let row):
                 older = extent.map { $0.lowerBound <= row } ?? false ? row + 1 : nil
                 newer = nil

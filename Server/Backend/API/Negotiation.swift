@@ -11,4 +11,9 @@ enum Negotiation {
         guard let accept = request.fields.combined(.accept) else { return true }
         return Accept(parsing: accept).accepts("application/json")
     }
+
+    /// - Throws: `not-acceptable` where a client does not take JSON: for replies that are no representation to be cached.
+    static func requireJSON(_ request: Request) throws(Problem) {
+        guard acceptsJSON(request) else { throw ProblemType.notAcceptable("The resource is application/json.") }
+    }
 }

@@ -291,6 +291,12 @@ extension ProblemType {
         "Say which version you edit",
         "Edits need `If-Match` with the ETag that the edit is based on (or `*`), so that no edit is lost unseen."
     )
+    static let rangeNotSatisfiable = ProblemType(
+        "range-not-satisfiable",
+        .rangeNotSatisfiable,
+        "The range lies outside of the content",
+        "`Content-Range` says how long the content is. A download that was complete already ends here too."
+    )
     static let resyncRequired = ProblemType(
         "resync-required",
         .gone,
@@ -372,7 +378,7 @@ extension ProblemType {
         notFound, methodNotAllowed, notAcceptable, unsupportedMediaType, upgradeRequired,
         malformedJSON, validationFailed, invalidParameter, invalidCursor,
         unauthenticated, invalidToken, tokenExpired, invalidCredentials, invalidRefreshToken, forbidden,
-        preconditionFailed, preconditionRequired, resyncRequired, filterMismatch,
+        preconditionFailed, preconditionRequired, rangeNotSatisfiable, resyncRequired, filterMismatch,
         idempotencyKeyMissing, idempotencyKeyReused, idempotencyInProgress, rateLimited,
         insufficientFunds, accountClosed, currencyMismatch,
     ]

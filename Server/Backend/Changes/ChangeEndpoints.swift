@@ -12,6 +12,7 @@ enum ChangeEndpoints {
     static let waitSecondsMaximum = 30
 
     private static func read(_ call: inout Call) throws(Problem) -> Answer {
+        try Negotiation.requireJSON(call.request)
         let limit = try call.limit(default: 100, maximum: 500)
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
         let filter = try filter(call)
@@ -118,6 +119,7 @@ final class LongPoll: LiveSink {
     }
 
     let session: Int64?
+    private let viewer: Int64
     private let exchange: Exchange
     private let world: World
     private let state = Mutex(State())
@@ -126,6 +128,7 @@ final class LongPoll: LiveSink {
         self.exchange = exchange
         self.world = world
         self.session = session?.row
+        viewer = session?.user ?? 0
     }
 
     /// Listens from `token` on. To be called while the store is held.
@@ -137,6 +140,8 @@ final class LongPoll: LiveSink {
             state.scope = scope
             state.limit = limit
         }
+        // Asked after joining: who joins before the stop is told of it, who joins after it finds out here.
+        if world.live.isStopping { serverStops() }
     }
 
     func startTimer(_ wait: Duration) {
@@ -156,6 +161,10 @@ final class LongPoll: LiveSink {
     /// A poll that was allowed when it came is answered with what it may see.
     func sessionEnded() { exchange.loop.execute { [self] in finish() } }
 
+    func serverStops() { exchange.loop.execute { [self] in finish() } }
+
+    func stateReplaced() { exchange.loop.execute { [self] in finish() } }
+
     func heartbeat() {}
 
     private func finish() {
@@ -167,7 +176,7 @@ final class LongPoll: LiveSink {
         guard let work, let token = work.token else { return }
         if let reader = work.reader { world.live.remove(reader) }
         if let timer = work.timer { world.clock.cancel(timer) }
-        let reply: Reply
+        var reply: Reply
         do {
             let page = try world.read { store in
                 let reader = ChangeReader(
@@ -175,6 +184,9 @@ final class LongPoll: LiveSink {
                     retention: world.settings.tombstoneRetention,
                     now: world.clock.now
                 )
+                // Another state may have come into the place of the one that the poll began with.
+                let style = world.control.current.dialect.resync
+                let token = try reader.start(since: token, filter: nil, viewer: viewer, style: style)
                 return try reader.page(after: token, scope: work.scope, limit: work.limit)
             }
             var fields: Fields = [.contentType: "application/json", .vary: "Authorization, Origin"]
@@ -183,6 +195,8 @@ final class LongPoll: LiveSink {
         } catch {
             reply = error.reply
         }
+        reply.note.owner = world
+        reply.note.subject = viewer
         exchange.complete(reply)
     }
 }

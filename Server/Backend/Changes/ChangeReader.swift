@@ -14,6 +14,7 @@ struct ChangePage: Sendable {
     /// Turns the order of the changes round.
     mutating func reverse() {
         let list = [UInt8(ascii: "[")] + items + [UInt8(ascii: "]")]
+        // What this server has written is JSON.
         guard case .array(let changes)? = try? JSONParser.parse(list) else { return }
         var writer = JSONWriter(capacity: items.count + 2)
         writer.value(.array(changes.reversed()))
@@ -51,9 +52,7 @@ struct ChangeReader {
                 floor: newest
             )
         }
-        if let forgotten = try store.changes.forgetTombstones(before: now - retention) {
-            try store.meta.set(.tombstoneHorizon, max(forgotten, try store.meta.integer(.tombstoneHorizon) ?? 0))
-        }
+        try store.forgetTombstones(before: now - retention)
         guard store.shares(token.instance, upTo: token.position), token.position <= newest else {
             throw Self.resync("The token was issued by another database.", reason: "foreign", style: style)
         }
@@ -114,6 +113,23 @@ struct ChangeReader {
         // Positions that belong to nobody any more (an entity changed again) are covered too.
         page.next = page.next.advanced(to: max(page.next.position, try store.changes.newestPosition()))
         return page
+    }
+
+    /// The changes behind `token` that its reader may see, to the present one; nil where they are more than `limit`, or where
+    /// too many must be looked at to find them.
+    func backlog(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> [ChangeRow]? {
+        var found: [ChangeRow] = []
+        var position = token.position
+        var looked = 0
+        while looked < Self.rowsMaximum {
+            let rows = try store.changes.rows(after: position, limit: Self.batch)
+            found += rows.filter { isVisible($0, to: scope, under: token) }
+            guard found.count <= limit else { return nil }
+            guard rows.count == Self.batch, let last = rows.last else { return found }
+            position = last.position
+            looked += rows.count
+        }
+        return nil
     }
 
     private func isVisible(_ row: ChangeRow, to scope: ReaderScope, under token: ChangeToken) -> Bool {

@@ -86,14 +86,17 @@ final class ChangeTable {
         return try newest.step() ? newest.int64(0) : 0
     }
 
-    /// Forgets tombstones older than `horizon` and returns the newest position forgotten, if there were any.
-    func forgetTombstones(before horizon: WallTime) throws(SQLiteError) -> Int64? {
-        try expired.bind(horizon.milliseconds, at: 1)
+    /// The position of the newest tombstone that is older than `horizon`.
+    func newestTombstone(before horizon: WallTime) throws(SQLiteError) -> Int64? {
         defer { expired.reset() }
+        try expired.bind(horizon.milliseconds, at: 1)
         guard try expired.step(), !expired.isNull(0) else { return nil }
-        let position = expired.int64(0)
+        return expired.int64(0)
+    }
+
+    /// Removes the tombstones that are older than `horizon`.
+    func forgetTombstones(before horizon: WallTime) throws(SQLiteError) {
         try prune.bind(horizon.milliseconds, at: 1)
         try prune.run()
-        return position
     }
 }

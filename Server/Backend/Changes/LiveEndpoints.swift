@@ -91,11 +91,10 @@ enum LiveEndpoints {
             let present = try reader.present(filter: opening.filter, viewer: opening.viewer)
             var missed: [ChangeRow] = []
             var start = present
-            if let token = opening.token {
-                missed = try store.changes.rows(after: token.position, limit: backlogMaximum + 1).filter {
-                    token.filter.includes($0.entity.kind) && scope.includes($0.audience)
-                }
-                if missed.count > backlogMaximum { missed = [] } else { start = token }
+            if let token = opening.token,
+                let rows = try reader.backlog(after: token, scope: scope, limit: backlogMaximum)
+            {
+                (missed, start) = (rows, token)
             }
             hello(Self.hello(start.text), start.text)
             for change in missed {

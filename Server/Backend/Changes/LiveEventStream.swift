@@ -70,6 +70,8 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
     /// The stream ends; the reconnection that follows is answered with 401.
     func sessionEnded() { state.withLock { $0.handle }?.finish() }
 
+    func stateReplaced() { state.withLock { $0.handle }?.finish() }
+
     func closed() {
         let last = state.withLock { state in
             defer { state = State() }

@@ -12,6 +12,12 @@ protocol LiveSink: AnyObject, Sendable {
     /// The session has ended, and with it the right to listen.
     func sessionEnded()
 
+    /// The server is about to stop: what was only waited for is answered now.
+    func serverStops()
+
+    /// Another state has taken the place of the one that the channel tells of: its reader is to come again and read on.
+    func stateReplaced()
+
     /// Asks the peer for a sign of life, or gives one.
     func heartbeat()
 
@@ -21,6 +27,9 @@ protocol LiveSink: AnyObject, Sendable {
 
 extension LiveSink {
     var listener: LiveListener? { nil }
+
+    /// Channels are ended by the engine, which has the words for it.
+    func serverStops() {}
 }
 
 /// Everyone who listens to a world's changes.
@@ -41,6 +50,7 @@ final class LiveHub: Sendable {
         var readers: [Reader] = []
         var places: [UInt64: Int] = [:]
         var lastID: UInt64 = 0
+        var isStopping = false
     }
 
     /// Everyone who is told the same of one change.
@@ -87,8 +97,26 @@ final class LiveHub: Sendable {
     /// Ends every channel: the state that they told of is no more.
     func endAll() {
         let sinks = state.withLock { $0.readers.map(\.sink) }
-        for sink in sinks { sink.sessionEnded() }
+        for sink in sinks { sink.stateReplaced() }
     }
+
+    /// Has further events bear tokens of another history. Called while the store is held.
+    func goOn(as instance: UInt64) {
+        state.withLock { state in
+            for index in state.readers.indices { state.readers[index].token.instance = instance }
+        }
+    }
+
+    /// Has nobody wait any longer, those who come later included.
+    func stopWaiting() {
+        let sinks = state.withLock { state in
+            state.isStopping = true
+            return state.readers.map(\.sink)
+        }
+        for sink in sinks { sink.serverStops() }
+    }
+
+    var isStopping: Bool { state.withLock { $0.isStopping } }
 
     /// Has every channel give a sign of life.
     func beat() {

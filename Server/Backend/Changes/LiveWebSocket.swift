@@ -100,6 +100,13 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
         state.withLock { $0.handle }?.close(code: Self.sessionEndedCode, reason: "the session has ended")
     }
 
+    func stateReplaced() {
+        state.withLock { $0.handle }?.close(
+            code: WebSocketCloseCode.goingAway.rawValue,
+            reason: "another state took this one's place"
+        )
+    }
+
     func closed(code: UInt16?, reason: String) {
         let last = state.withLock { state in
             defer { state = State() }

@@ -24,9 +24,11 @@ struct Cursor: Hashable, Sendable {
         self.row = row
     }
 
+    /// Reads a cursor; nil for text that this server cannot have issued. No row is so large that there could be no next one:
+    /// whoever makes a cursor up cannot have a page's neighbours overflow.
     init?(parsing text: String) {
         guard let values = OpaqueText.decode(text, format: Self.format, count: 3), let list = List(rawValue: values[0]),
-            let owner = Int64(exactly: values[1]), let row = Int64(exactly: values[2])
+            let owner = Int64(exactly: values[1]), let row = Int64(exactly: values[2]), row < .max
         else { return nil }
         self.init(list, owner: owner, row: row)
     }

@@ -55,6 +55,7 @@ final class StateHistory {
 
     /// Notes that a transaction was committed.
     func committed(_ number: Int64, at: WallTime) {
+        // Without its mark a commit is undone together with the one after it: the replica lags a little further.
         guard let entry = try? Self.integer(newestEntry), let position = try? Self.integer(newestPosition) else {
             return
         }

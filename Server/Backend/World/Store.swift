@@ -56,6 +56,18 @@ final class Store {
         instance = fresh
     }
 
+    /// Goes on as a history that shares nothing with any before; returns those.
+    func beginAnew(_ fresh: UInt64) throws -> Set<UInt64> {
+        let ended = Set(lineage.keys).union([instance])
+        try database.transaction {
+            try database.execute("DELETE FROM lineage")
+            try meta.set(.instance, Int64(bitPattern: fresh))
+        }
+        instance = fresh
+        lineage = [:]
+        return ended
+    }
+
     /// Notes that another history has everything in common with this one up to now.
     func share(_ other: UInt64) throws(SQLiteError) {
         let until = try changes.newestPosition()
@@ -87,6 +99,16 @@ final class Store {
             return true
         case .conversation: return try conversations.append(entity.row, to: &bytes) != nil
         case .message: return try messages.append(entity.row, to: &bytes) != nil
+        }
+    }
+
+    /// Forgets tombstones older than `horizon`, and remembers in the same transaction up to where they were: a token from
+    /// before that must never be answered as if nothing were missing.
+    func forgetTombstones(before horizon: WallTime) throws {
+        guard let newest = try changes.newestTombstone(before: horizon) else { return }
+        try database.transaction {
+            try meta.set(.tombstoneHorizon, max(newest, try meta.integer(.tombstoneHorizon) ?? 0))
+            try changes.forgetTombstones(before: horizon)
         }
     }
 

@@ -30,7 +30,7 @@ package final class World: Sendable {
     private let store: Mutex<Confined>
     private let commits = Atomic<Int64>(0)
     private let isBatchOpen = Atomic<Bool>(false)
-    private let isBeating = Atomic<Bool>(false)
+    let isBeating = Atomic<Bool>(false)
     /// Whether commits wait for a disk, so that it pays to let several share one.
     private let groupsCommits: Bool
 
@@ -165,10 +165,14 @@ package final class World: Sendable {
                     confined.batch.append(commit)
                     return (result, commitCount + Int64(confined.batch.count))
                 } catch {
-                    // Nothing was done yet: nothing is to be committed.
                     if confined.batch.isEmpty {
+                        // Nothing was done yet: nothing is to be committed.
                         store.database.rollBack()
                         isBatchOpen.store(false, ordering: .relaxed)
+                    } else {
+                        // A refusal leaves at once and tells of the state that it met, so that state is committed first.
+                        // And where the disk has ended the whole transaction, those who wait for it are told so now.
+                        settle(&confined)
                     }
                     throw error
                 }
@@ -201,21 +205,45 @@ package final class World: Sendable {
         do {
             try confined.store.database.commit()
             for commit in batch { announce(commit, &confined) }
-            for (exchange, reply) in replies { exchange.complete(reply) }
+            for (exchange, reply) in replies { Self.complete(exchange, reply) }
         } catch {
-            let refusal = Self.problem(error).reply
-            for (exchange, _) in replies { exchange.complete(refusal) }
+            var refusal = Self.problem(error).reply
+            refusal.note.owner = self
+            for (exchange, reply) in replies {
+                refusal.note.subject = reply.note.subject
+                Self.complete(exchange, refusal)
+            }
         }
+    }
+
+    /// Sends a reply that waited for its commit. Through the loop's mailbox, because whoever takes replies on their way may
+    /// come back for the store, which is held here.
+    private static func complete(_ exchange: Exchange, _ reply: Reply) {
+        guard exchange.interceptor != nil else { return exchange.complete(reply) }
+        exchange.loop.execute { exchange.complete(reply) }
     }
 
     /// Raised and announced while the store is still held, so that the order of announcements is the order of commits, and
     /// nobody who has the reply can be served what was before it.
     private func announce(_ commit: Commit, _ confined: inout Confined) {
         let number = commits.add(1, ordering: .relaxed).newValue
-        confined.history?.committed(number, at: commit.now)
+        if let history = confined.history {
+            history.committed(number, at: commit.now)
+            if !control.faults.hasLag { forget(history, &confined) }
+        }
         stamp.raise(commit.touched)
         live.publish(commit.changes, from: confined.store)
         control.committed(number, commit.changes)
+    }
+
+    /// Nobody asks for the past any more: writes need not pay for it.
+    private func forget(_ history: StateHistory, _ confined: inout Confined) {
+        do {
+            try history.end()
+            confined.history = nil
+        } catch {
+            // It goes on being written, which costs time and nothing else; the next commit tries again.
+        }
     }
 
     /// How many transactions were committed since the world was made.
@@ -231,15 +259,6 @@ package final class World: Sendable {
                 if confined.history == nil {
                     confined.history = try StateHistory(confined.store.database, from: commitCount, at: clock.now)
                 }
-            }
-        } catch { throw Self.problem(error) }
-    }
-
-    func forgetHistory() throws(Problem) {
-        do {
-            try store.withLock { confined in
-                try confined.history?.end()
-                confined.history = nil
             }
         } catch { throw Self.problem(error) }
     }
@@ -287,6 +306,10 @@ package final class World: Sendable {
                 settle(&current)
                 var next = confined
                 next.origins = current.origins
+                // A replica that lags goes on lagging, behind the state that is there now.
+                if control.faults.hasLag {
+                    next.history = try StateHistory(store.database, from: commitCount, at: clock.now)
+                }
                 if isOrigin {
                     // All of them began where this one begins again.
                     for instance in current.origins { try next.store.share(instance) }
@@ -296,6 +319,7 @@ package final class World: Sendable {
                 stamp.raise([.profiles, .posts, .bank, .chat])
                 cache.removeAll()
                 authenticator.forgetAll()
+                authenticator.forgetHandles()
             }
             live.endAll()
         } catch { throw Self.problem(error) }
@@ -307,21 +331,19 @@ package final class World: Sendable {
         do { try store.withLock { try $0.store.branch(instance) } } catch { throw Self.problem(error) }
     }
 
-    // MARK: Signs of life
-
-    /// Has live channels give signs of life by the world's clock, while it is not the system's: that one the engine knows.
-    func beatHearts() {
-        guard !clock.followsSystem, !isBeating.exchange(true, ordering: .relaxed) else { return }
-        beat()
-    }
-
-    private func beat() {
-        _ = clock.schedule(after: settings.heartbeat) { [weak self] in
-            guard let self else { return }
-            guard live.readerCount > 0 else { return isBeating.store(false, ordering: .relaxed) }
-            live.beat()
-            beat()
-        }
+    /// Goes on as a history that has nothing in common with any before: no token that was issued is good any more. Returns
+    /// the histories that are over.
+    package func endHistories() throws(Problem) -> Set<UInt64> {
+        let instance = randomNumber()
+        do {
+            return try store.withLock { confined in
+                settle(&confined)
+                let ended = try confined.store.beginAnew(instance)
+                // Live channels stay; the next event's token is none that its reader can follow.
+                live.goOn(as: instance)
+                return ended
+            }
+        } catch { throw Self.problem(error) }
     }
 
     // MARK: Randomness
@@ -344,25 +366,6 @@ package final class World: Sendable {
             }
             return prefix + Base64.encodeURL(bytes)
         }
-    }
-
-    // MARK: For people and oracles
-
-    /// The first people of the world.
-    package func firstPeople(_ count: Int) throws(Problem) -> [(name: String, handle: String)] {
-        try read { store in
-            var people: [(name: String, handle: String)] = []
-            for row in 1...Int64(max(1, count)) {
-                guard let members = try store.profiles.find(row)?.members else { break }
-                people.append((members["displayName"]?.string ?? "", members["handle"]?.string ?? ""))
-            }
-            return people
-        }
-    }
-
-    /// Contradictions in the ledger; none in a sound one.
-    package func checkLedger() throws(Problem) -> [LedgerFault] {
-        try read { try LedgerCheck.run($0.database) }
     }
 
     private static func problem(_ error: any Error) -> Problem {

@@ -99,7 +99,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     ///
     /// - Parameter factor: how many times as fast as the system's; more than 0, at most 1,000,000.
     public func run(factor: Double = 1) {
-        change { $0.mode = .running(factor: min(max(factor, 1e-6), 1e6)) }
+        change { $0.mode = .running(factor: min(max(1e-6, factor), 1e6)) }
     }
 
     /// Goes back to the system's time.
@@ -172,9 +172,30 @@ public final class WorldClock: WallClock, MonotonicClock {
     /// Has the loop wake the clock while it runs by itself. Until there is one, timers only run when the clock is moved.
     package func drive(by loop: EventLoop?) {
         state.withLock { state in
+            if let armed = state.armed {
+                state.driver?.cancel(armed.timer)
+                state.armed = nil
+            }
             state.driver = loop
             arm(&state)
         }
+    }
+
+    /// Drops every timer: nothing that was to come does.
+    ///
+    /// A timer's job mostly holds the world, which holds its clock: without this a world with something ahead of it would
+    /// outlive its end.
+    package func dropTimers() {
+        let dropped = state.withLock { state in
+            if let armed = state.armed {
+                state.driver?.cancel(armed.timer)
+                state.armed = nil
+            }
+            defer { state.timers = TimerQueue() }
+            return state.timers
+        }
+        // Released behind the lock: what a job holds may come back here when it goes.
+        _ = consume dropped
     }
 
     private func runDue() {
@@ -195,7 +216,9 @@ public final class WorldClock: WallClock, MonotonicClock {
         switch state.mode {
         case .frozen: return
         case .real: delay = left
-        case .running(let factor): delay = .nanoseconds(Int64(Double(left.nanosecondsSaturating) / factor))
+        case .running(let factor):
+            // On a clock that hardly moves, what is far away does not come at all.
+            delay = .nanoseconds(Int64(min(Double(left.nanosecondsSaturating) / factor, 9e18)))
         }
         let timer = driver.schedule(after: delay) { [weak self] in
             guard let self else { return }

@@ -11,6 +11,9 @@ struct ControlCall: Sendable {
     let world: World
     let query: QueryString
 
+    /// The method; HEAD is answered as GET is, and the engine leaves out the content.
+    var method: Method { request.method == .head ? .get : request.method }
+
     /// The body as the settings that it holds.
     func settings() throws(Problem) -> (SettingsReader, SettingsErrors) {
         let errors = SettingsErrors()
@@ -28,13 +31,16 @@ struct ControlCall: Sendable {
     func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
         guard let text = query.first(name) else { return nil }
         guard let value = Int(text), range.contains(value) else {
-            let detail = "must be a whole number from \(range.lowerBound) to \(range.upperBound)"
-            throw ProblemType.invalidParameter(
-                "`\(name)` \(detail).",
-                errors: [Problem.FieldError(pointer: name, detail: detail)]
-            )
+            throw invalid(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return value
+    }
+
+    func invalid(_ name: String, _ detail: String) -> Problem {
+        ProblemType.invalidParameter(
+            "`\(name)` \(detail).",
+            errors: [Problem.FieldError(pointer: name, detail: detail)]
+        )
     }
 
     func handle(of user: Int64) -> String? { plane.handle(of: user, in: world) }
@@ -46,6 +52,9 @@ struct ControlCall: Sendable {
 enum ControlEndpoints {
     static func answer(_ request: Request, _ exchange: Exchange, _ plane: ControlPlane, worldID: String) -> Reply? {
         do {
+            if DashboardEndpoints.isDashboard(request) {
+                return try DashboardEndpoints.answer(request, plane.guardian)
+            }
             try plane.guardian.check(request)
             guard let query = QueryString(parsing: Array(request.query ?? [])) else {
                 throw ProblemType.invalidParameter("The query is not well-formed percent-encoded UTF-8.")
@@ -82,7 +91,7 @@ enum ControlEndpoints {
 
     private static func answer(_ call: ControlCall, _ segments: [String]) throws(Problem) -> Reply? {
         let rest = Array(segments.dropFirst())
-        let method = call.request.method
+        let method = call.method
         switch segments.first {
         case nil: return try WorldEndpoints.answer(call, method)
         case "reset": return try WorldEndpoints.reset(call, method)
@@ -144,7 +153,10 @@ enum ControlEndpoints {
 
     static let done = Reply.response(Response(status: .noContent, fields: [.cacheControl: "no-store"], body: .empty))
 
+    /// - Parameter allowed: the methods, in capitals; with words between them where they depend on what stands behind.
     static func wrongMethod(_ allowed: String) -> Problem {
-        ProblemType.methodNotAllowed("It takes \(allowed).", fields: [.allow: allowed])
+        var names = allowed.split { !("A"..."Z").contains($0) }.map { String($0) }
+        if let place = names.firstIndex(of: "GET") { names.insert("HEAD", at: place + 1) }
+        return ProblemType.methodNotAllowed("It takes \(allowed).", fields: [.allow: names.joined(separator: ", ")])
     }
 }

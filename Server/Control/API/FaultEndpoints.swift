@@ -18,7 +18,7 @@ enum FaultEndpoints {
             return ControlEndpoints.done
         }
         switch method {
-        case .get, .head: return ControlEndpoints.json(.members(["items": .array(list(faults))]))
+        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults))]))
         case .delete:
             faults.removeAll()
             return ControlEndpoints.done
@@ -202,7 +202,6 @@ extension ControlPlane {
     /// Sets faults; what they need is prepared.
     func setFaults(_ faults: [Fault], in world: World) throws(Problem) -> [Fault] {
         for fault in faults {
-            if case .lag = fault.action { try world.rememberHistory() }
             if case .closeListener = fault.action, world.id != World.mainID {
                 throw ProblemType.validationFailed(
                     "The listener belongs to all worlds.",
@@ -215,7 +214,15 @@ extension ControlPlane {
                 )
             }
         }
-        return try world.control.faults.add(faults, now: world.clock.uptime)
+        let named = try world.control.faults.add(faults, now: world.clock.uptime)
+        // Behind the setting: a commit in between would end a history that no fault asks for yet.
+        if world.control.faults.hasLag {
+            do { try world.rememberHistory() } catch {
+                for fault in named { world.control.faults.remove(fault.id) }
+                throw error
+            }
+        }
+        return named
     }
 
     /// Starts a script: each step when the world's clock is there. Returns what will never strike.
@@ -252,15 +259,11 @@ extension ControlPlane {
 
     /// Has a trick played on the readers of a world's change feed.
     func play(_ trick: ChangeTrick, in world: World) throws(Problem) {
-        let newest = try world.read { try $0.changes.newestPosition() }
-        if trick == .dropTombstones {
-            try world.write { store, commit in
-                if let forgotten = try store.changes.forgetTombstones(before: commit.now + .seconds(1)) {
-                    try store.meta.set(.tombstoneHorizon, forgotten)
-                }
-            }
-            return
+        switch trick {
+        case .dropTombstones:
+            try world.write { store, commit in try store.forgetTombstones(before: commit.now + .seconds(1)) }
+        case .expireAll: world.control.torture.expire(try world.endHistories())
+        default: try world.control.torture.add(trick)
         }
-        try world.control.torture.add(trick, newest: newest)
     }
 }

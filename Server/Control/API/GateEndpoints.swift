@@ -17,7 +17,7 @@ enum GateEndpoints {
             return ControlEndpoints.done
         }
         switch method {
-        case .get, .head:
+        case .get:
             return ControlEndpoints.json(.members(["items": .array(gates.gates.map(\.json))]))
         case .post:
             var (reader, errors) = try call.settings()

@@ -9,7 +9,7 @@ enum JournalEndpoints {
     static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         let journal = call.world.control.journal
         switch (method, rest.first) {
-        case (.get, nil), (.head, nil): return try list(call)
+        case (.get, nil): return try list(call)
         case (.delete, nil):
             journal.clear()
             return ControlEndpoints.done
@@ -49,6 +49,16 @@ enum JournalEndpoints {
         filter.outcome = call.query.first("outcome")
         filter.fault = call.query.first("fault")
         filter.kind = call.query.first("kind").flatMap { JournalFilter.Kind(rawValue: $0) }
+        // What cannot be meant is told: a filter that is passed over shows what was not asked for.
+        if let status = filter.status, !JournalFilter.isStatus(status) {
+            throw call.invalid("status", "must be a status or a class such as 4xx")
+        }
+        if filter.kind == nil, call.query.first("kind") != nil {
+            throw call.invalid("kind", "must be exchange or frame")
+        }
+        if let path = filter.match.path, PathPattern(path) == nil {
+            throw call.invalid("path", "must begin with / and have * only for a whole segment, ** only at the end")
+        }
         let matcher = JournalMatcher(filter) { call.handle(of: $0) }
         let journal = call.world.control.journal
         let matching = journal.entries.filter { matcher.matches($0) }
@@ -86,9 +96,11 @@ enum JournalEndpoints {
 
     static func conduct(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
+        let newest = try call.integer("findings", in: 0...10_000)
         let report = ConductInspector.inspect(call.world.control.journal.entries)
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
-        return wantsText ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json)
+        return wantsText
+            ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))
     }
 }
 

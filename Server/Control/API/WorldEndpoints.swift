@@ -8,8 +8,8 @@ import LarderTime
 enum WorldEndpoints {
     /// `GET` and `POST /_larder/worlds`.
     static func answerAll(_ call: ControlCall) throws(Problem) -> Reply {
-        switch call.request.method {
-        case .get, .head:
+        switch call.method {
+        case .get:
             let worlds = call.plane.worlds.all.map(describe)
             return ControlEndpoints.json(.members(["items": .array(worlds)]))
         case .post:
@@ -71,7 +71,7 @@ enum WorldEndpoints {
     /// One world: `GET` and `DELETE /_larder/worlds/ID`; `GET /_larder`.
     static func answer(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         switch method {
-        case .get, .head:
+        case .get:
             var object = describe(call.world).object ?? JSONObject()
             object["clock"] = ClockEndpoints.describe(call.world.clock)
             object["parts"] = .array(ControlEndpoints.parts.map { .string($0) })
@@ -98,7 +98,7 @@ enum WorldEndpoints {
         }
         guard rest.isEmpty else { throw ProblemType.notFound("Only NAME/restore is below snapshots.") }
         switch method {
-        case .get, .head:
+        case .get:
             let items = worlds.snapshots(of: call.world.id).map { describe($0.name, $0.snapshot) }
             return ControlEndpoints.json(.members(["items": .array(items)]))
         case .post:
@@ -127,7 +127,7 @@ enum ClockEndpoints {
     static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         let clock = call.world.clock
         switch (method, rest.first) {
-        case (.get, nil), (.head, nil): break
+        case (.get, nil): break
         case (.put, nil), (.patch, nil):
             var (reader, errors) = try call.settings()
             let mode = reader.string("mode")

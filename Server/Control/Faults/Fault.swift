@@ -1,5 +1,6 @@
 import LarderCoding
 import LarderHTTP
+import LarderTime
 
 /// Something that goes wrong on purpose: for whom, how often, at which stage, and what.
 public struct Fault: Sendable, Hashable {
@@ -38,6 +39,11 @@ public struct Fault: Sendable, Hashable {
 
         /// Every one, from now on.
         public init() {}
+
+        /// The period in nanoseconds, where it has any: shorter ones are none.
+        var roundNanoseconds: Int64? {
+            period.map(\.nanosecondsSaturating).flatMap { $0 > 0 ? $0 : nil }
+        }
     }
 
     /// Names the fault: in the journal, and to take it back.
@@ -142,7 +148,11 @@ public struct Fault: Sendable, Hashable {
         if let exchange = match.exchange, exchange > 1, occurrence.after > 0, match.connection != nil {
             return "One exchange on one connection happens once, and `after` spares it."
         }
-        guard let path = match.path, let pattern = PathPattern(path), pattern.isLiteral else { return nil }
+        guard let path = match.path else { return nil }
+        guard let pattern = PathPattern(path) else {
+            return "\(path) does not begin with /, or has * in a segment or ** before the end."
+        }
+        guard pattern.isLiteral else { return nil }
         let method = match.method.map { Method($0) } ?? .get
         let bytes = Array(path.utf8)
         switch Router(Backend.routes).match(method, path: bytes[...]) {

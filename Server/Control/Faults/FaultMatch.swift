@@ -7,6 +7,7 @@ public struct FaultMatch: Sendable, Hashable {
     /// The method, such as `GET`.
     public var method: String?
     /// The path: as it stands, with `*` for one segment or `**` at the end for all the rest. Inside its world: without `/w/ID`.
+    /// What is no such pattern matches nothing.
     public var path: String?
     /// The person who asks, by handle.
     public var user: String?
@@ -114,7 +115,7 @@ struct Matcher: Sendable {
         if check("method", match.method, request.method.rawValue, request.method.rawValue == match.method) {
             return found
         }
-        if check("path", match.path, request.pathText, pattern?.matches(request.path) ?? true) { return found }
+        if check("path", match.path, request.pathText, pattern?.matches(request.path) ?? false) { return found }
         if check("user", match.user, facts.handle ?? "nobody", facts.handle == match.user) { return found }
         if check("device", match.device, facts.device, facts.device == match.device) { return found }
         for (name, wanted) in headers {

@@ -64,6 +64,7 @@ final class FaultSet: Sendable {
     private let state = Mutex(State())
     private let count = Atomic<Int>(0)
     private let headCount = Atomic<Int>(0)
+    private let lagCount = Atomic<Int>(0)
     private let allHeads: HeadFaultCount
 
     init(seed: UInt64, allHeads: HeadFaultCount) {
@@ -75,6 +76,9 @@ final class FaultSet: Sendable {
 
     /// Whether any fault strikes before the body is read.
     var strikesHeads: Bool { headCount.load(ordering: .relaxed) > 0 }
+
+    /// Whether any fault has reads show the state as it was.
+    var hasLag: Bool { lagCount.load(ordering: .relaxed) > 0 }
 
     // MARK: Setting
 
@@ -153,6 +157,8 @@ final class FaultSet: Sendable {
 
     private func publishCounts(_ state: State) {
         count.store(state.rules.count, ordering: .relaxed)
+        let lags = state.rules.values.count { if case .lag = $0.fault.action { true } else { false } }
+        lagCount.store(lags, ordering: .relaxed)
         let heads = state.rules.values.count { $0.fault.stage == .beforeRead }
         allHeads.add(heads - headCount.exchange(heads, ordering: .relaxed))
     }
@@ -218,9 +224,7 @@ final class FaultSet: Sendable {
         guard occurrence.probability > 0 else { return nil }
         var age = now - rule.setAt
         if let lifetime = rule.fault.lifetime, age >= lifetime { return nil }
-        if let period = occurrence.period, period > .zero {
-            age = .nanoseconds(age.nanosecondsSaturating % period.nanosecondsSaturating)
-        }
+        if let period = occurrence.roundNanoseconds { age = .nanoseconds(age.nanosecondsSaturating % period) }
         guard age >= occurrence.from, occurrence.until.map({ age < $0 }) ?? true else { return nil }
         // Beyond the bound devices share one count: memory stays bounded, and nobody has so many on purpose.
         let device =
@@ -243,9 +247,9 @@ final class FaultSet: Sendable {
         state.withLock { state in
             guard let rule = state.rules[id] else { return nil }
             let occurrence = rule.fault.occurrence
-            guard let period = occurrence.period, period > .zero else { return rule.setAt + occurrence.from }
-            let rounds = (now - rule.setAt).nanosecondsSaturating / period.nanosecondsSaturating
-            return rule.setAt + .nanoseconds(rounds * period.nanosecondsSaturating) + occurrence.from
+            guard let period = occurrence.roundNanoseconds else { return rule.setAt + occurrence.from }
+            let rounds = (now - rule.setAt).nanosecondsSaturating / period
+            return rule.setAt + .nanoseconds(rounds * period) + occurrence.from
         }
     }
 }

@@ -118,7 +118,7 @@ final class LiveFilter: Sendable {
 
     private func end(_ output: any LiveOutput) {
         state.withLock { $0.isOver = true }
-        output.end(code: fault.closeCode.map { UInt16($0) })
+        output.end(code: fault.closeCode.map { UInt16(clamping: $0) })
     }
 
     private func record(_ direction: JournalEntry.Frame.Direction, _ token: String?, _ bytes: Int, fate: String?) {

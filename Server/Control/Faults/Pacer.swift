@@ -17,7 +17,10 @@ final class Lines: Sendable {
     func carry(_ bytes: Int, device: String, isUp: Bool, bytesPerSecond: Int, now: MonotonicTime) -> Duration {
         free.withLock { free in
             if free.count >= Self.countMaximum { free = free.filter { $0.value > now } }
-            let key = Key(device: device, isUp: isUp)
+            // Beyond the bound devices share a line, as they share a fault's count.
+            let own = Key(device: device, isUp: isUp)
+            let hasRoom = free[own] != nil || free.count < Self.countMaximum
+            let key = hasRoom ? own : Key(device: "others", isUp: isUp)
             let start = max(now, free[key] ?? now)
             let time = Double(bytes) / Double(bytesPerSecond) * 1e9
             let end = start + .nanoseconds(Int64(min(time, 9e18)))
@@ -39,8 +42,6 @@ final class Pacer: @unchecked Sendable {
         var loss: (model: BurstLoss, generator: SeededGenerator)?
         /// How long passes between the head and the body.
         var bodyDelay: Duration = .zero
-
-        var isNeeded: Bool { bandwidth != nil || drip != nil || loss != nil || bodyDelay > .zero }
     }
 
     private let bytes: [UInt8]

@@ -71,7 +71,7 @@ public struct HeldExchange: Sendable, Hashable {
     var json: JSONValue {
         .members([
             "number": .integer(Int64(number)), "gate": .string(gate), "method": .string(method),
-            "target": .string(Secrets.masked(query: target)), "device": .string(device),
+            "target": .string(Secrets.masked(target: target)), "device": .string(device),
         ])
     }
 }

@@ -43,6 +43,12 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
     public let full: Int
     /// How many reads were answered with 304.
     public let notModified: Int
+    /// How many exchanges were answered with 4xx.
+    public let clientErrors: Int
+    /// How many exchanges were answered with 5xx.
+    public let serverErrors: Int
+    /// How many exchanges got no reply, or not all of it.
+    public let unanswered: Int
     /// Bytes of heads and bodies that were sent.
     public let bytesSent: Int
     /// Bytes of bodies that were not sent because a validator said that they need not.
@@ -52,6 +58,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         var lines = [
             "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified",
+            "\(clientErrors) client errors, \(serverErrors) server errors, \(unanswered) not answered in full",
             "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators", "",
         ]
         if findings.isEmpty { lines.append("Nothing to find fault with.") }
@@ -67,13 +74,25 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         return lines.joined(separator: "\n")
     }
 
-    var json: JSONValue {
-        .members([
+    /// - Parameter newest: how many findings of each rule are told, newest; nil for all. All are counted.
+    func json(newest: Int? = nil) -> JSONValue {
+        var told = findings
+        if let newest {
+            told = Rule.allCases.flatMap { rule in findings.filter { $0.rule == rule }.suffix(newest) }
+        }
+        let counts = Rule.allCases.compactMap { rule -> JSONObject.Member? in
+            let count = findings.count { $0.rule == rule }
+            return count == 0 ? nil : .init(name: rule.rawValue, value: .integer(Int64(count)))
+        }
+        return .members([
             "exchanges": .integer(Int64(exchanges)), "full": .integer(Int64(full)),
-            "notModified": .integer(Int64(notModified)), "bytesSent": .integer(Int64(bytesSent)),
+            "notModified": .integer(Int64(notModified)), "clientErrors": .integer(Int64(clientErrors)),
+            "serverErrors": .integer(Int64(serverErrors)), "unanswered": .integer(Int64(unanswered)),
+            "bytesSent": .integer(Int64(bytesSent)),
             "bytesSaved": .integer(Int64(bytesSaved)),
+            "counts": .object(JSONObject(counts)),
             "findings": .array(
-                findings.map { finding in
+                told.map { finding in
                     .members([
                         "rule": .string(finding.rule.rawValue),
                         "entries": .array(finding.entries.map { .integer(Int64($0)) }),
@@ -118,6 +137,8 @@ struct ConductInspector {
         var retryGaps: [(number: Int, gap: Duration)] = []
         var (full, notModified, sent, saved) = (0, 0, 0, 0)
         let exchanges = entries.filter(\.isExchange)
+        let unanswered = exchanges.count(where: \.isUnanswered)
+        let answered = exchanges.filter { !$0.isUnanswered }
         for entry in exchanges.sorted(by: { ($0.started, $0.number) < ($1.started, $1.number) }) {
             let device = entry.device
             let resource = device + " " + entry.request.targetText
@@ -153,6 +174,9 @@ struct ConductInspector {
             exchanges: exchanges.count,
             full: full,
             notModified: notModified,
+            clientErrors: answered.count { (400..<500).contains($0.status) },
+            serverErrors: answered.count { $0.status >= 500 },
+            unanswered: unanswered,
             bytesSent: sent,
             bytesSaved: saved
         )
@@ -197,7 +221,11 @@ struct ConductInspector {
         guard isRead, !isLive else { return }
         let others = running[request, default: []].filter { $0.ended > entry.started }
         if let other = others.first {
-            add(.duplicateInFlight, [other.number, entry.number], "\(entry.request.targetText) was already on its way")
+            add(
+                .duplicateInFlight,
+                [other.number, entry.number],
+                "\(Secrets.masked(target: entry.request.targetText)) was already on its way"
+            )
         }
         running[request] = others + [entry]
     }
@@ -210,12 +238,16 @@ struct ConductInspector {
             add(
                 .downloadedTwice,
                 [entry.number],
-                "\(entry.request.targetText), \(entry.bodyBytes) bytes with ETag \(tag)"
+                "\(Secrets.masked(target: entry.request.targetText)), \(entry.bodyBytes) bytes with ETag \(tag)"
             )
         }
         let forced = entry.request.fields.combined(.cacheControl)?.contains("no-cache") ?? false
         if !forced, entry.request.fields.range(of: "if-none-match") == nil, entry.at - earlier.at < earlier.freshFor {
-            add(.refetchedFresh, [entry.number], "\(entry.request.targetText) was fresh for \(earlier.freshFor)")
+            add(
+                .refetchedFresh,
+                [entry.number],
+                "\(Secrets.masked(target: entry.request.targetText)) was fresh for \(earlier.freshFor)"
+            )
         }
     }
 

@@ -46,7 +46,7 @@ enum HAR {
         if !entry.request.body.isEmpty {
             body = .members([
                 "mimeType": .string(entry.request.fields[.contentType] ?? "application/octet-stream"),
-                "text": .string(String(decoding: Secrets.masked(body: entry.request.body).encoded, as: UTF8.self)),
+                "text": .string(Secrets.masked(text: entry.request.body)),
             ])
         }
         return .members([

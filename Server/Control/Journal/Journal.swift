@@ -9,7 +9,7 @@ import Synchronization
 /// and allocates nothing once the ring is full.
 final class Journal: Sendable {
     /// What is kept of an entry besides its bytes.
-    private struct Slot {
+    fileprivate struct Slot {
         var number = 0
         var at: WallTime
         var started: MonotonicTime
@@ -67,7 +67,42 @@ final class Journal: Sendable {
 
     var isEnabled: Bool { capacity > 0 }
 
+    /// An exchange as far as it is the same whenever its request is repeated.
+    struct Template: Sendable {
+        fileprivate let slot: Slot
+        fileprivate let requestHead: [UInt8]
+        fileprivate let replyHead: [UInt8]
+
+        /// - Parameter extra: field lines that the reply has besides those prepared.
+        init(_ request: Request, _ prepared: PreparedResponse, extra: [UInt8], user: Int64) {
+            requestHead = request.head
+            replyHead = extra.isEmpty ? prepared.head : prepared.head + extra
+            var slot = Slot(
+                at: WallTime(seconds: 0),
+                started: MonotonicTime(nanoseconds: 0),
+                ended: MonotonicTime(nanoseconds: 0)
+            )
+            slot.headCount = Int32(requestHead.count)
+            slot.status = Int32(prepared.status.code)
+            slot.user = user
+            slot.bodyBytes = prepared.body.count
+            self.slot = slot
+        }
+    }
+
     // MARK: Writing
+
+    /// Adds an exchange that was answered as one before.
+    func append(_ exchange: RepeatedExchange, like template: Template, at: WallTime, connection: Int) {
+        var slot = template.slot
+        slot.at = at
+        slot.started = exchange.started
+        slot.ended = exchange.ended
+        slot.exchangeIndex = Int32(truncatingIfNeeded: exchange.index)
+        slot.connection = Int32(truncatingIfNeeded: connection)
+        slot.bytesSent = exchange.bytesSent
+        write(slot, template.replyHead, exchange.ended) { state, _ in Self.put(template.requestHead, &state) }
+    }
 
     /// Adds an exchange, and tells the observers, who may look at the journal but must not wait.
     ///

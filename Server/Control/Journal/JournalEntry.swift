@@ -66,8 +66,25 @@ struct JournalEntry: Sendable {
     var isExchange: Bool { if case .exchange = kind { true } else { false } }
 
     /// The first value of a field of the reply.
+    ///
+    /// - Parameter name: in lower case.
     func replyField(_ name: String) -> String? {
-        replyFields.first { $0.name.lowercased() == name }?.value
+        // A report asks this of thousands of heads: only the line that is looked for becomes a text.
+        let wanted = name.utf8
+        var start = head.startIndex
+        while start < head.endIndex {
+            let end = head[start...].firstIndex(of: UInt8(ascii: "\r")) ?? head.endIndex
+            let colon = start + wanted.count
+            if colon < end, head[colon] == UInt8(ascii: ":"), zip(head[start..<colon], wanted).allSatisfy(Self.isSame) {
+                return String(decoding: head[(colon + 1)..<end].drop { $0 == UInt8(ascii: " ") }, as: UTF8.self)
+            }
+            start = end + 2
+        }
+        return nil
+    }
+
+    private static func isSame(_ byte: UInt8, _ lowercase: UInt8) -> Bool {
+        byte == lowercase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) && byte | 0x20 == lowercase
     }
 
     /// The reply's field lines.
@@ -90,6 +107,9 @@ struct JournalEntry: Sendable {
         if status == 0 { return "abandoned" }
         return isComplete ? "complete" : "cut"
     }
+
+    /// Whether the peer got no reply, or not all of it.
+    var isUnanswered: Bool { isExchange && outcome != "complete" }
 }
 
 extension JournalEntry {
@@ -147,7 +167,7 @@ extension JournalEntry {
         )
     }
 
-    /// The exchange as a command that anybody can run.
+    /// The exchange as a command that anybody can run who has the secrets.
     func curl(base: String) -> String {
         var parts = ["curl -i"]
         if request.method != .get { parts.append("-X \(request.method.rawValue)") }
@@ -156,10 +176,8 @@ extension JournalEntry {
             if ["host", "content-length", "connection", "accept-encoding"].contains(name) { continue }
             parts.append("-H " + Self.quoted("\(field.name): \(Secrets.masked(field: field.name, field.value))"))
         }
-        if !request.body.isEmpty, let text = String(validating: request.body, as: UTF8.self) {
-            parts.append("--data-binary " + Self.quoted(text))
-        }
-        parts.append(Self.quoted(base + request.targetText))
+        if !request.body.isEmpty { parts.append("--data-binary " + Self.quoted(Secrets.masked(text: request.body))) }
+        parts.append(Self.quoted(base + Secrets.masked(target: request.targetText)))
         return parts.joined(separator: " ")
     }
 
@@ -179,17 +197,40 @@ enum Secrets {
         return scheme.count == 2 ? "\(scheme[0]) ••••" : "••••"
     }
 
+    /// A request's target, or a line that ends with one.
+    static func masked(target: String) -> String {
+        guard let mark = target.firstIndex(of: "?") else { return target }
+        return target[...mark] + masked(query: String(target[target.index(after: mark)...]))
+    }
+
     static func masked(query: String) -> String {
-        guard query.contains("access_token=") else { return query }
-        return query.split(separator: "&", omittingEmptySubsequences: false)
-            .map { $0.hasPrefix("access_token=") ? "access_token=••••" : String($0) }.joined(separator: "&")
+        // The name may be spelled with escapes, and opens the channel all the same.
+        guard query.contains("access_token") || query.utf8.contains(UInt8(ascii: "%")) else { return query }
+        return query.split(separator: "&", omittingEmptySubsequences: false).map { item in
+            let name = item.utf8.prefix { $0 != UInt8(ascii: "=") }
+            guard name.count < item.utf8.count,
+                QueryString.percentDecoded(Array(name), plusIsSpace: true) == "access_token"
+            else { return String(item) }
+            return "\(Substring(name))=••••"
+        }.joined(separator: "&")
     }
 
     static func masked(body: [UInt8]) -> JSONValue {
-        guard let value = try? JSONParser.parse(body) else {
-            return .string(String(validating: body, as: UTF8.self) ?? "\(body.count) bytes")
-        }
+        guard let value = try? JSONParser.parse(body) else { return .string(masked(malformed: body)) }
         return masked(value)
+    }
+
+    /// The body as text: as it came where it holds no secret.
+    static func masked(text body: [UInt8]) -> String {
+        guard let value = try? JSONParser.parse(body) else { return masked(malformed: body) }
+        let shown = masked(value)
+        return String(decoding: shown == value ? body : shown.encoded, as: UTF8.self)
+    }
+
+    /// What is no JSON is shown unless it names a secret: where that begins and ends cannot be told.
+    private static func masked(malformed body: [UInt8]) -> String {
+        guard let text = String(validating: body, as: UTF8.self) else { return "\(body.count) bytes" }
+        return members.contains { text.contains("\"\($0)\"") } ? "••••" : text
     }
 
     private static func masked(_ value: JSONValue) -> JSONValue {

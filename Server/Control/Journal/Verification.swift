@@ -140,6 +140,10 @@ struct Verifier {
                 failures.append(.init(expectation: expectation.summary, found: found, nearest: nearest))
             }
             let tooMany = expectation.atMost.map { matching.count > $0 } ?? false
+            if let path = expectation.filter.match.path, PathPattern(path) == nil {
+                fail("that «\(path)» is no pattern: it begins with / and has * for a whole segment, ** only at the end")
+                continue
+            }
             if matching.count < expectation.atLeast || tooMany {
                 let numbers = matching.prefix(10).map { "#\($0.number)" }.joined(separator: " ")
                 fail(
@@ -192,6 +196,6 @@ struct Verifier {
     }
 
     static func line(_ entry: JournalEntry) -> String {
-        "#\(entry.number) \(entry.request.method) \(Secrets.masked(query: entry.request.targetText)) → \(entry.status == 0 ? "none" : String(entry.status)) (\(entry.outcome))"
+        "#\(entry.number) \(entry.request.method) \(Secrets.masked(target: entry.request.targetText)) → \(entry.status == 0 ? "none" : String(entry.status)) (\(entry.outcome))"
     }
 }

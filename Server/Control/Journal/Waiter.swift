@@ -32,6 +32,8 @@ final class Waiter: Sendable {
         var completion: (@Sendable (Bool, Int) -> Void)?
         var observers: [@Sendable () -> Void] = []
         var isLookScheduled = false
+        /// Whether a look is due when it could have been quiet for long enough.
+        var awaitsQuiet = false
     }
 
     private let plane: ControlPlane
@@ -125,9 +127,16 @@ final class Waiter: Sendable {
         case .quiet(let duration):
             let age = world.clock.uptime - world.control.journal.lastActivity
             if age >= duration { return (true, 0) }
-            // Looked at again when it could be: an entry in between only makes that look too early.
-            if state.withLock({ $0.completion != nil }) {
-                _ = world.clock.schedule(after: duration - age) { [weak self] in self?.lookSoon() }
+            // Looked at again when it could be: an entry in between only makes that look too early, and it leads to the next.
+            let mustSchedule = state.withLock { state in
+                defer { state.awaitsQuiet = true }
+                return !state.awaitsQuiet && state.completion != nil
+            }
+            if mustSchedule {
+                _ = world.clock.schedule(after: duration - age) { [weak self] in
+                    self?.state.withLock { $0.awaitsQuiet = false }
+                    self?.lookSoon()
+                }
             }
             return (false, 0)
         case .state(let path, let person, let pointer, let wanted):

@@ -124,7 +124,7 @@ private struct Replay {
         }
         let line = String(decoding: step.request.prefix { $0 != 0x0D }, as: UTF8.self)
         return """
-            exchange \(index + 1), \(Secrets.masked(query: line)): byte \(offset) of the reply differs
+            exchange \(index + 1), \(Secrets.masked(target: line)): byte \(offset) of the reply differs
               recorded: …\(context(step.reply))…
                    now: …\(context(received))…
             """

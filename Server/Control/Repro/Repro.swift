@@ -104,7 +104,8 @@ struct Repro: Sendable {
         }
         self.skews = skews
         var steps: [Step] = []
-        for var child in reader.objects("tape") ?? [] {
+        // As many as a tape can hold: it is bounded by bytes.
+        for var child in reader.objects("tape", countMaximum: .max) ?? [] {
             let (request, reply) = (Self.bytes(child.value("request")), Self.bytes(child.value("reply")))
             guard let request, let reply else {
                 child.fail("request", "and `reply` must be Base64")
@@ -146,7 +147,6 @@ enum ReproEndpoints {
             return ControlEndpoints.json(.members(["recording": .bool(true)]), status: .created)
         case .delete:
             call.world.control.tape.stop()
-            call.world.control.change { _ in }
             return ControlEndpoints.done
         default: throw ControlEndpoints.wrongMethod("GET, POST, DELETE")
         }
@@ -161,6 +161,5 @@ extension ControlPlane {
         world.control.faults.restart(now: world.clock.uptime)
         world.control.roster.clear()
         world.control.tape.start(Tape.Beginning(image: image, time: world.clock.now, uptime: world.clock.uptime))
-        world.control.change { _ in }
     }
 }

@@ -32,8 +32,8 @@ final class ChangeTorture: Sendable {
 
     private struct State {
         var expired: Set<String> = []
-        /// Tokens up to this position are expired.
-        var horizon: Int64 = -1
+        /// Histories that are over: all of their tokens are expired.
+        var ended: Set<UInt64> = []
         var pagesLeft: Int?
         var next: [Verdict] = []
         var isSet = false
@@ -42,7 +42,15 @@ final class ChangeTorture: Sendable {
     private let state = Mutex(State())
     private static let countMaximum = 10_000
 
-    func add(_ trick: ChangeTrick, newest: Int64) throws(Problem) {
+    /// Has every token of these histories lead to a resync.
+    func expire(_ histories: Set<UInt64>) {
+        state.withLock { state in
+            state.isSet = true
+            state.ended.formUnion(histories)
+        }
+    }
+
+    func add(_ trick: ChangeTrick) throws(Problem) {
         try state.withLock { state throws(Problem) in
             guard state.expired.count + state.next.count < Self.countMaximum else {
                 throw ProblemType.limitReached(
@@ -53,7 +61,8 @@ final class ChangeTorture: Sendable {
             state.isSet = true
             switch trick {
             case .expire(let token): state.expired.insert(token)
-            case .expireAll, .dropTombstones: state.horizon = newest
+            // Done to the world itself, not to a page.
+            case .expireAll, .dropTombstones: break
             case .expireAfter(let pages): state.pagesLeft = pages
             case .repeatPage: state.next.append(.repeated)
             case .emptyPage: state.next.append(.empty)
@@ -69,7 +78,7 @@ final class ChangeTorture: Sendable {
         state.withLock { state in
             guard state.isSet else { return .none }
             if let text, state.expired.contains(text) { return .gone }
-            if let token, token.position <= state.horizon { return .gone }
+            if let token, state.ended.contains(token.instance) { return .gone }
             if let left = state.pagesLeft {
                 guard left > 0 else {
                     state.pagesLeft = nil

@@ -72,7 +72,7 @@ struct TemplateCache {
         return folder
     }
 
-    /// A few fixtures may be in use by turns; what has not been used longest goes first.
+    /// A few fixtures may be in use by turns; what was made longest ago goes first.
     private static func removeOthers(than path: String) {
         guard let folder = folder(), let directory = unsafe opendir(folder) else { return }
         defer { unsafe closedir(directory) }

@@ -66,13 +66,16 @@ final class WorldRegistry: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Gives the worlds' clocks a loop to be woken by.
+    /// Gives the worlds' clocks a loop to be woken by; without any, the server has stopped, and nothing is to come any more.
     func attach(_ loops: [EventLoop]) {
         let worlds = state.withLock { state in
             state.driver = loops.first
             return state.entries.values.map(\.world)
         }
-        for world in worlds { world.clock.drive(by: loops.first) }
+        for world in worlds {
+            world.clock.drive(by: loops.first)
+            if loops.isEmpty { world.clock.dropTimers() }
+        }
     }
 
     // MARK: Finding
@@ -161,7 +164,7 @@ final class WorldRegistry: Sendable {
     ) throws(Problem) -> World {
         let (name, driver) = try reserve(id)
         let clock = WorldClock(wall: wall, monotonic: monotonic)
-        if let original, !original.clock.followsSystem {
+        if let original, original.clock.mode != .real {
             clock.freeze(at: original.clock.now)
             if case .running(let factor) = original.clock.mode { clock.run(factor: factor) }
         }
@@ -242,6 +245,7 @@ final class WorldRegistry: Sendable {
         world.control.reset()
         world.live.endAll()
         world.clock.drive(by: nil)
+        world.clock.dropTimers()
         state.withLock { state in
             state.entries[id] = nil
         }
@@ -289,11 +293,22 @@ final class WorldRegistry: Sendable {
             if !world.clock.followsSystem { world.clock.set(to: snapshot.time) }
             return
         }
-        guard snapshotsDirectory != nil, let image = try? DatabaseImage(opening: try path(of: name)) else {
+        guard snapshotsDirectory != nil, Database.fileExists(try path(of: name)) else {
             let names = snapshots(of: id).map(\.name).joined(separator: ", ")
             throw ProblemType.notFound("There is no snapshot «\(name)»; there are: \(names.isEmpty ? "none" : names).")
         }
-        try world.replace(with: image)
+        try world.replace(with: try keptImage(name))
+    }
+
+    /// A snapshot from the directory of snapshots, brought up to this program's schema.
+    private func keptImage(_ name: String) throws(Problem) -> DatabaseImage {
+        do {
+            let database = try Database(.image(try DatabaseImage(opening: try path(of: name))))
+            try WorldSchema.migrations.run(on: database)
+            return try database.image()
+        } catch let problem as Problem {
+            throw problem
+        } catch { throw ProblemType.invalidParameter("The snapshot «\(name)» cannot be used: \(error)") }
     }
 
     func snapshots(of id: String) -> [(name: String, snapshot: Snapshot)] {

@@ -47,6 +47,7 @@ struct ChunkedDecoder {
         case dataCR
         case dataLF
         case trailerStart
+        case trailerName
         case trailer
         case trailerLF
         case endLF
@@ -108,8 +109,8 @@ struct ChunkedDecoder {
             try countOverhead()
             if byte == 0x0D {
                 state = .sizeLF
-            } else if byte == 0x0A {
-                throw Refusal(.malformed, "A bare LF in a chunk.")
+            } else if Self.isControl(byte) {
+                throw Refusal(.malformed, "A bare LF or another control character in a chunk's extension.")
             }
         case .sizeLF:
             try expectLF(byte)
@@ -127,14 +128,21 @@ struct ChunkedDecoder {
             } else {
                 try countOverhead()
                 guard isTokenByte(byte) else { throw Refusal(.malformed, "A trailer does not begin with a name.") }
+                state = .trailerName
+            }
+        case .trailerName:
+            try countOverhead()
+            if byte == UInt8(ascii: ":") {
                 state = .trailer
+            } else if !isTokenByte(byte) {
+                throw Refusal(.malformed, "A trailer is not a name, a colon and a value.")
             }
         case .trailer:
             try countOverhead()
             if byte == 0x0D {
                 state = .trailerLF
-            } else if byte == 0x0A || byte == 0 {
-                throw Refusal(.malformed, "A bare LF or a NUL in a trailer.")
+            } else if Self.isControl(byte) {
+                throw Refusal(.malformed, "A bare LF or another control character in a trailer.")
             }
         case .trailerLF:
             try expectLF(byte)
@@ -156,6 +164,8 @@ struct ChunkedDecoder {
     private func expectLF(_ byte: UInt8) throws(Refusal) {
         guard byte == 0x0A else { throw Refusal(.malformed, "A bare CR in a chunk.") }
     }
+
+    private static func isControl(_ byte: UInt8) -> Bool { (byte < 0x20 && byte != 0x09) || byte == 0x7F }
 
     private static func hexValue(_ byte: UInt8) -> UInt8? {
         switch byte {

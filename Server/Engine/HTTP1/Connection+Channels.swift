@@ -33,7 +33,7 @@ extension Connection {
         let start = loop.scratch.count
         loop.scratch.append(contentsOf: head)
         loop.scratch.append(contentsOf: reply.date ?? loop.date.line)
-        loop.scratch.append(contentsOf: "\r\n".utf8)
+        loop.scratch.append("\r\n")
         self.owed = nil
         guard loop.handler.wantsRecords else { return }
         records.append(

@@ -65,7 +65,7 @@ extension Connection {
             resetsAfterOutput = true
         case .silence: break
         }
-        loop.scratch.removeAll(keepingCapacity: true)
+        loop.scratch.removeAll()
         if closesAfterOutput { flush() } else { markDirty() }
         if !isClosed { process() }
     }

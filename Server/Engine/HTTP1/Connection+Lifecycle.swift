@@ -41,7 +41,7 @@ extension Connection {
             channel.heartbeat()
         case .http:
             guard reader.isInside, !isLingering, output.isEmpty else { return close() }
-            loop.scratch.removeAll(keepingCapacity: true)
+            loop.scratch.removeAll()
             refuse(Refusal(.timeout, "The request did not arrive in time."))
         }
     }

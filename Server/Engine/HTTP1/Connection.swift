@@ -82,10 +82,7 @@ final class Connection {
     }
 
     private func read() {
-        var buffer = loop.readBuffer
-        loop.readBuffer = []
-        defer { loop.readBuffer = buffer }
-        switch SystemCall.receive(descriptor, into: &buffer) {
+        switch loop.readBuffer.receive(from: descriptor) {
         case .wouldBlock: return
         case .failed: return close()
         case .count(0): return peerEnded()
@@ -95,10 +92,12 @@ final class Connection {
                 if lingeredBytes > 1 << 20 { close() }
                 return
             }
-            switch mode {
-            case .http: received(buffer.span.extracting(0..<count))
-            case .webSocket(let channel): channel.received(buffer.span.extracting(0..<count))
-            case .eventStream: return
+            loop.readBuffer.withBytes(count) { bytes in
+                switch mode {
+                case .http: if !repeatReply(to: bytes) { received(bytes) }
+                case .webSocket(let channel): channel.received(bytes)
+                case .eventStream: return
+                }
             }
         }
     }
@@ -120,7 +119,7 @@ final class Connection {
             return process()
         }
         var consumed = 0
-        loop.scratch.removeAll(keepingCapacity: true)
+        loop.scratch.removeAll()
         process(bytes, &consumed)
         if consumed < bytes.count, !isClosed {
             unsafe bytes.extracting(consumed..<bytes.count).withUnsafeBufferPointer {
@@ -135,7 +134,7 @@ final class Connection {
         guard !isProcessing, !isClosed, case .http = mode else { return }
         var consumed = 0
         let bytes = unread
-        loop.scratch.removeAll(keepingCapacity: true)
+        loop.scratch.removeAll()
         process(bytes.span, &consumed)
         if !isClosed { unread = consumed == bytes.count ? [] : Array(bytes[consumed...]) }
         afterProcessing()
@@ -147,7 +146,7 @@ final class Connection {
         while owed == nil, !closesAfterOutput, !isClosed, !output.hasLarge, case .http = mode {
             switch reader.next(bytes, &consumed, tellsHeads: loop.handler.wantsHeads) {
             case .incomplete: return
-            case .awaitsContinue: loop.scratch.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
+            case .awaitsContinue: loop.scratch.append("HTTP/1.1 100 Continue\r\n\r\n")
             case .refused(let refusal): return refuse(refusal)
             case .head(let request): announce(request)
             case .request(let request): answer(request)
@@ -160,10 +159,10 @@ final class Connection {
         let hadLarge = output.hasLarge
         if !loop.scratch.isEmpty {
             // Taken out and put back, so that the buffer has one owner at any time and is never copied.
-            var fresh: [UInt8] = []
+            var fresh = WriteBuffer()
             swap(&fresh, &loop.scratch)
             let outcome = output.write(fresh, to: descriptor)
-            fresh.removeAll(keepingCapacity: true)
+            fresh.removeAll()
             swap(&fresh, &loop.scratch)
             afterWriting(outcome)
         } else if output.hasLarge {
@@ -189,13 +188,19 @@ final class Connection {
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
         owed = Owed(request: request, started: started)
         let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
-        if let reply = loop.handler.handle(request, exchange) { write(reply) }
+        guard let reply = loop.handler.handle(request, exchange) else { return }
+        write(reply)
+        if let standing = reply.standing, case .prepared(let prepared, let extra) = reply.content, reply.date == nil,
+            !closesAfterOutput
+        {
+            loop.standing.keep(prepared, extra: extra, to: request, standing, loop.date)
+        }
     }
 
     /// Answers an exchange that was kept. Later exchanges and second answers find nothing to do.
     func complete(_ index: Int, _ reply: Reply) {
         guard owed != nil, index == exchangeCount, !isClosed else { return }
-        loop.scratch.removeAll(keepingCapacity: true)
+        loop.scratch.removeAll()
         write(reply)
         afterProcessing()
         process()
@@ -231,13 +236,12 @@ final class Connection {
         }
         if !extra.isEmpty { loop.scratch.append(contentsOf: extra) }
         if !isPersistent {
-            loop.scratch.append(contentsOf: "Connection: close\r\n".utf8)
+            loop.scratch.append("Connection: close\r\n")
             closesAfterOutput = true
         } else if owed.request.minorVersion == 0 {
-            loop.scratch.append(contentsOf: "Connection: keep-alive\r\n".utf8)
+            loop.scratch.append("Connection: keep-alive\r\n")
         }
-        loop.scratch.append(0x0D)
-        loop.scratch.append(0x0A)
+        loop.scratch.append("\r\n")
         let headCount = loop.scratch.count - start
         var bodyCount = 0
         if !isHead, !status.hasNoContent {
@@ -246,7 +250,7 @@ final class Connection {
             case .empty: break
             case .bytes(let bytes):
                 if bytes.count <= Output.copiedBytesMaximum {
-                    loop.scratch.append(contentsOf: bytes)
+                    loop.scratch.append(body: bytes)
                 } else {
                     output.appendLarge(bytes)
                 }
@@ -285,7 +289,7 @@ final class Connection {
         let response = loop.handler.refused(refusal)
         loop.scratch.append(contentsOf: response.serializedHead())
         loop.scratch.append(contentsOf: loop.date.line)
-        loop.scratch.append(contentsOf: "Connection: close\r\n\r\n".utf8)
+        loop.scratch.append("Connection: close\r\n\r\n")
         if case .bytes(let bytes) = response.body { loop.scratch.append(contentsOf: bytes) }
         closesAfterOutput = true
         isLingering = true

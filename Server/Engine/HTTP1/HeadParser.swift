@@ -91,10 +91,13 @@ enum HeadParser {
         }
         let method = method(head[..<methodEnd])
         let (target, pathEnd) = try self.target(head, targetStart..<targetEnd, method)
-        let lines = try fields(head, from: lineEnd + 2)
+        let fields = RequestFields(head: head, lines: try lines(head, from: lineEnd + 2))
+        if let host = fields.range(of: "host"), !Authority.isValid(head[host]) {
+            throw Refusal(.malformed, "Host is not a name or an address with a port.")
+        }
         return Request(
             method: method,
-            fields: RequestFields(head: head, lines: lines),
+            fields: fields,
             minorVersion: minorVersion,
             target: target,
             pathEnd: pathEnd
@@ -151,10 +154,21 @@ enum HeadParser {
             let text = head[range]
             let prefix = Array("http://".utf8)
             guard text.count > prefix.count,
-                text.prefix(prefix.count).map({ $0 | 0x20 }).elementsEqual(prefix.map { $0 | 0x20 }),
-                let slash = text.dropFirst(prefix.count).firstIndex(of: UInt8(ascii: "/"))
-            else { throw Refusal(.malformed, "The target is neither a path nor an absolute http URI with one.") }
-            start = slash
+                text.prefix(prefix.count).map({ $0 | 0x20 }).elementsEqual(prefix.map { $0 | 0x20 })
+            else { throw Refusal(.malformed, "The target is neither a path nor an absolute http URI.") }
+            let authority = text.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+            guard !authority.isEmpty, Authority.isValid(authority) else {
+                throw Refusal(.malformed, "The target names no host, or one that cannot be.")
+            }
+            start = authority.endIndex
+            guard start < range.upperBound else {
+                // An empty path means `/` (RFC 9112 §3.2.2); the one before the authority is as good as any.
+                let root = text.startIndex + prefix.count - 1
+                return (root..<(root + 1), root + 1)
+            }
+            guard head[start] == UInt8(ascii: "/") else {
+                throw Refusal(.malformed, "The target has a query and no path before it.")
+            }
         }
         var pathEnd = range.upperBound
         var index = start
@@ -169,7 +183,7 @@ enum HeadParser {
         return (start..<range.upperBound, pathEnd)
     }
 
-    private static func fields(_ head: [UInt8], from first: Int) throws(Refusal) -> [RequestFields.Line] {
+    private static func lines(_ head: [UInt8], from first: Int) throws(Refusal) -> [RequestFields.Line] {
         var lines: [RequestFields.Line] = []
         lines.reserveCapacity(12)
         var start = first

@@ -49,20 +49,18 @@ struct Output {
     mutating func appendLarge(_ file: FileRegion) { large.append(.file(file, sent: 0)) }
 
     /// Writes bytes that are not in here yet, and keeps what the system did not take.
-    mutating func write(_ fresh: [UInt8], to descriptor: Int32) -> Outcome {
+    mutating func write(_ fresh: WriteBuffer, to descriptor: Int32) -> Outcome {
         guard bytes.isEmpty else {
-            bytes.append(contentsOf: fresh)
+            bytes.append(contentsOf: fresh.suffix(from: 0))
             return flush(to: descriptor)
         }
-        var offset = 0
-        while offset < fresh.count {
-            switch SystemCall.send(descriptor, fresh, from: offset) {
-            case .count(let count): offset += count
-            case .wouldBlock:
-                bytes = Array(fresh[offset...])
-                return .blocked
-            case .failed: return .failed
-            }
+        switch SystemCall.send(descriptor, fresh.bytes, fresh.body) {
+        case .count(fresh.count): break
+        case .count(let count): bytes = fresh.suffix(from: count)
+        case .wouldBlock:
+            bytes = fresh.suffix(from: 0)
+            return .blocked
+        case .failed: return .failed
         }
         return flush(to: descriptor)
     }

@@ -17,6 +17,9 @@ package struct Reply: Sendable {
     package var date: [UInt8]?
     /// What the handler wants to be given again with the record of the exchange.
     package var note = ExchangeNote()
+    /// Set where the reply holds for later requests of the same bytes too. Heeded for prepared replies that the handler gives
+    /// at once.
+    package var standing: (any StandingReply)?
 
     package init(_ content: Content) { self.content = content }
 

@@ -5,16 +5,21 @@
     /// Linux's epoll, level-triggered: what was not taken is told again.
     @safe final class EpollPoller: Poller {
         private let descriptor: Int32
-        private var events: [epoll_event]
+        /// The kernel's list of what is ready; lives as long as the poller.
+        private let events: UnsafeMutableBufferPointer<epoll_event>
         private var watched: Set<Int32> = []
 
         init() throws(EngineError) {
             descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
             guard descriptor >= 0 else { throw EngineError("epoll cannot be used", errno) }
-            unsafe events = Array(repeating: epoll_event(), count: 512)
+            unsafe events = .allocate(capacity: 512)
+            unsafe events.initialize(repeating: epoll_event())
         }
 
-        deinit { close(descriptor) }
+        deinit {
+            unsafe events.deallocate()
+            close(descriptor)
+        }
 
         func watch(_ target: Int32, for interest: Readiness, isShared: Bool) throws(EngineError) {
             var event = unsafe epoll_event()
@@ -36,19 +41,19 @@
             epoll_ctl(descriptor, EPOLL_CTL_DEL, target, nil)
         }
 
-        func wait(timeout: Int32, _ body: (Int32, Readiness) -> Void) {
-            let count = unsafe epoll_wait(descriptor, &events, Int32(events.count), timeout)
+        func wait(timeout: Int32) -> Int {
             // An interrupted wait is an empty one: the loop comes back.
-            guard count > 0 else { return }
-            for index in 0..<Int(count) {
-                let (flags, target) = unsafe (events[index].events, events[index].data.fd)
-                var readiness: Readiness = []
-                if flags & Self.input != 0 { readiness.insert(.read) }
-                if flags & Self.output != 0 { readiness.insert(.write) }
-                if flags & (Self.error | Self.gone) != 0 { readiness.insert(.hangUp) }
-                if flags & Self.hangUp != 0 { readiness.insert(.read) }
-                body(target, readiness)
-            }
+            max(0, Int(unsafe epoll_wait(descriptor, events.baseAddress, Int32(events.count), timeout)))
+        }
+
+        func event(_ index: Int) -> (descriptor: Int32, readiness: Readiness) {
+            let (flags, target) = unsafe (events[index].events, events[index].data.fd)
+            var readiness: Readiness = []
+            if flags & Self.input != 0 { readiness.insert(.read) }
+            if flags & Self.output != 0 { readiness.insert(.write) }
+            if flags & (Self.error | Self.gone) != 0 { readiness.insert(.hangUp) }
+            if flags & Self.hangUp != 0 { readiness.insert(.read) }
+            return (target, readiness)
         }
 
         private static let input = UInt32(EPOLLIN.rawValue)

@@ -35,7 +35,8 @@ package final class EventLoop: @unchecked Sendable {
     private var listener: Listener?
     private let poller: any Poller
     private var connections: [UInt64: Connection] = [:]
-    private var descriptors: [Int32: Connection] = [:]
+    /// By descriptor: the system gives the lowest that is free.
+    private var descriptors: [Connection?] = []
     private var timers = TimerQueue()
     private var dirty: [Connection] = []
     private var endOfTurn: [@Sendable () -> Void] = []
@@ -48,9 +49,12 @@ package final class EventLoop: @unchecked Sendable {
     private(set) var now = MonotonicTime(nanoseconds: 0)
     private(set) var date = DateField()
     /// Lent to the connection that is being read.
-    var readBuffer = [UInt8](repeating: 0, count: 64 << 10)
+    let readBuffer = ReadBuffer(byteCount: 64 << 10)
+    var standing = StandingReplies()
+    /// How long a connection may be silent between exchanges, in nanoseconds: added for every exchange.
+    let idleNanoseconds: Int64
     /// Lent to the connection that is being written, so that idle ones hold no buffer.
-    var scratch: [UInt8] = []
+    var scratch = WriteBuffer()
 
     init(
         _ index: Int,
@@ -64,6 +68,7 @@ package final class EventLoop: @unchecked Sendable {
         self.listener = listener
         self.census = census
         self.handler = handler
+        idleNanoseconds = configuration.idleTimeout.nanosecondsSaturating
         wakeUp = try WakeUp()
         #if os(Linux)
             poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
@@ -158,17 +163,9 @@ package final class EventLoop: @unchecked Sendable {
         listen(true)
         turn()
         while !(isStopping && connections.isEmpty) {
-            poller.wait(timeout: timeout()) { descriptor, readiness in
-                if descriptor == wakeUp.descriptor {
-                    wakeUp.clear()
-                } else if let connection = descriptors[descriptor] {
-                    connection.ready(readiness)
-                } else if let listener, descriptor == listener.descriptor {
-                    turn()
-                    acceptConnections(from: listener)
-                }
-            }
+            let count = poller.wait(timeout: timeout())
             turn()
+            for index in 0..<count { serve(poller.event(index)) }
             finishTurn()
             runJobs()
             for job in timers.takeDue(now) { job() }
@@ -179,6 +176,17 @@ package final class EventLoop: @unchecked Sendable {
             }
         }
         end()
+    }
+
+    private func serve(_ event: (descriptor: Int32, readiness: Readiness)) {
+        let place = Int(event.descriptor)
+        if place < descriptors.count, let connection = descriptors[place] {
+            connection.ready(event.readiness)
+        } else if event.descriptor == wakeUp.descriptor {
+            wakeUp.clear()
+        } else if let listener, event.descriptor == listener.descriptor {
+            acceptConnections(from: listener)
+        }
     }
 
     /// Takes the time for what comes next.
@@ -234,8 +242,6 @@ package final class EventLoop: @unchecked Sendable {
         return connections[id]
     }
 
-    var connectionCount: Int { connections.count }
-
     private func listen(_ shouldListen: Bool) {
         guard shouldListen != isListening, let listener else { return }
         isListening = shouldListen
@@ -281,7 +287,8 @@ package final class EventLoop: @unchecked Sendable {
         let connection = Connection(descriptor, id: id, peer: peer, loop: self)
         if connections.isEmpty { nextSweep = now + .seconds(1) }
         connections[id] = connection
-        descriptors[descriptor] = connection
+        while descriptors.count <= Int(descriptor) { descriptors.append(nil) }
+        descriptors[Int(descriptor)] = connection
         watch(connection, for: .read)
         if count > configuration.connectionsMaximum {
             connection.refuse(
@@ -301,7 +308,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Takes a connection off the loop; its descriptor is closed by itself.
     func forget(_ connection: Connection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
-        descriptors[connection.descriptor] = nil
+        descriptors[Int(connection.descriptor)] = nil
         poller.forget(connection.descriptor)
         census.leave()
     }
@@ -337,6 +344,7 @@ package final class EventLoop: @unchecked Sendable {
     private func end() {
         registration = nil
         listener = nil
+        standing = StandingReplies()
         poller.forget(wakeUp.descriptor)
         let (endings, dropped) = mailbox.withLock { mailbox in
             mailbox.hasEnded = true
@@ -353,7 +361,7 @@ package final class EventLoop: @unchecked Sendable {
 
 /// The `Date` field line, made once a second.
 struct DateField {
-    private var second = Int64.min
+    private(set) var second = Int64.min
     /// `Date: …` with its CRLF.
     private(set) var line: [UInt8] = []
 

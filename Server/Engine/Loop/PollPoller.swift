@@ -8,6 +8,8 @@
 final class PollPoller: Poller {
     private var entries: [pollfd] = []
     private var indices: [Int32: Int] = [:]
+    /// A copy of what the last wait found, because whoever is told may watch and forget.
+    private var ready: [pollfd] = []
 
     func watch(_ target: Int32, for interest: Readiness, isShared: Bool) throws(EngineError) {
         var events: Int32 = 0
@@ -30,19 +32,21 @@ final class PollPoller: Poller {
         indices[last.fd] = index
     }
 
-    func wait(timeout: Int32, _ body: (Int32, Readiness) -> Void) {
-        let count = unsafe poll(&entries, nfds_t(entries.count), timeout)
-        guard count > 0 else { return }
-        // A copy, because what is called may watch and forget.
-        for entry in entries.filter({ $0.revents != 0 }) {
-            let flags = Int32(entry.revents)
-            var readiness: Readiness = []
-            if flags & Int32(POLLIN) != 0 { readiness.insert(.read) }
-            if flags & Int32(POLLOUT) != 0 { readiness.insert(.write) }
-            if flags & Int32(POLLERR | POLLNVAL) != 0 { readiness.insert(.hangUp) }
-            // Bytes that came before the hang-up are still to be read.
-            if flags & Int32(POLLHUP) != 0 { readiness.insert(flags & Int32(POLLIN) != 0 ? .read : .hangUp) }
-            body(entry.fd, readiness)
-        }
+    func wait(timeout: Int32) -> Int {
+        ready.removeAll(keepingCapacity: true)
+        guard unsafe poll(&entries, nfds_t(entries.count), timeout) > 0 else { return 0 }
+        ready.append(contentsOf: entries.lazy.filter { $0.revents != 0 })
+        return ready.count
+    }
+
+    func event(_ index: Int) -> (descriptor: Int32, readiness: Readiness) {
+        let flags = Int32(ready[index].revents)
+        var readiness: Readiness = []
+        if flags & Int32(POLLIN) != 0 { readiness.insert(.read) }
+        if flags & Int32(POLLOUT) != 0 { readiness.insert(.write) }
+        if flags & Int32(POLLERR | POLLNVAL) != 0 { readiness.insert(.hangUp) }
+        // Bytes that came before the hang-up are still to be read.
+        if flags & Int32(POLLHUP) != 0 { readiness.insert(flags & Int32(POLLIN) != 0 ? .read : .hangUp) }
+        return (ready[index].fd, readiness)
     }
 }

@@ -16,10 +16,14 @@ protocol Poller: AnyObject {
     /// Watches a descriptor no more; to be called before it is closed.
     func forget(_ descriptor: Int32)
 
-    /// Waits until something is ready or the time is over, and calls `body` for each that is.
+    /// Waits until something is ready or the time is over.
     ///
     /// - Parameter timeout: in milliseconds; negative for no limit.
-    func wait(timeout: Int32, _ body: (Int32, Readiness) -> Void)
+    /// - Returns: how many descriptors are ready.
+    func wait(timeout: Int32) -> Int
+
+    /// One of those that the last wait found. What was forgotten since is still told.
+    func event(_ index: Int) -> (descriptor: Int32, readiness: Readiness)
 }
 
 /// How a loop waits.

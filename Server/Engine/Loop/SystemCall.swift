@@ -17,9 +17,9 @@ enum SystemCall {
 
     static func describe(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
 
-    static func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Outcome {
+    @unsafe static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         while true {
-            let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
+            let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if count >= 0 { return .count(count) }
             let code = errno
             if code == EINTR { continue }
@@ -31,7 +31,33 @@ enum SystemCall {
         while true {
             let count = unsafe bytes.withUnsafeBytes { raw in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: raw[offset...])
-                return unsafe sendQuietly(descriptor, rest.baseAddress, rest.count)
+                return unsafe sendto(descriptor, rest.baseAddress, rest.count, quietly, nil, 0)
+            }
+            if count >= 0 { return .count(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(code)
+        }
+    }
+
+    /// Sends two pieces in one call.
+    static func send(_ descriptor: Int32, _ first: [UInt8], _ second: [UInt8]) -> Outcome {
+        guard !second.isEmpty else { return send(descriptor, first, from: 0) }
+        while true {
+            let count = unsafe first.withUnsafeBytes { first in
+                unsafe second.withUnsafeBytes { second in
+                    // The system does not write through these.
+                    var pieces = unsafe (
+                        iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count),
+                        iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
+                    )
+                    return unsafe withUnsafeMutableBytes(of: &pieces) { raw in
+                        var message = unsafe msghdr()
+                        unsafe message.msg_iov = raw.assumingMemoryBound(to: iovec.self).baseAddress
+                        unsafe message.msg_iovlen = 2
+                        return unsafe sendmsg(descriptor, &message, quietly)
+                    }
+                }
             }
             if count >= 0 { return .count(count) }
             let code = errno
@@ -47,14 +73,12 @@ enum SystemCall {
         close(descriptor)
     }
 
-    /// Never raises SIGPIPE.
-    private static func sendQuietly(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
-        #if canImport(Darwin)
-            unsafe Darwin.send(descriptor, start, count, 0)
-        #else
-            unsafe Glibc.send(descriptor, start, count, Int32(MSG_NOSIGNAL))
-        #endif
-    }
+    /// Has a send never raise SIGPIPE. Elsewhere than on Linux the socket is told so once.
+    #if canImport(Darwin)
+        private static let quietly: Int32 = 0
+    #else
+        private static let quietly = Int32(MSG_NOSIGNAL)
+    #endif
 
     static func read(_ descriptor: Int32, at position: Int, count: Int) -> [UInt8]? {
         var failed = false

@@ -112,6 +112,8 @@ final class WebSocketChannel {
     private var hasSentClose = false
     private var awaitsPong = false
     private var isOver = false
+    /// Whether only the peer's own end is awaited.
+    private var isLingering = false
     private var closeInfo: (code: UInt16?, reason: String) = (nil, "")
 
     private init(_ handler: any WebSocketHandler, _ connection: Connection) {
@@ -163,12 +165,12 @@ final class WebSocketChannel {
             case .pong: break
             case .close(let code, let reason):
                 closeInfo = (code?.rawValue, reason)
-                sendClose(code, "")
-                connection.closeAfterOutput()
+                finish(code, "", lingers: false)
             case .failed(let code, let reason):
                 closeInfo = (code.rawValue, reason)
-                sendClose(code, reason)
-                connection.closeAfterOutput()
+                // The peer knows nothing of it yet and may be in the middle of a message: its bytes are read and dropped, so
+                // that the code is not lost in a reset.
+                finish(code, reason, lingers: true)
             }
         }
     }
@@ -179,6 +181,7 @@ final class WebSocketChannel {
     }
 
     func close(code: UInt16, reason: String) {
+        if isLingering { return connection.close() }
         guard !hasSentClose, !isOver else { return }
         sendClose(WebSocketCloseCode(rawValue: code), reason)
         // The peer has one heartbeat to answer.
@@ -187,6 +190,7 @@ final class WebSocketChannel {
 
     /// Called when nothing has come for a while: asks for a sign of life once, and gives up the second time.
     func heartbeat() {
+        if isLingering { return connection.close() }
         guard !handler.ownsHeartbeat else { return }
         guard !awaitsPong else { return connection.close() }
         awaitsPong = true
@@ -205,6 +209,19 @@ final class WebSocketChannel {
         guard !isOver else { return }
         isOver = true
         handler.closed(code: closeInfo.code, reason: closeInfo.reason)
+    }
+
+    /// Says goodbye behind what the handler answers to the messages that came before: its words take the way through the
+    /// loop's mailbox, and so does this.
+    private func finish(_ code: WebSocketCloseCode?, _ reason: String, lingers: Bool) {
+        let id = connection.id
+        connection.loop.execute { [loop = connection.loop] in
+            guard let connection = loop.connection(id), let channel = connection.webSocketChannel else { return }
+            channel.sendClose(code, reason)
+            channel.isLingering = lingers
+            connection.isLingering = lingers
+            connection.closeAfterOutput()
+        }
     }
 
     private func sendClose(_ code: WebSocketCloseCode?, _ reason: String) {

@@ -216,6 +216,15 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
 
+    @Test func `by nothing at all, nothing is fresh`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source, FreshnessRule(.any([])))
+        source.prepare(.value("a"))
+        _ = try await cache.value(resource)
+        #expect(try await stored(cache, resource) == .stale(.expired))
+    }
+
     @Test func `what is fresh but incomplete is fetched all the same`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Note>()

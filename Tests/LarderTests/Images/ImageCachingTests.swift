@@ -178,6 +178,25 @@ struct ImageCachingTests {
         #expect(conditions(setting) == [nil, "\"v1\""])
     }
 
+    @Test func `what is asked in the background is given up with everything else that can wait`() async throws {
+        let setting = try setting([.cacheControl: "max-age=60, stale-while-revalidate=600"])
+        defer { setting.remove() }
+        setting.pipeline.setConcurrency(loads: 1, decodes: 1)
+        let request = ImageRequest(url: url)
+        _ = try await setting.pipeline.image(for: request)
+        setting.clock.advance(by: .seconds(100))
+        let gate = Gate()
+        setting.server[url]?.gate = gate
+        _ = try await setting.pipeline.image(for: request)
+        await setting.log.waitForDownloads(2)
+        #expect(setting.pipeline.workload.loads == 1)
+        setting.pipeline.cancelPending()
+        #expect(setting.pipeline.workload.loads == 0)
+        // It was stopped, and not only forgotten: its gate is shut, and its place is free.
+        setting.server[url]?.gate = nil
+        #expect(try await setting.pipeline.image(for: request).width > 0)
+    }
+
     @Test func `where the server says nothing there is a lifetime, and a heuristic one where it may be guessed`()
         async throws
     {

@@ -161,6 +161,60 @@ struct ImageFailureTests {
         #expect(setting.server.requests.map(\.url) == [url, url, url, "b", "c", "c", "c"])
     }
 
+    @Test func `a server that wants to be left alone is, for as long as it asks`() async throws {
+        let waits = Mutex<[Duration]>([])
+        let setting = try ImageSetting { configuration in
+            configuration.retry.delay = { _ in .milliseconds(1) }
+            configuration.retry.wait = { wait in waits.withLock { $0.append(wait) } }
+        }
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture, statuses: [503], statusFields: [.retryAfter: "7"])
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: url)).width == 24)
+        #expect(waits.withLock { $0 } == [.milliseconds(7_001)])
+        // Too long to wait for: there is no other try, and none soon.
+        setting.server["b"] = .init(bytes: picture, statuses: [429, 429], statusFields: [.retryAfter: "60"])
+        #expect(await failure { try await setting.pipeline.image(for: ImageRequest(url: "b")) }?.status == 429)
+        setting.clock.advance(by: .seconds(59))
+        #expect(await failure { try await setting.pipeline.image(for: ImageRequest(url: "b")) }?.isRemembered == true)
+        #expect(setting.server.requests.map(\.url) == [url, url, "b"])
+        setting.clock.advance(by: .seconds(1))
+        setting.server["b"]?.statuses = []
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: "b")).width == 24)
+    }
+
+    @Test func `only what says how long the whole is tells whether its end has come`() throws {
+        var part = PartialImage(
+            beginning: [.etag: "\"1\""],
+            requestedAt: WallTime(seconds: 0),
+            receivedAt: WallTime(seconds: 0)
+        )
+        part.bytes = [UInt8](repeating: 1, count: 100)
+        let news: Fields = [.contentRange: "bytes 100-149/200", .etag: "\"1\""]
+        #expect(try part.isContinued(by: news) && part.length == nil)
+        part.renew(by: news, requestedAt: WallTime(seconds: 1), receivedAt: WallTime(seconds: 1))
+        #expect(part.length == 200)
+    }
+
+    @Test func `of two that erase everything at once the later one counts`() throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        let store = setting.pipeline.loader.store
+        let request = ImageRequest(url: url)
+        store.removeAll(epoch: 2)
+        store.removeAll(epoch: 1)
+        let entry = HTTPCacheEntry(
+            bodyID: HTTPCacheEntry.bodyID(for: picture),
+            bodyCount: picture.count,
+            status: .ok,
+            fields: [.cacheControl: "max-age=60"],
+            selectors: [],
+            requestedAt: setting.clock.now,
+            receivedAt: setting.clock.now
+        )
+        store.change(ImageSourceKey(request), body: picture, epoch: 2) { $0 = [entry] }
+        #expect(try setting.storedCount(request) == 1)
+    }
+
     @Test func `without a network there is one clear error`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }

@@ -57,6 +57,8 @@ final class PictureServer: Transport {
         var flips: [Int] = []
         /// For each reply in turn: the status instead of a picture.
         var statuses: [Int] = []
+        /// What those say beside it.
+        var statusFields = Fields()
         var gate: Gate?
         /// In the middle of the content.
         var bodyGate: Gate?
@@ -106,7 +108,7 @@ final class PictureServer: Transport {
             }
             return (first(\.statuses), first(\.breaks), first(\.flips))
         }
-        if let status = script.status { return reply(status) }
+        if let status = script.status { return reply(status, file.statusFields) }
         var fields = file.fields
         if let tag = file.tag { fields.set(.etag, tag) }
         if file.tag != nil, request.fields[.ifNoneMatch] == file.tag { return reply(304, fields) }

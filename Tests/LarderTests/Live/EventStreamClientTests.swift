@@ -46,6 +46,18 @@ struct EventStreamClientTests {
         }
     }
 
+    @Test func `an event that is cut off comes again: its id is not the one to resume from`() async throws {
+        let steps = [
+            bytes("id: a\ndata: 1\n\nid: b\ndata: 2\n"), .failure(TransportError(.interrupted, "gone")),
+        ]
+        let transport = ScriptedTransport(script: [ScriptedReply(fields: stream, steps)])
+        let events = try await EventStreamClient(transport).open("http://h/")
+        var iterator = events.makeAsyncIterator()
+        #expect(try await iterator.next()?.data == "1")
+        await #expect(throws: EventStreamError.self) { _ = try await iterator.next() }
+        #expect(events.lastEventID == "a")
+    }
+
     @Test func `a refusal is told with its status and content, and 204 means never again`() async throws {
         let problem = "{\"type\":\"about:blank\"}"
         let transport = ScriptedTransport(script: [

@@ -121,6 +121,16 @@ struct WebSocketHandshakeTests {
         #expect(large?.body.count == 64 << 10)
     }
 
+    @Test(arguments: ["7fffffffffffffff", "ffffffffffffffff", "100000000000000000000", "", "x"])
+    func `a refusal in chunks of absurd sizes is a refusal all the same`(size: String) {
+        let reply = "HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n\(size)\r\nmore\r\n"
+        var upgrade = upgrade()
+        let bytes = Array(reply.utf8)
+        let outcome = upgrade.receive(bytes.span)
+        let refused = error(outcome) ?? upgrade.end()
+        #expect(refused?.status == .forbidden && refused?.body.starts(with: Array("no".utf8)) == true)
+    }
+
     @Test func `addresses are read, and what is none is refused`() throws {
         let cases: [(String, String, Int, String, String)] = [
             ("ws://h", "h", 80, "h", "/"),
@@ -135,7 +145,9 @@ struct WebSocketHandshakeTests {
         for url in [
             "", "http://h/", "ws:", "ws://", "ws:///x", "ws://u:p@h/", "ws://h/#f", "ws://h:99999/", "ws://h%0Ax/",
         ] {
-            #expect(throws: WebSocketError.self, "\(url)") { try WebSocketTarget(url) }
+            let error = #expect(throws: WebSocketError.self, "\(url)") { try WebSocketTarget(url) }
+            // A password is not for logs.
+            #expect(error?.description.contains(":p@") == false)
         }
         for names in [["a b"], [""], ["a", "a"], ["ä"]] {
             #expect(throws: WebSocketError.self) { try WebSocketTarget.check(names) }

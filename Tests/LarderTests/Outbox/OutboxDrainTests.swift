@@ -80,6 +80,40 @@ struct OutboxDrainTests {
         #expect(server.post("1").isMine)
     }
 
+    @Test func `waiting without a limit ends when the store fails, and what waits is sent once it can be written`()
+        async throws
+    {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.store = try killable.store()
+        let cache = try LarderCache(configuration)
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        killable.fail(.full, untilHealed: true)
+        cache.outbox.resume()
+        let full = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
+        #expect(full?.code == .storage && cache.outbox.entries.count == 1)
+        killable.heal()
+        cache.networkReturned()
+        try await cache.outbox.drained()
+        #expect(server.post("1").isMine)
+    }
+
+    @Test func `waiting for a store that is gone for good ends each time`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.store = try killable.store()
+        let cache = try LarderCache(configuration)
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let outbox = cache.outbox
+        let waiting = Task { try await outbox.drained() }
+        killable.kill()
+        outbox.resume()
+        let first = await #expect(throws: LarderError.self) { try await waiting.value }
+        let second = await #expect(throws: LarderError.self) { try await outbox.drained() }
+        #expect(first?.code == .storage && second?.code == .storage)
+        #expect(server.requests.isEmpty)
+    }
+
     @Test func `whoever does not wait any more is told so, and so is everyone when the cache is closed`() async throws {
         let cache = try scene.cache()
         let gate = ScriptedSource<Int>()

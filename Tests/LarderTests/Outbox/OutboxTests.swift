@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderTesting
 import LarderTime
@@ -236,6 +237,17 @@ struct OutboxTests {
             costs.append(try disk.rowChanges() - before)
         }
         #expect(Set(costs.dropFirst()) == [1])
+    }
+
+    @Test func `a key is a UUID in lower case, and another each time`() {
+        let make = CacheConfiguration().makeIdempotencyKey
+        let keys = (0..<100).map { _ in make() }
+        #expect(Set(keys).count == 100)
+        for key in keys {
+            #expect(UUID(uuidString: key)?.uuidString.lowercased() == key)
+            let digits = Array(key)
+            #expect(digits[14] == "4" && "89ab".contains(digits[19]))
+        }
     }
 
     // MARK: Death

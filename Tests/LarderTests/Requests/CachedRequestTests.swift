@@ -95,6 +95,33 @@ struct CachedRequestTests {
         #expect(source.requests.count == 2)
     }
 
+    @Test(arguments: Kind.allCases, ["one", "all", "stored"])
+    func `what is on its way when something newer is said is not recorded`(_ kind: Kind, _ news: String) async throws {
+        let requests = try requests(kind)
+        let source = ScriptedSource<Answer>()
+        let load: @Sendable () async throws -> Answer = {
+            guard let value = try await source.fetch(FetchContext()).value else { throw Broken() }
+            return value
+        }
+        let first = Task { try await requests.request("r", load: load).value.text }
+        await source.waitForRequests(1)
+        switch news {
+        case "one": try requests.remove("r")
+        case "all": try requests.removeAll()
+        default: try requests.store(Answer(text: "by hand"), for: "r")
+        }
+        source.answer(0, .value(Answer(text: "old")))
+        // Whoever waits for it has it.
+        #expect(try await first.value == "old")
+        #expect(requests.retrieve(Answer.self, for: "r")?.value.text == (news == "stored" ? "by hand" : nil))
+        try requests.remove("r")
+        let second = Task { try await requests.request("r", load: load).value.text }
+        await source.waitForRequests(2)
+        source.answer(1, .value(Answer(text: "new")))
+        #expect(try await second.value == "new")
+        #expect(requests.retrieve(Answer.self, for: "r")?.value.text == "new")
+    }
+
     @Test(arguments: Kind.allCases)
     func `outdated records are removed, and others are not`(_ kind: Kind) async throws {
         let requests = try requests(kind)

@@ -51,6 +51,9 @@ struct LatencyHistogramTests {
     @Test func `nothing, negative and absurd durations are counted without a trap`() {
         var histogram = LatencyHistogram()
         #expect(histogram.percentile(0.5) == nil && histogram.mean == nil && histogram.minimum == nil)
+        var longest = LatencyHistogram()
+        longest.record(.nanoseconds(Int64.max))
+        #expect(longest.mean == .nanoseconds(Int64.max))
         histogram.record(.seconds(-5))
         histogram.record(.nanoseconds(Int64.max))
         histogram.record(.nanoseconds(Int64.max), times: .max)

@@ -19,6 +19,17 @@ import Testing
         }
     }
 
+    @Test func `what is told of a URL has no name and no password`() throws {
+        for (url, told) in [
+            ("http://u:p@h/x?y=a@b", "http://…@h/x?y=a@b"), ("http://h/a@b", "http://h/a@b"), ("u:p@h", "u:p@h"),
+            ("", ""),
+            ("wss://a@b@c:1", "wss://…@c:1"),
+        ] { #expect(ShownURL.text(url) == told) }
+        do throws(TransportError) {
+            Issue.record("\(try SocketTarget("http://ana:secret@h/"))")
+        } catch { #expect(!error.description.contains("secret")) }
+    }
+
     @Test(arguments: [
         "", "h", "/x", "http:", "http://", "http:///x", "https://h/", "ftp://h/", "http://u:p@h/", "http://h:0/",
         "http://h:65536/", "http://h:x/", "http://[::1/", "http://[::1]x/", "http://h:1:2/", "http://h\0/", "http:// /",

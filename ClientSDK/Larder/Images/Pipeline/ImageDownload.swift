@@ -79,7 +79,10 @@ struct ImageDownload {
                 drop()
             }
             idle = partial.isResumable && partial.bytes.count > had ? 0 : idle + 1
-            let isFinal = Task.isCancelled || !Self.isWorthTrying(failure) || tries >= retry.triesMaximum
+            let asked = failure.retryAfter ?? .zero
+            let isFinal =
+                Task.isCancelled || !Self.isWorthTrying(failure) || tries >= retry.triesMaximum
+                || asked > retry.retryAfterMaximum
             if isFinal || idle >= retry.triesWithoutProgress {
                 leave(keep)
                 throw Task.isCancelled ? .cancelled : failure
@@ -87,7 +90,7 @@ struct ImageDownload {
             let attempt = tries + 1
             loader.report { [url] in .retried(url: url, attempt: attempt, because: failure) }
             do {
-                if idle > 0 { try await retry.wait(retry.delay(idle)) }
+                if idle > 0 { try await retry.wait(retry.delay(idle) + asked) }
             } catch {
                 leave(keep)
                 throw .cancelled
@@ -140,7 +143,12 @@ struct ImageDownload {
             case let code:
                 // The part may be of a file that is not there any more.
                 if [404, 410, 416].contains(code) { drop() }
-                throw ImageError(.status, "\(url) was answered with \(code).", status: code)
+                throw ImageError(
+                    .status,
+                    "\(url) was answered with \(code).",
+                    status: code,
+                    retryAfter: RetryAfterField.wait(stream.fields, now: receivedAt)
+                )
             }
             for try await piece in stream.body {
                 guard piece.count <= loader.bytesMaximum - partial.bytes.count else {
@@ -225,7 +233,7 @@ struct ImageDownload {
             policy: loader.terms.policy
         )
         loader.report { [url] in .revalidated(url: url, bytesSaved: bytes.count) }
-        let mayStay = !CacheControl(response: renewed.fields).noStore && !CacheControl(request: request.fields).noStore
+        let mayStay = HTTPCacheValidation.mayStay(renewed) && !CacheControl(request: request.fields).noStore
         if !order.options.contains(.skipDiskWrite) {
             put(mayStay ? renewed : nil, inPlaceOf: entry, nil)
         }

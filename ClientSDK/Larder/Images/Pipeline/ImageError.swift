@@ -40,12 +40,21 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
     public internal(set) var isRemembered = false
     /// What led to it.
     public let cause: (any Error)?
+    /// How long the server wants to be left alone.
+    let retryAfter: Duration?
 
-    init(_ code: Code, _ description: String, status: Int? = nil, cause: (any Error)? = nil) {
+    init(
+        _ code: Code,
+        _ description: String,
+        status: Int? = nil,
+        cause: (any Error)? = nil,
+        retryAfter: Duration? = nil
+    ) {
         self.code = code
         self.description = description
         self.status = status
         self.cause = cause
+        self.retryAfter = retryAfter
     }
 
     init(_ error: ImageDecodingError) {

@@ -223,6 +223,11 @@ extension ImagePipeline {
                 for entry in job.waiters.values { effects.append(.fail(entry.waiter, .cancelled)) }
                 drop(key, job, &state, &effects)
             }
+            // What is asked in the background has nobody who waits for it.
+            for (key, load) in state.loads where load.dependents.isEmpty && load.priority < priority {
+                if case .running(let task) = load.phase { task.cancel() }
+                state.loads[key] = nil
+            }
         }
     }
 }

@@ -3,6 +3,9 @@ import Synchronization
 
 /// The work of the jobs: what is begun when there is room, and what its end leads to.
 extension ImagePipeline {
+    /// For how long a failure is remembered at most because the server wants to be left alone.
+    private static var negativeMaximum: Duration { .seconds(300) }
+
     func schedule(_ state: inout ImagePipelineState, _ effects: inout [Effect]) {
         let lowest: ImagePriority = state.isPrefetchPaused ? .low : .prefetch
         while state.runningLoads < state.loadsMaximum {
@@ -66,7 +69,9 @@ extension ImagePipeline {
                 // Of asking in the background nobody is to learn.
                 let isAnswer = error.code != .cancelled && !key.options.contains(.mustValidate)
                 if isAnswer, error.code != .notCached, key.epoch == state.epoch {
-                    let until = now + configuration.negativeLifetime
+                    // A server that wants to be left alone is, but not for as long as it likes.
+                    let asked = min(error.retryAfter ?? .zero, Self.negativeMaximum)
+                    let until = now + max(configuration.negativeLifetime, asked)
                     state.remember(error, for: key.source, now: now, until: until)
                 }
                 for dependent in load.dependents { end(dependent, with: error, &state, &effects) }

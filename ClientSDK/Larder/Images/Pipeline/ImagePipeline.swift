@@ -51,7 +51,8 @@ public final class ImagePipeline: Sendable {
         }()
         /// How long a file is fresh whose server says nothing of it, nor when it was last changed.
         public var standardLifetime: Duration = .seconds(86_400)
-        /// How long a failure is remembered; asking again within it fails at once.
+        /// How long a failure is remembered; asking again within it fails at once. Longer where the server wants to be left alone
+        /// (`Retry-After`), up to five minutes.
         public var negativeLifetime: Duration = .seconds(5)
         /// When downloads are tried again.
         public var retry = ImageRetryPolicy()
@@ -202,13 +203,6 @@ public final class ImagePipeline: Sendable {
     public func setMemoryShare(_ share: Double) {
         memory.setShare(share)
         if share == 0 { change { state in state.partials = [] } }
-        tellDepartures()
-    }
-
-    /// Changes how many bytes of pixels are kept, of small and of large pictures at once; what is too much leaves now.
-    public func setMemoryBudgets(small: Int, large: Int) {
-        let threshold = configuration.memory.threshold
-        memory.setBudgets(.init(small: small, large: large, threshold: threshold))
         tellDepartures()
     }
 

@@ -5,6 +5,9 @@ public struct ImageRetryPolicy: Sendable {
     public var triesWithoutProgress: Int
     /// How many tries there are in all.
     public var triesMaximum: Int
+    /// The longest that a server may ask to be left alone (`Retry-After`, RFC 9110 §10.2.3); that is waited for beside `delay`. One
+    /// that asks for more gets no further try.
+    public var retryAfterMaximum: Duration
     /// How long to wait before a try, by the number of those without progress before it, from 1.
     public var delay: @Sendable (Int) -> Duration
     /// Waits; throws when the waiting task is cancelled.
@@ -14,6 +17,7 @@ public struct ImageRetryPolicy: Sendable {
     public init(
         triesWithoutProgress: Int = 3,
         triesMaximum: Int = 20,
+        retryAfterMaximum: Duration = .seconds(10),
         delay: @escaping @Sendable (Int) -> Duration = { count in
             .milliseconds(min(4_000, 250 << min(count - 1, 8))) * Double.random(in: 0.5...1)
         },
@@ -21,6 +25,7 @@ public struct ImageRetryPolicy: Sendable {
     ) {
         self.triesWithoutProgress = triesWithoutProgress
         self.triesMaximum = triesMaximum
+        self.retryAfterMaximum = retryAfterMaximum
         self.delay = delay
         self.wait = wait
     }

@@ -92,7 +92,8 @@ final class ImageStore: Sendable {
 
     func removeAll(epoch next: Int) {
         epoch.withLock { epoch in
-            epoch = next
+            // Two at once may come here in either order.
+            epoch = max(epoch, next)
             do throws(DiskError) {
                 try disk?.removeAllItems()
                 parts?.forgetAll()

@@ -40,15 +40,20 @@ struct PartialImage: Sendable {
         {
             return false
         }
-        // bytes 100-199/200
+        guard let range = Self.contentRange(fields), range.first == bytes.count else { return false }
+        return range.length == nil || length == nil || range.length == length
+    }
+
+    /// What a part says of its place in the whole: `bytes 100-199/200`; nil where that cannot be. No length where it is not known.
+    private static func contentRange(_ fields: Fields) -> (first: Int, length: Int?)? {
         let text = fields[.contentRange] ?? ""
-        guard text.lowercased().hasPrefix("bytes ") else { return false }
+        guard text.lowercased().hasPrefix("bytes ") else { return nil }
         let parts = text.dropFirst(6).split(separator: "/")
         let ends = (parts.first ?? "").split(separator: "-")
-        guard parts.count == 2, ends.count == 2, Int(ends[0]) == bytes.count else { return false }
-        if parts[1] == "*" { return true }
-        guard let length = Int(parts[1]), let last = Int(ends[1]), last < length else { return false }
-        return self.length == nil || self.length == length
+        guard parts.count == 2, ends.count == 2, let first = Int(ends[0]) else { return nil }
+        if parts[1] == "*" { return (first, nil) }
+        guard let length = Int(parts[1]), let last = Int(ends[1]), last < length else { return nil }
+        return (first, length)
     }
 
     private static let ofParts: Set<String> = [
@@ -59,6 +64,8 @@ struct PartialImage: Sendable {
     mutating func renew(by news: Fields, requestedAt: WallTime, receivedAt: WallTime) {
         self.requestedAt = requestedAt
         self.receivedAt = receivedAt
+        // Where the beginning came without one, only this tells whether the end has come.
+        length = length ?? Self.contentRange(news)?.length
         fields.remove(.age)
         var isReplaced: Set<FieldName> = []
         // Those that are about the part that came stay as the whole had them.

@@ -216,6 +216,7 @@ enum BankEndpoints {
     }
 
     private static func readTransfer(_ call: inout Call) throws(Problem) -> Answer {
+        try Negotiation.requireJSON(call.request)
         let row = try call.row(.transfer)
         let viewer = call.viewer
         let body = try call.read { store -> [UInt8] in
@@ -238,6 +239,7 @@ enum BankEndpoints {
 
     /// What became of a transfer whose reply was lost: the transfer made under an idempotency key, if one was made.
     private static func transfersByKey(_ call: inout Call) throws(Problem) -> Answer {
+        try Negotiation.requireJSON(call.request)
         guard let key = call.query.first("idempotencyKey") else {
             throw call.invalid("idempotencyKey", "is required: transfers are listed by account, as transactions")
         }

@@ -62,9 +62,10 @@ enum ImageEndpoints {
                 .response(Response(status: .partialContent, fields: fields, body: .file(file.extracting(bytes))))
             )
         case .unsatisfiable:
-            fields.set(.contentRange, "bytes */\(rendition.byteCount)")
-            fields.remove(.contentType)
-            return .reply(.response(Response(status: .rangeNotSatisfiable, fields: fields, body: .empty)))
+            throw ProblemType.rangeNotSatisfiable(
+                "The picture has \(rendition.byteCount) bytes, and none of them is in that range.",
+                fields: [.contentRange: "bytes */\(rendition.byteCount)", .acceptRanges: "bytes"]
+            )
         }
     }
 

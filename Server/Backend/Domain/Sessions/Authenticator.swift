@@ -9,6 +9,7 @@ import Synchronization
 final class Authenticator: Sendable {
     private let known = Mutex<[UInt64: (token: [UInt8], session: SessionRow)]>([:])
     private let handles = Mutex<[Int64: String]>([:])
+    private let endingCount = Atomic<UInt64>(0)
     private static let countMaximum = 10_000
 
     /// The session that an `Authorization` value opens.
@@ -27,19 +28,12 @@ final class Authenticator: Sendable {
     /// The session that a token opens; see `session(bearing:in:)`.
     func session(token: [UInt8], in world: World) throws(Problem) -> SessionRow {
         let key = ContentHash.hash64(token.span)
-        var session = known.withLock { known -> SessionRow? in
-            guard let entry = known[key], entry.token == token else { return nil }
-            return entry.session
-        }
+        let found = find(token, key)
+        var session = found.session
         if session == nil {
             let digest = SHA256.hash(token)
             session = try world.read { try $0.sessions.find(access: digest) }
-            if let session {
-                known.withLock { known in
-                    if known.count >= Self.countMaximum { known.removeAll(keepingCapacity: true) }
-                    known[key] = (token, session)
-                }
-            }
+            if let session { remember(token, key, session, since: found.endings) }
         }
         guard let session else {
             throw ProblemType.invalidToken(
@@ -56,9 +50,27 @@ final class Authenticator: Sendable {
         return session
     }
 
-    /// A person's handle, which never changes. The store must not be held.
+    /// The session of a token, if it is known, and how many sessions had ended when that was looked up.
+    func find(_ token: [UInt8], _ key: UInt64) -> (session: SessionRow?, endings: UInt64) {
+        known.withLock { known in
+            guard let entry = known[key], entry.token == token else { return (nil, endings) }
+            return (entry.session, endings)
+        }
+    }
+
+    /// Keeps a session that was read since, unless one has ended meanwhile: it may be this one.
+    func remember(_ token: [UInt8], _ key: UInt64, _ session: SessionRow, since endings: UInt64) {
+        known.withLock { known in
+            guard self.endings == endings else { return }
+            if known.count >= Self.countMaximum { known.removeAll(keepingCapacity: true) }
+            known[key] = (token, session)
+        }
+    }
+
+    /// A person's handle, which does not change within a state. The store must not be held.
     func handle(of user: Int64, in world: World) -> String? {
         if let known = handles.withLock({ $0[user] }) { return known }
+        // Where it cannot be read now it is nobody's for this once, and read again the next time.
         let found = try? world.read { try $0.profiles.find(user)?.members["handle"]?.string }
         guard let handle = found ?? nil else { return nil }
         handles.withLock { handles in
@@ -69,7 +81,18 @@ final class Authenticator: Sendable {
     }
 
     /// Forgets every token; called while the store that ended a session is still held.
-    func forgetAll() { known.withLock { $0.removeAll(keepingCapacity: true) } }
+    func forgetAll() {
+        known.withLock { known in
+            endingCount.add(1, ordering: .releasing)
+            known.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// How often sessions have ended: while it stays the same, who was let in before would be again, but for the time.
+    var endings: UInt64 { endingCount.load(ordering: .acquiring) }
+
+    /// Forgets who is who: another state has taken the place of the one that was asked.
+    func forgetHandles() { handles.withLock { $0.removeAll() } }
 
     static func challenge(_ error: String?) -> Fields {
         var fields = Fields()

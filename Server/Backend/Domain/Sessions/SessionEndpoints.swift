@@ -52,15 +52,15 @@ enum SessionEndpoints {
         let world = call.world
         let tokens = Tokens(world)
         let digest = SessionTable.digest(token)
-        let body = try call.write { store, commit -> [UInt8]? in
+        let (body, ended) = try call.write { store, commit -> ([UInt8]?, Int64?) in
             if let stolen = try store.sessions.find(spentRefresh: digest) {
                 // One of two holders of the token is not its owner, and nobody can tell which (RFC 9700 §4.14.2).
                 try store.sessions.delete(stolen)
                 world.authenticator.forgetAll()
-                return nil
+                return (nil, stolen)
             }
-            guard let session = try store.sessions.find(refresh: digest) else { return nil }
-            if let expires = session.accessExpires, commit.now >= expires { return nil }
+            guard let session = try store.sessions.find(refresh: digest) else { return (nil, nil) }
+            if let expires = session.accessExpires, commit.now >= expires { return (nil, nil) }
             try store.sessions.rotate(
                 session.row,
                 spent: digest,
@@ -70,8 +70,9 @@ enum SessionEndpoints {
                 refreshExpires: tokens.refreshExpires
             )
             world.authenticator.forgetAll()
-            return try tokens.json(user: session.user, store)
+            return (try tokens.json(user: session.user, store), nil)
         }
+        if let ended { world.live.end(session: ended) }
         guard let body else {
             throw ProblemType.invalidRefreshToken(
                 "The refresh token is unknown, expired or was exchanged before.",
@@ -86,9 +87,12 @@ enum SessionEndpoints {
             preconditionFailure("The router admits nobody here who has not signed in.")
         }
         let world = call.world
-        try call.write { store, _ in
-            try store.sessions.delete(session.row)
-            world.authenticator.forgetAll()
+        // Developer tokens are everybody's, and would be gone for good: only their channels are ended.
+        if !session.isDeveloper {
+            try call.write { store, _ in
+                try store.sessions.delete(session.row)
+                world.authenticator.forgetAll()
+            }
         }
         world.live.end(session: session.row)
         return .noContent

@@ -8,6 +8,9 @@ struct SessionRow: Sendable, Hashable {
     let user: Int64
     /// Nil for the tokens of fixtures, which do not expire by themselves.
     let accessExpires: WallTime?
+
+    /// Whether the token is one of those that the documentation names.
+    var isDeveloper: Bool { accessExpires == nil }
 }
 
 /// Sessions. Tokens are kept as SHA-256 digests: a copied database opens nothing.

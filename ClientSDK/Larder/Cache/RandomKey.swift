@@ -1,0 +1,20 @@
+/// Keys that nothing else has.
+enum RandomKey {
+    /// A random UUID (RFC 9562 §5.4) in lower case. By hand, because every tap waits for one.
+    static func make() -> String {
+        var generator = SystemRandomNumberGenerator()
+        let high: UInt64 = generator.next() & ~0xF000 | 0x4000
+        let low: UInt64 = generator.next() & ~(3 << 62) | 1 << 63
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for (number, half) in [high, low].enumerated() {
+            for nibble in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: half >> UInt64(60 - 4 * nibble)) & 15
+                text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
+                // Behind eight digits, and then three times behind four.
+                if nibble % 4 == 3, (7..<20).contains(16 * number + nibble) { text.append(UInt8(ascii: "-")) }
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,45 @@
+/// What a connection is about to write: bytes that were put together for it and, behind them, a body that is lent and not copied.
+struct WriteBuffer {
+    private(set) var bytes: [UInt8] = []
+    private(set) var body: [UInt8] = []
+
+    /// A body shorter than this is copied: a second piece costs the system as much.
+    private static let copiedBodyBytesMaximum = 1 << 10
+
+    var count: Int { bytes.count + body.count }
+
+    var isEmpty: Bool { bytes.isEmpty && body.isEmpty }
+
+    mutating func append(contentsOf more: [UInt8]) {
+        if !body.isEmpty { join() }
+        bytes.append(contentsOf: more)
+    }
+
+    mutating func append(_ text: StaticString) {
+        if !body.isEmpty { join() }
+        unsafe bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    mutating func append(body more: [UInt8]) {
+        if !body.isEmpty { join() }
+        if more.count < Self.copiedBodyBytesMaximum { bytes.append(contentsOf: more) } else { body = more }
+    }
+
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        body = []
+    }
+
+    mutating func reserveCapacity(_ count: Int) { bytes.reserveCapacity(count) }
+
+    /// A copy of what stands behind the first bytes.
+    func suffix(from start: Int) -> [UInt8] {
+        if start >= bytes.count { return Array(body[(start - bytes.count)...]) }
+        return Array(bytes[start...]) + body
+    }
+
+    private mutating func join() {
+        bytes.append(contentsOf: body)
+        body = []
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import LarderServer
+import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// The built `larder-server` as people start it: what it says of what they got wrong, and how it ends.
+@Suite("larder-server", .timeLimit(.minutes(2)))
+struct ServerCommandTests {
+    private static let executable = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        .appendingPathComponent("larder-server").path
+
+    private let directory: String
+
+    init() throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    }
+
+    private func start(_ words: [String]) throws -> CommandProcess {
+        var environment = ["HOME": directory, "XDG_CACHE_HOME": directory, "SWIFT_BACKTRACE": "enable=no"]
+        for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH"] {
+            environment[name] = ProcessInfo.processInfo.environment[name]
+        }
+        return try CommandProcess(Self.executable, words, environment: environment)
+    }
+
+    private func run(_ words: [String]) async throws -> CommandScene.Run {
+        let process = try start(words)
+        await process.ended()
+        return process.run
+    }
+
+    private func expect(_ words: [String], _ code: Int32, _ text: String) async throws {
+        let run = try await run(words)
+        #expect(run.code == code && run.output.isEmpty && run.errorLines.count == 1, "\(words): \(run)")
+        #expect(run.errors.hasPrefix("larder-server: ") && run.errors.contains(text), "\(words): \(run)")
+    }
+
+    private func clean() { try? FileManager.default.removeItem(atPath: directory) }
+
+    @Test func `what cannot be meant ends with one line and exit code 2`() async throws {
+        defer { clean() }
+        let script = directory + "/faults.json"
+        try Data("{".utf8).write(to: URL(fileURLWithPath: script))
+        let table: [([String], String)] = [
+            (["--nope"], "unknown argument «--nope»"), (["--help", "--nope"], "--nope"),
+            (["frob"], "no command «frob»"),
+            (["--port", "x"], "0 to 65535, not «x»"), (["--port", "70000"], "70000"), (["--port=-1"], "-1"),
+            (["--port"], "--port needs a value"), (["--port="], "--port needs a value"),
+            (["--loops", "0"], "1 to 256"),
+            (["--log", "xml"], "text or json"), (["--seed", "-1"], "--seed"), (["--clock", "x0"], "--clock"),
+            (["--seed", "99999999999999999999999"], "--seed"), (["--profile", "mars"], "«mars»"),
+            (["--host", "0.0.0.0"], "--control-token"), (["--check"], "--check needs --database"),
+            (["--check", "--database", "x", "--seed", "1"], "leave out --seed"),
+            (["--check-health", "ftp://x"], "--check-health"),
+            (["--seed", "1", "--faults", script], "\(script): Line 1"),
+            (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not «noon»"),
+        ]
+        for (words, text) in table { try await expect(words, 2, text) }
+    }
+
+    @Test func `what cannot be done ends with one line that names it, and exit code 1`() async throws {
+        defer { clean() }
+        let backend = try MockBackend.start(.empty)
+        let missing = directory + "/missing"
+        let table: [([String], String)] = [
+            (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port) cannot be listened on"),
+            (["--seed", "1", "--host", "no.such.name", "--no-control"], "no.such.name"),
+            (["--fixtures", missing, "--port", "0"], missing), (["--seed", "1", "--faults", missing], missing),
+            (["--check-health", "http://127.0.0.1:1"], "nothing listens"),
+        ]
+        for (words, text) in table { try await expect(words, 1, text) }
+        await backend.stop()
+    }
+
+    @Test func `a file that is not a database of its own is named and left as it is`() async throws {
+        defer { clean() }
+        func path(_ name: String) -> String { "\(directory)/\(name)" }
+        let good = path("good.sqlite")
+        let server = try start(["--seed", "1", "--people", "3", "--posts", "3", "--database", good, "--port", "0"])
+        await server.printed("Larder serves")
+        try await expect(["--seed", "1", "--database", good, "--port", "0"], 1, "\(good) is served by another process")
+        server.send(SIGTERM)
+        await server.ended()
+        #expect(server.run.code == 0)
+        let sound = try await run(["--check", "--database", good])
+        #expect(sound.code == 0 && sound.output.contains("structure and ledger are sound"), "\(sound)")
+
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: good))
+        func write(_ name: String, _ change: (inout Data) -> Void) throws {
+            var changed = bytes
+            change(&changed)
+            try changed.write(to: URL(fileURLWithPath: path(name)))
+        }
+        // Where SQLite keeps `user_version` and `application_id` (its file format, §1.3).
+        try write("newer.sqlite") { $0.replaceSubrange(60..<64, with: [0, 0, 3, 0xE7]) }
+        try write("foreign.sqlite") { $0.replaceSubrange(68..<72, with: [1, 2, 3, 4]) }
+        try write("short.sqlite") { $0.removeLast($0.count / 2) }
+        try write("text.sqlite") { $0 = Data(String(repeating: "This is a letter and no database. ", count: 30).utf8) }
+        let table = [
+            ("newer.sqlite", "schema version 999"), ("foreign.sqlite", "another application"),
+            ("short.sqlite", "damaged"),
+            ("text.sqlite", "no SQLite database"), (".", "directory"), ("missing/x.sqlite", "No such file"),
+        ]
+        for (name, text) in table {
+            let before = try? Data(contentsOf: URL(fileURLWithPath: path(name)))
+            for words in [["--port", "0"], ["--check"]] where !(name.contains("/") && words == ["--check"]) {
+                let seed = words == ["--check"] ? [] : ["--seed", "1"]
+                try await expect(seed + words + ["--database", path(name)], 1, text)
+                try await expect(seed + words + ["--database", path(name)], 1, path(name))
+            }
+            #expect(try before == nil || Data(contentsOf: URL(fileURLWithPath: path(name))) == before, "\(name)")
+        }
+        try await expect(["--check", "--database", path("missing.sqlite")], 1, "there is no such file")
+        try write("empty.sqlite") { $0 = Data() }
+        let empty = try await run(["--check", "--database", path("empty.sqlite")])
+        #expect(empty.code == 1 && empty.output.contains("empty; no world was ever kept in it"), "\(empty)")
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `it tells where it serves and whom to be, and a signal ends it in order`(signal: Int32) async throws {
+        defer { clean() }
+        let process = try start(["--seed", "1", "--people", "3", "--posts", "3", "--port", "0"])
+        await process.printed("Stop: Ctrl-C")
+        let words = process.run.output
+        #expect(words.contains("curl 'http://127.0.0.1:") && !words.contains(":0/"), "\(words)")
+        #expect(words.ranges(of: "dev-").count >= 4, "\(words)")
+        process.send(signal)
+        await process.ended()
+        #expect(process.run.code == 0 && process.run.errors.isEmpty, "\(process.run)")
+    }
+
+    @Test func `help and version are told and nothing else`() async throws {
+        defer { clean() }
+        let help = try await run(["--help"])
+        #expect(help.code == 0 && help.errors.isEmpty && help.output.contains("USAGE"))
+        #expect(help.lines.allSatisfy { $0.count <= 100 })
+        let version = try await run(["--version"])
+        #expect(version.code == 0 && version.output == "larder-server \(MockBackend.version)\n")
+    }
+}

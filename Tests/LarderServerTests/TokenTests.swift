@@ -1,0 +1,99 @@
+import LarderCoding
+import LarderSQLite
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+@Suite("Change tokens, to the letter", .timeLimit(.minutes(1)))
+struct TokenTests {
+    /// Reads the feed to its end and returns the last token.
+    private func end(_ stage: Stage, _ token: String? = nil) async throws -> String {
+        var token = token
+        while true {
+            let target = "/v1/changes?limit=25" + (token.map { "&since=\($0)" } ?? "")
+            let page = try await stage.ask("GET", target).json
+            token = try #require(page["nextToken"]?.string)
+            if page["hasMore"] != .bool(true) { return token ?? "" }
+        }
+    }
+
+    @Test(arguments: [600, 5_000])
+    func `a channel that opens behind many changes of other kinds tells its own, or shows the gap`(count: Int)
+        async throws
+    {
+        let stage = try Stage()
+        let token = try #require(
+            try await stage.ask("GET", "/v1/changes?since=now&types=message").json["nextToken"]?.string
+        )
+        try stage.world.world.write { store, commit in
+            for number in 0..<count {
+                _ = try FeedEndpoints.add(text: "\(number)", image: nil, author: 2, to: store, &commit)
+            }
+            let conversation = try #require(try store.conversations.of(1).min())
+            let text = "behind them all"
+            _ = try ChatEndpoints.add(text: text, clientID: "c", to: conversation, by: 1, in: store, &commit)
+        }
+        let stream = try stage.send("GET", "/v1/live/events?types=message&since=\(token)")
+        let hello = String(decoding: try await stream.read(until: "\n\n"), as: UTF8.self)
+        if hello.contains("id: \(token)\n") {
+            _ = try await stream.read(until: "behind them all")
+        } else {
+            // Too many to look through: the reader sees by the token that it has to read on.
+            #expect(count > 4_096 && hello.contains("event: hello"))
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `a poll that waits while another state takes the world's place is told to resync`() async throws {
+        let stage = try Stage()
+        try stage.world.takeSnapshot("s")
+        _ = try await stage.ask("POST", "/v1/posts", #"{"text":"gone soon"}"#)
+        let token = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
+        let waiting = try stage.send("GET", "/v1/changes?wait=30&since=\(token)")
+        while stage.world.world.live.readerCount == 0 { await Task.yield() }
+        try stage.world.restore("s")
+        let reply = try await waiting.reply()
+        #expect(reply.status == 410 && reply.problem == "resync-required")
+        await stage.backend.stop()
+    }
+
+    @Test func `when all tokens are expired a reader who begins anew gets to the end, and stays there`() async throws {
+        let stage = try Stage()
+        let early = try await end(stage)
+        let stream = try stage.send("GET", "/v1/live/events")
+        _ = try await stream.read(until: "event: hello")
+        try stage.world.play(.expireAll)
+        #expect(try await stage.ask("GET", "/v1/changes?since=\(early)").status == 410)
+        let fresh = try await end(stage)
+        #expect(try await end(stage, fresh) == fresh)
+        #expect(try await stage.ask("GET", "/v1/changes?since=\(early)").json["reason"] == .string("expired"))
+        // Who listened through it sees a gap: the next event follows no token that it holds.
+        _ = try await stage.ask("POST", "/v1/posts", #"{"text":"next"}"#)
+        let event = String(decoding: try await stream.read(until: "\"change\":"), as: UTF8.self)
+        #expect(event.contains("\"previousToken\":\"") && !event.contains("\"previousToken\":\"\(early)"))
+        await stage.backend.stop()
+    }
+
+    @Test func `deletions are not forgotten without a word, wherever the disk fails`() throws {
+        for step in 1...12 {
+            let plan = FaultPlan()
+            let database = try Database(.memory, faults: plan)
+            try WorldSchema.migrations.run(on: database)
+            let store = try Store(database, instance: 1)
+            let post = EntityID(.post, 1)
+            let at = WallTime(seconds: 1_000)
+            _ = try store.changes.append(post, deleted: true, audience: .everyone, version: 2, at: at, in: database)
+            plan.arm(.fail(.inputOutput), atStep: step)
+            let isDone = (try? store.forgetTombstones(before: WallTime(seconds: 2_000))) != nil
+            plan.heal()
+            let isThere = try !store.changes.rows(after: 0, limit: 1).isEmpty
+            let horizon = try store.meta.integer(.tombstoneHorizon)
+            #expect(isThere ? horizon == nil : horizon == 1, "step \(step)")
+            #expect(isDone != isThere, "step \(step)")
+            if isDone { return }
+        }
+        Issue.record("the disk never let it be done")
+    }
+}

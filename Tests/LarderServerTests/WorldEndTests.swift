@@ -1,0 +1,146 @@
+import LarderCoding
+import LarderHTTP
+import LarderSQLite
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+@Suite("What worlds keep and let go", .timeLimit(.minutes(1)))
+struct WorldEndTests {
+    /// A directory that is there while a test runs.
+    private final class Folder {
+        let path: String
+
+        init() throws {
+            var template = Array("/tmp/larder-server-tests-XXXXXX".utf8CString)
+            let made = unsafe mkdtemp(&template)
+            path = try #require(unsafe made.map { unsafe String(cString: $0) })
+        }
+
+        deinit {
+            for file in ["w", "w-wal", "w-shm", "later.larder"] { unsafe unlink(path + "/" + file) }
+            unsafe rmdir(path)
+        }
+    }
+
+    @Test func `a world that was destroyed is gone, whatever was still to come in it`() async throws {
+        let stage = try Stage()
+        weak var gone: World?
+        do {
+            let world = try stage.backend.makeWorld(id: "brief")
+            gone = world.world
+            world.clock.freeze()
+            world.perform(PhantomAct("GET", "/v1/feed", as: nil), after: .seconds(3_600))
+            _ = try world.run(FaultScript(json: Array(#"{"steps":[{"atSeconds":60,"profile":"3g"}]}"#.utf8)))
+            try world.destroy()
+        }
+        #expect(gone == nil)
+        await stage.backend.stop()
+    }
+
+    @Test func `a fork of a world that has gone back to the system's time goes by it too`() async throws {
+        let stage = try Stage()
+        stage.world.clock.followSystem()
+        let fork = try stage.world.fork(id: "fork")
+        #expect(fork.clock.mode == .real)
+        await stage.backend.stop()
+    }
+
+    @Test func `a replica lags on behind a snapshot, and what nobody asks for is not remembered`() async throws {
+        let stage = try Stage()
+        func rename(_ name: String) {
+            let body = "{\"displayName\":\"\(name)\"}"
+            _ = stage.world.perform(PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: body))
+        }
+        func triggers() throws -> Int64 {
+            try stage.world.world.read {
+                try $0.database.integer("SELECT count(*) FROM temp.sqlite_temp_master WHERE type = 'trigger'")
+            }
+        }
+        try stage.world.takeSnapshot("s")
+        try stage.world.set(Fault(id: "lag", .lag(.init(commits: 1)), when: FaultMatch("GET", "/v1/**")))
+        try stage.world.restore("s")
+        rename("One")
+        rename("Two")
+        #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("One"))
+        #expect(try triggers() > 0)
+        stage.world.removeFaults()
+        rename("Three")
+        #expect(try triggers() == 0)
+        #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("Three"))
+        await stage.backend.stop()
+    }
+
+    @Test func `a snapshot that a newer program wrote is refused by name`() async throws {
+        let folder = try Folder()
+        let database = try Database(.memory)
+        try WorldSchema.migrations.run(on: database)
+        try database.setUserVersion(99)
+        try database.image().write(to: folder.path + "/later.larder")
+        let stage = try Stage { $0.snapshotsDirectory = folder.path }
+        let reply = try await stage.ask("POST", "/_larder/snapshots/later/restore", as: nil)
+        #expect(reply.status == 400 && reply.text.contains("schema version 99"))
+        #expect(try await stage.ask("POST", "/_larder/snapshots/never/restore", as: nil).status == 404)
+        #expect(try await stage.ask("GET", "/v1/feed").json["items"]?.array?.count == 20)
+        await stage.backend.stop()
+    }
+
+    @Test func `somebody acts behind a commit, also where commits are shared`() async throws {
+        let folder = try Folder()
+        let stage = try Stage { $0.databasePath = folder.path + "/w" }
+        let act = PhantomAct("POST", "/v1/posts", as: "person2", body: #"{"text":"theirs"}"#)
+        try stage.world.set(Phantom([act], when: FaultMatch("POST", "/v1/posts"), moment: .after))
+        #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"mine"}"#).status == 201)
+        let items = try await stage.ask("GET", "/v1/feed?limit=2").json["items"]?.array ?? []
+        #expect(items.compactMap { $0["text"]?.string } == ["theirs", "mine"])
+        await stage.backend.stop()
+    }
+
+    @Test func `a refusal is told behind the commits whose state it saw`() throws {
+        let clock = ManualClock()
+        let database = try Database(.memory)
+        try WorldSchema.migrations.run(on: database)
+        let world = try World(
+            id: World.mainID,
+            database: database,
+            images: .empty,
+            clock: WorldClock(wall: clock, monotonic: clock),
+            seed: 1,
+            settings: WorldSettings(),
+            headFaults: HeadFaultCount(),
+            groupsCommits: true
+        )
+        let (row, commit) = try world.writeForReply { store, commit in
+            try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
+            return try FeedEndpoints.add(text: "first", image: nil, author: 1, to: store, &commit)
+        }
+        #expect((row, commit) == (1, 1) && world.commitCount == 0)
+        #expect(throws: Problem.self) {
+            try world.writeForReply { store, _ in
+                #expect(try store.posts.contains(1))
+                throw ProblemType.forbidden("seen and refused")
+            }
+        }
+        #expect(world.commitCount == 1)
+    }
+
+    @Test func `signs of life go on when a world's clock is taken from the system`() async throws {
+        let stage = try Stage()
+        let world = try stage.backend.makeWorld(id: "taken")
+        let stream = try stage.send("GET", "/w/taken/v1/live/events")
+        _ = try await stream.read(until: "event: hello")
+        while world.world.live.readerCount == 0 { await Task.yield() }
+        world.clock.freeze()
+        world.clock.advance(by: .seconds(31))
+        _ = try await stream.read(until: ": alive")
+        await stage.backend.stop()
+    }
+}
