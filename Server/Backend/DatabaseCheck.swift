@@ -6,7 +6,7 @@ package struct DatabaseReport: Sendable {
     package let isSound: Bool
 }
 
-/// Looks at a database without serving it: its structure, its schema and its ledger.
+/// Looks at a database without serving it: its structure, its schema, its ledger and its feed.
 package enum DatabaseCheck {
     /// - Throws: when the file cannot be opened, belongs to another program, or has a newer schema.
     package static func run(_ path: String) throws -> DatabaseReport {
@@ -21,6 +21,7 @@ package enum DatabaseCheck {
         try WorldSchema.migrations.run(on: database)
         let problems = try database.integrityProblems()
         let faults = try LedgerCheck.run(database)
+        let chunks = try FeedChunkTable.faults(in: database)
         let version = try database.integer("PRAGMA user_version")
         let counts = try [
             ("posts", database.integer("SELECT count(*) FROM posts")),
@@ -31,8 +32,10 @@ package enum DatabaseCheck {
         lines.append(counts.map { "\($0.1) \($0.0)" }.joined(separator: ", "))
         lines.append(contentsOf: problems.map { "structure: \($0)" })
         lines.append(contentsOf: faults.map { "ledger: \($0)" })
-        let isSound = problems.isEmpty && faults.isEmpty
-        lines.append(isSound ? "structure and ledger are sound" : "\(problems.count + faults.count) faults")
+        lines.append(contentsOf: chunks.map { "feed: it does not say what \(FeedChunkLayout.posts(of: $0)) are" })
+        let count = problems.count + faults.count + chunks.count
+        let isSound = count == 0
+        lines.append(isSound ? "structure and ledger are sound" : "\(count) faults")
         return DatabaseReport(lines: lines, isSound: isSound)
     }
 }

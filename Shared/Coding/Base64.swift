@@ -21,15 +21,28 @@ package enum Base64 {
     private static let standard = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let urlSafe = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
+    /// Puts in the place of the last bytes, from `start` on, what `encodeURL` makes of them: nothing is allocated for it.
+    package static func encodeURL(from start: Int, in bytes: inout [UInt8]) {
+        let end = bytes.count
+        append(start..<end, of: &bytes, urlSafe, isPadded: false)
+        bytes.removeSubrange(start..<end)
+    }
+
     private static func encode(_ bytes: [UInt8], _ alphabet: [UInt8], isPadded: Bool) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        var index = 0
-        while index < bytes.count {
-            let count = min(3, bytes.count - index)
-            var group = UInt32(bytes[index]) << 16
-            if count > 1 { group |= UInt32(bytes[index + 1]) << 8 }
-            if count > 2 { group |= UInt32(bytes[index + 2]) }
+        var text = bytes
+        text.reserveCapacity(bytes.count + (bytes.count + 2) / 3 * 4)
+        append(0..<bytes.count, of: &text, alphabet, isPadded: isPadded)
+        return String(decoding: text[bytes.count...], as: UTF8.self)
+    }
+
+    /// Appends the digits of some of the bytes to all of them.
+    private static func append(_ range: Range<Int>, of text: inout [UInt8], _ alphabet: [UInt8], isPadded: Bool) {
+        var index = range.lowerBound
+        while index < range.upperBound {
+            let count = min(3, range.upperBound - index)
+            var group = UInt32(text[index]) << 16
+            if count > 1 { group |= UInt32(text[index + 1]) << 8 }
+            if count > 2 { group |= UInt32(text[index + 2]) }
             for digit in 0..<4 {
                 if digit <= count {
                     text.append(alphabet[Int(group >> UInt32(18 - 6 * digit)) & 63])
@@ -39,7 +52,6 @@ package enum Base64 {
             }
             index += 3
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     private static func decode(_ text: Substring, _ digit62: UInt8, _ digit63: UInt8) -> [UInt8]? {

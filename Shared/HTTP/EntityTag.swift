@@ -27,11 +27,12 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     package static func strong(contentOf bytes: Span<UInt8>) -> EntityTag {
         let (high, low) = ContentHash.hash128(bytes)
         var raw: [UInt8] = []
-        raw.reserveCapacity(16)
+        raw.reserveCapacity(40)
         for word in [high, low] {
             for shift in stride(from: UInt64(0), to: 64, by: 8) { raw.append(UInt8(truncatingIfNeeded: word >> shift)) }
         }
-        return EntityTag(trusted: Base64.encodeURL(raw))
+        Base64.encodeURL(from: 0, in: &raw)
+        return EntityTag(trusted: String(decoding: raw, as: UTF8.self))
     }
 
     private init(trusted opaque: String) {

@@ -119,6 +119,28 @@ import CSQLite
         return isFound
     }
 
+    /// Runs the statement to its end with bytes bound that are not copied, and resets it.
+    package func run(lending value: [UInt8], at index: Int32) throws(SQLiteError) {
+        guard !value.isEmpty else {
+            try bind(value, at: index)
+            return try run()
+        }
+        let handle = try unsafe compiled()
+        var failure: SQLiteError?
+        unsafe value.withUnsafeBytes { bytes in
+            do throws(SQLiteError) {
+                try check(unsafe sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil))
+                try run()
+            } catch {
+                failure = error
+            }
+            // Before the bytes are gone.
+            reset()
+            unsafe sqlite3_bind_null(handle, index)
+        }
+        if let failure { throw failure }
+    }
+
     /// Binds a text without a copy: it must live until another value is bound.
     @unsafe private func bindBorrowed(
         _ text: UnsafeBufferPointer<UInt8>,
@@ -189,6 +211,19 @@ import CSQLite
         var bytes: [UInt8] = []
         append(column, to: &bytes)
         return bytes
+    }
+
+    /// Lends the bytes of a column, where they lie, to a closure; nothing for NULL. Not generic, as that would not be
+    /// specialised for callers in other modules.
+    package func withBytes(
+        _ column: Int32,
+        _ body: (Span<UInt8>) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        let start = unsafe sqlite3_column_blob(handle, column)
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        try body(
+            unsafe UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count).bindMemory(to: UInt8.self).span
+        )
     }
 
     /// Appends the bytes of a column to a buffer: one copy, no allocation if the buffer has room.

@@ -69,7 +69,14 @@ struct PageTests {
         let world = scene.backend.plane.worlds.main
         func page(_ store: Store) throws -> [UInt8] {
             var bytes: [UInt8] = []
-            _ = try store.posts.appendPage(.newest, author: nil, viewer: 0, limit: 5, to: &bytes)
+            _ = try store.posts.appendPage(
+                .newest,
+                author: nil,
+                viewer: 0,
+                limit: 5,
+                wantsAuthors: false,
+                to: &bytes
+            )
             return bytes
         }
         let before = try world.read { try page($0) }

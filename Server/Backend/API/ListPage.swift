@@ -13,7 +13,7 @@ enum ListPage {
     private static func append(_ cursor: Cursor?, to bytes: inout [UInt8]) {
         guard let cursor else { return bytes.append("null") }
         bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: cursor.text.utf8)
+        cursor.append(to: &bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 
@@ -30,9 +30,21 @@ enum ListPage {
         list: Cursor.List,
         owner: Int64 = 0
     ) -> (next: Cursor?, previous: Cursor?) {
+        cursors(start, newest: rows.first, oldest: rows.last, extent: extent, list: list, owner: owner)
+    }
+
+    /// The same, from the first and the last row of the page; nil for an empty one.
+    static func cursors(
+        _ start: PageStart,
+        newest: Int64?,
+        oldest: Int64?,
+        extent: ClosedRange<Int64>?,
+        list: Cursor.List,
+        owner: Int64 = 0
+    ) -> (next: Cursor?, previous: Cursor?) {
         let older: Int64?
         let newer: Int64?
-        if let first = rows.first, let last = rows.last {
+        if let first = newest, let last = oldest {
             older = extent.map { $0.lowerBound < last } ?? false ? last : nil
             newer = extent.map { $0.upperBound > first } ?? false ? first : nil
         } else {

@@ -10,6 +10,7 @@ enum WorldSeeder {
             try store.meta.set(.origin, contents.origin)
             for person in contents.people { try add(person, contents.images, to: store) }
             for post in contents.posts { try add(post, contents.images, to: store) }
+            try store.posts.arrangeFeed()
             try addBank(contents, to: store)
             for conversation in contents.conversations { try add(conversation, to: store) }
             try addMessages(contents.messages, to: store)
@@ -50,14 +51,19 @@ enum WorldSeeder {
             edited: post.edited
         )
         let updated = post.edited ?? post.created
-        try store.posts.add(post.row, author: post.author, head: EntityHead.encode(members), at: updated)
+        let version: Int64 = post.likedBy.isEmpty ? 1 : 2
+        try store.posts.seed(
+            post.row,
+            author: post.author,
+            head: EntityHead.encode(members),
+            likes: Int64(post.likedBy.count),
+            version: version,
+            at: updated
+        )
         for user in post.likedBy {
             _ = try store.likes.set(user: user, post: post.row, at: updated, in: store.database)
         }
-        if !post.likedBy.isEmpty {
-            _ = try store.posts.addLikes(Int64(post.likedBy.count), to: post.row, at: updated)
-        }
-        try record(.post, post.row, audience: .everyone, at: updated, version: post.likedBy.isEmpty ? 1 : 2, store)
+        try record(.post, post.row, audience: .everyone, at: updated, version: version, store)
     }
 
     private static func addBank(_ contents: WorldContents, to store: Store) throws {

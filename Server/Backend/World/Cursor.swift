@@ -33,7 +33,11 @@ struct Cursor: Hashable, Sendable {
         self.init(list, owner: owner, row: row)
     }
 
-    var text: String { OpaqueText.encode(format: Self.format, [list.rawValue, UInt64(owner), UInt64(row)]) }
+    var text: String { OpaqueText.encode(format: Self.format, values) }
+
+    func append(to text: inout [UInt8]) { OpaqueText.append(format: Self.format, values, to: &text) }
+
+    private var values: [UInt64] { [list.rawValue, UInt64(owner), UInt64(row)] }
 
     private static let format: UInt8 = 2
 }

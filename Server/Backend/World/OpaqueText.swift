@@ -9,20 +9,27 @@ enum OpaqueText {
     static let lengthMaximum = 120
 
     static func encode(format: UInt8, _ values: [UInt64]) -> String {
-        var bytes: [UInt8] = [format]
-        bytes.reserveCapacity(48)
+        var text: [UInt8] = []
+        append(format: format, values, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends what `encode` makes: every page has two of them.
+    static func append(format: UInt8, _ values: [UInt64], to text: inout [UInt8]) {
+        let start = text.count
+        text.append(format)
         for value in values {
             var rest = value
             while rest >= 0x80 {
-                bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+                text.append(UInt8(truncatingIfNeeded: rest) | 0x80)
                 rest >>= 7
             }
-            bytes.append(UInt8(truncatingIfNeeded: rest))
+            text.append(UInt8(truncatingIfNeeded: rest))
         }
-        let check = ContentHash.hash64(bytes.span)
-        bytes.append(UInt8(truncatingIfNeeded: check))
-        bytes.append(UInt8(truncatingIfNeeded: check >> 8))
-        return Base64.encodeURL(bytes)
+        let check = ContentHash.hash64(text.span.extracting(start..<text.count))
+        text.append(UInt8(truncatingIfNeeded: check))
+        text.append(UInt8(truncatingIfNeeded: check >> 8))
+        Base64.encodeURL(from: start, in: &text)
     }
 
     /// The numbers in `text`, or nil if it is not `count` numbers of that format with a right check.

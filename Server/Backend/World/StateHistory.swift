@@ -40,7 +40,8 @@ final class StateHistory {
         try database.execute("CREATE TEMP TABLE IF NOT EXISTS undo (id INTEGER PRIMARY KEY, statement TEXT NOT NULL)")
         // Without it the row that INSERT OR REPLACE removes would be gone without a trace.
         try database.execute("PRAGMA recursive_triggers = ON")
-        for table in try database.tables() {
+        // What is only said once more is not read while the past is shown.
+        for table in try database.tables() where !WorldSchema.derivedTables.contains(table.name) {
             for trigger in Self.triggers(table) { try database.executeMadeUp(trigger) }
         }
         newestEntry = try database.prepare("SELECT ifnull(max(id), 0) FROM temp.undo")

@@ -10,14 +10,29 @@ enum WorldSchema {
     static let applicationID: Int32 = 0x4C61_7264
 
     /// Differs between any two versions of the schema.
-    static var fingerprint: UInt64 { ContentHash.hash64(Array(version1.description.utf8).span) }
+    static var fingerprint: UInt64 {
+        let text = version1.description + version2.description
+        return ContentHash.hash64(Array(text.utf8).span, seed: FeedChunkLayout.format)
+    }
 
     static var migrations: Migrations {
-        Migrations(
-            applicationID: applicationID,
-            [Migration("world") { database throws(SQLiteError) in try database.execute(version1) }]
-        )
+        Migrations(applicationID: applicationID, steps)
     }
+
+    static var steps: [Migration] {
+        [
+            Migration("world") { database throws(SQLiteError) in try database.execute(version1) },
+            Migration("feed chunks") { database throws(SQLiteError) in
+                try database.execute(version2)
+                try FeedChunkTable.rebuild(in: database)
+            },
+        ]
+    }
+
+    /// Tables that say once more what others say, for those who read.
+    static let derivedTables: Set<String> = [FeedChunkTable.name]
+
+    private static let version2: StaticString = "CREATE TABLE feed_chunks (id INTEGER PRIMARY KEY, posts BLOB NOT NULL)"
 
     private static let version1: StaticString = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -40,10 +40,18 @@ enum FeedEndpoints {
                 var body: [UInt8] = []
                 body.reserveCapacity(limit * 512)
                 body.append(ListPage.opening)
-                let page = try store.posts.appendPage(start, author: author, viewer: viewer, limit: limit, to: &body)
+                let page = try store.posts.appendPage(
+                    start,
+                    author: author,
+                    viewer: viewer,
+                    limit: limit,
+                    wantsAuthors: includesProfiles,
+                    to: &body
+                )
                 let cursors = ListPage.cursors(
                     start,
-                    rows: page.rows,
+                    newest: page.newest,
+                    oldest: page.oldest,
                     extent: try store.posts.extent(author: author),
                     list: list,
                     owner: owner

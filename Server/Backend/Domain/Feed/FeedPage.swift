@@ -1,80 +1,85 @@
 import LarderSQLite
 
-/// What a page of posts holds besides the JSON that was appended.
-struct PostPage {
-    var rows: [Int64] = []
-    var authors: [Int64] = []
-    /// Whether there is more in the direction of reading.
-    var hasMore = false
-    /// What tells the items from any other page's, shorter than they are; empty where nobody has made it.
-    var digest: [UInt8] = []
-}
-
 /// A page of the feed while it is put together.
 struct FeedPage {
     /// The number below which the page goes on: its last post's, or the one that it began below.
     private(set) var end: Int64
-    private let limit: Int
+    private var room: Int
+    private let wantsAuthors: Bool
     private var likes: LikeWalk?
     private var bytes: [UInt8]
     private var page = PostPage()
 
     /// - Parameter bytes: what the posts are appended to: taken, so that they have one owner, until `finish` gives them back.
-    init(below start: Int64, limit: Int, likes: LikeWalk?, bytes: inout [UInt8]) {
+    init(below start: Int64, limit: Int, wantsAuthors: Bool, likes: LikeWalk?, bytes: inout [UInt8]) {
         end = start
-        self.limit = limit
+        room = limit
+        self.wantsAuthors = wantsAuthors
         self.likes = likes
         self.bytes = bytes
         bytes = []
-        page.rows.reserveCapacity(limit)
-        page.authors.reserveCapacity(limit)
-        page.digest.reserveCapacity(limit * 16 + 160)
+        // With room for what an entity tag is made of besides.
+        page.digest.reserveCapacity(limit * PostDigest.byteCount + 160)
     }
 
-    var isFull: Bool { page.rows.count >= limit }
+    var isFull: Bool { room <= 0 }
 
-    /// How many posts have room on the page.
-    var room: Int { limit - page.rows.count }
-
-    /// Adds a post from the shelf.
-    mutating func add(_ post: ShelvedPost) throws(SQLiteError) {
-        let isLiked = try likes?.includes(post.row) ?? false
-        end = post.row
-        page.rows.append(post.row)
-        page.authors.append(post.author)
-        post.append(isLiked: isLiked, to: &bytes, digest: &page.digest)
-    }
-
-    /// Adds the post that a statement stands on: id, head, likes, version, updated and author in its first columns. Its bytes
-    /// are written where they are sent from, and copied only if they are to be kept.
-    ///
-    /// - Returns: the post for the shelf, if it is wanted.
-    mutating func add(_ statement: Statement, isWanted: Bool) throws(SQLiteError) -> ShelvedPost? {
-        let (row, author) = (statement.int64(0), statement.int64(5))
-        let isLiked = try likes?.includes(row) ?? false
-        end = row
-        page.rows.append(row)
-        page.authors.append(author)
-        let start = bytes.count
-        let likeStart = PostJSON.append(statement, isLiked: false, to: &bytes)
-        bytes.append(UInt8(ascii: ","))
-        let digest = PostDigest(bytes.span.extracting(start..<bytes.count))
-        digest.append(isLiked: isLiked, to: &page.digest)
-        var post: ShelvedPost?
-        if isWanted {
-            let json = Array(bytes[start...])
-            post = ShelvedPost(row: row, author: author, json: json, likeStart: likeStart - start, digest: digest)
+    /// Adds as many posts of a chunk as belong on the page and have room there.
+    mutating func add(_ chunk: Span<UInt8>, _ layout: FeedChunkLayout) throws(SQLiteError) {
+        var first = 0
+        while first < layout.count, layout.row(first, in: chunk) >= end { first += 1 }
+        let posts = first..<min(layout.count, first + room)
+        guard !posts.isEmpty else { return }
+        if page.newest == nil { page.newest = layout.row(first, in: chunk) }
+        end = layout.row(posts.upperBound - 1, in: chunk)
+        room -= posts.count
+        if wantsAuthors { for index in posts { page.authors.append(layout.author(index, in: chunk)) } }
+        var copied = layout.textStart(first, in: chunk)
+        if likes?.reaches(end) ?? false {
+            for index in posts {
+                let isLiked = try likes?.includes(layout.row(index, in: chunk)) ?? false
+                layout.digest(index, in: chunk).append(isLiked: isLiked, to: &page.digest)
+                guard isLiked else { continue }
+                let like = layout.likeStart(index, in: chunk)
+                bytes.append(chunk.extracting(copied..<like))
+                bytes.append("true")
+                copied = like + FeedChunkLayout.unliked.utf8CodeUnitCount
+            }
+        } else {
+            page.digest.append(chunk.extracting(layout.digests(posts)))
         }
-        if isLiked { bytes.replaceSubrange(likeStart..<(likeStart + "false".utf8.count), with: "true".utf8) }
-        return post
+        bytes.append(chunk.extracting(copied..<layout.textEnd(posts.upperBound - 1, in: chunk)))
     }
 
-    consuming func finish(hasMore: Bool, _ bytes: inout [UInt8]) -> PostPage {
+    /// Adds the post that a statement stands on: id, head, likes, version, updated and author in its first columns.
+    mutating func add(_ statement: Statement) throws(SQLiteError) {
+        let row = statement.int64(0)
+        let isLiked = try likes?.includes(row) ?? false
+        if page.newest == nil { page.newest = row }
+        end = row
+        room -= 1
+        if wantsAuthors { page.authors.append(statement.int64(5)) }
+        let start = bytes.count
+        let like = PostJSON.append(statement, isLiked: false, to: &bytes)
+        bytes.append(UInt8(ascii: ","))
+        PostDigest(bytes.span.extracting(start..<bytes.count)).append(isLiked: isLiked, to: &page.digest)
+        guard isLiked else { return }
+        bytes.replaceSubrange(like..<(like + FeedChunkLayout.unliked.utf8CodeUnitCount), with: "true".utf8)
+    }
+
+    consuming func finish(_ bytes: inout [UInt8]) -> PostPage {
         bytes = self.bytes
         self.bytes = []
+        guard page.newest != nil else { return page }
+        page.oldest = end
         // The comma behind the last.
-        if !page.rows.isEmpty { bytes.removeLast() }
-        page.hasMore = hasMore
+        bytes.removeLast()
         return page
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(_ span: Span<UInt8>) {
+        unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 }

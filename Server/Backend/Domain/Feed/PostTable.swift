@@ -14,9 +14,11 @@ struct PostRow {
 
 /// Posts: rows are numbered in order of creation, so the feed, newest first, is the table read backwards.
 ///
-/// Every statement that changes posts stands here, and tells the feed's shelf first.
+/// Every statement that changes posts stands here, and changes the feed's chunks with them.
 final class PostTable {
+    private let database: Database
     private let feed: FeedReader
+    private let chunks: FeedChunkTable
     private let insert: Statement
     private let select: Statement
     private let update: Statement
@@ -32,14 +34,19 @@ final class PostTable {
     private let next: Statement
 
     init(_ database: Database) throws(SQLiteError) {
-        feed = try FeedReader(database)
+        self.database = database
+        chunks = try FeedChunkTable(database)
+        feed = try FeedReader(database, chunks)
         insert = try database.prepare(
-            "INSERT INTO posts (id, author, head, likes, version, updated) VALUES (?, ?, ?, 0, 1, ?)"
+            "INSERT INTO posts (id, author, head, likes, version, updated) VALUES (?, ?, ?, ?, ?, ?)"
         )
         select = try database.prepare("SELECT author, head, likes, version, updated FROM posts WHERE id = ?")
         update = try database.prepare("UPDATE posts SET head = ?, version = ?, updated = ? WHERE id = ?")
         count = try database.prepare(
-            "UPDATE posts SET likes = likes + ?, version = version + 1, updated = ? WHERE id = ? RETURNING version"
+            """
+            UPDATE posts SET likes = likes + ?, version = version + 1, updated = ? WHERE id = ?
+            RETURNING id, head, likes, version, updated, author
+            """
         )
         remove = try database.prepare("DELETE FROM posts WHERE id = ?")
         one = try database.prepare(
@@ -79,12 +86,33 @@ final class PostTable {
         next = try database.prepare("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'posts'")
     }
 
+    /// Adds a post that nobody likes yet.
     func add(_ row: Int64, author: Int64, head: [UInt8], at: WallTime) throws(SQLiteError) {
-        feed.shelf.willAdd()
+        feed.extentWillChange()
+        try store(row, author: author, head: head, likes: 0, version: 1, at: at)
+        try chunks.put(FeedChunk.Post(row: row, author: author, head: head, likes: 0, version: 1, updated: at))
+    }
+
+    /// Adds a post to a new world, without its place in the feed: `arrangeFeed` must follow in the same transaction.
+    func seed(_ row: Int64, author: Int64, head: [UInt8], likes: Int64, version: Int64, at: WallTime)
+        throws(SQLiteError)
+    {
+        feed.extentWillChange()
+        try store(row, author: author, head: head, likes: likes, version: version, at: at)
+    }
+
+    /// Makes the feed anew out of all posts. Cost: it reads every post.
+    func arrangeFeed() throws(SQLiteError) { try FeedChunkTable.rebuild(in: database) }
+
+    private func store(_ row: Int64, author: Int64, head: [UInt8], likes: Int64, version: Int64, at: WallTime)
+        throws(SQLiteError)
+    {
         try insert.bind(row, at: 1)
         try insert.bind(author, at: 2)
         try insert.bind(head, at: 3)
-        try insert.bind(at.milliseconds, at: 4)
+        try insert.bind(likes, at: 4)
+        try insert.bind(version, at: 5)
+        try insert.bind(at.milliseconds, at: 6)
         try insert.run()
     }
 
@@ -110,32 +138,46 @@ final class PostTable {
     }
 
     func replace(_ post: PostRow) throws(SQLiteError) {
-        feed.shelf.willChange(post.row)
-        try update.bind(EntityHead.encode(post.members), at: 1)
+        let head = EntityHead.encode(post.members)
+        try update.bind(head, at: 1)
         try update.bind(post.version, at: 2)
         try update.bind(post.updated.milliseconds, at: 3)
         try update.bind(post.row, at: 4)
         try update.run()
+        try chunks.put(
+            FeedChunk.Post(
+                row: post.row,
+                author: post.author,
+                head: head,
+                likes: post.likes,
+                version: post.version,
+                updated: post.updated
+            )
+        )
     }
 
-    /// Adds to the number of likes and returns the post's new version, or nil when there is no such post.
-    func addLikes(_ delta: Int64, to row: Int64, at: WallTime) throws(SQLiteError) -> Int64? {
-        feed.shelf.willChange(row)
+    /// Adds to the number of likes and returns the post as it is then, with its version, or nil when there is no such post.
+    func addLikes(_ delta: Int64, to row: Int64, at: WallTime)
+        throws(SQLiteError) -> (post: FeedChunk.Post, version: Int64)?
+    {
         defer { count.reset() }
         try count.bind(delta, at: 1)
         try count.bind(at.milliseconds, at: 2)
         try count.bind(row, at: 3)
         guard try count.step() else { return nil }
-        let version = count.int64(0)
+        let version = count.int64(3)
+        let post = FeedChunk.Post(count)
         // A RETURNING statement finishes its work only when it has been stepped to its end.
         while try count.step() {}
-        return version
+        try chunks.put(post)
+        return (post, version)
     }
 
     func delete(_ row: Int64) throws(SQLiteError) {
-        feed.shelf.willDelete()
+        feed.extentWillChange()
         try remove.bind(row, at: 1)
         try remove.run()
+        try chunks.delete(row)
     }
 
     /// Appends one post as `viewer` sees it, and returns its version and author.
@@ -193,38 +235,44 @@ final class PostTable {
     }
 
     /// Appends up to `limit` posts, newest first and separated by commas.
+    ///
+    /// - Parameter wantsAuthors: whether the page must say who wrote them.
     func appendPage(
         _ start: PageStart,
         author: Int64?,
         viewer: Int64,
         limit: Int,
+        wantsAuthors: Bool,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> PostPage {
+        let end: Int64
         switch start {
-        case .newest: try appendOlder(than: .max, author: author, viewer: viewer, limit: limit, to: &bytes)
-        case .after(let row): try appendOlder(than: row, author: author, viewer: viewer, limit: limit, to: &bytes)
-        case .before(let row): try appendNewer(than: row, author: author, viewer: viewer, limit: limit, to: &bytes)
+        case .newest: end = .max
+        case .after(let row): end = row
+        case .before(let row):
+            return try appendNewer(than: row, author: author, viewer: viewer, limit: limit, to: &bytes)
         }
+        if let author { return try appendOlder(than: end, of: author, viewer: viewer, limit: limit, to: &bytes) }
+        return try feed.append(below: end, viewer: viewer, limit: limit, wantsAuthors: wantsAuthors, to: &bytes)
     }
 
     private func appendOlder(
         than row: Int64,
-        author: Int64?,
+        of author: Int64,
         viewer: Int64,
         limit: Int,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> PostPage {
-        guard let author else { return try feed.append(below: row, viewer: viewer, limit: limit, to: &bytes) }
         defer { authoredAfter.reset() }
         try bind(authoredAfter, row, limit: limit, viewer: viewer, author: author)
         var page = PostPage()
         while try authoredAfter.step() {
-            if page.rows.count == limit {
-                page.hasMore = true
-                break
+            if page.newest == nil {
+                page.newest = authoredAfter.int64(0)
+            } else {
+                bytes.append(UInt8(ascii: ","))
             }
-            if !page.rows.isEmpty { bytes.append(UInt8(ascii: ",")) }
-            page.rows.append(authoredAfter.int64(0))
+            page.oldest = authoredAfter.int64(0)
             page.authors.append(authoredAfter.int64(5))
             PostJSON.append(authoredAfter, isLiked: !authoredAfter.isNull(6), to: &bytes)
         }
@@ -244,17 +292,13 @@ final class PostTable {
         var page = PostPage()
         var posts: [[UInt8]] = []
         while try statement.step() {
-            if posts.count == limit {
-                page.hasMore = true
-                break
-            }
             var post: [UInt8] = []
             PostJSON.append(statement, isLiked: !statement.isNull(6), to: &post)
             posts.append(post)
-            page.rows.append(statement.int64(0))
+            if page.oldest == nil { page.oldest = statement.int64(0) }
+            page.newest = statement.int64(0)
             page.authors.append(statement.int64(5))
         }
-        page.rows.reverse()
         page.authors.reverse()
         for (index, post) in posts.reversed().enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -271,8 +315,7 @@ final class PostTable {
         author: Int64?
     ) throws(SQLiteError) {
         try statement.bind(row, at: 1)
-        // One more than asked for tells whether there is another page.
-        try statement.bind(Int64(limit + 1), at: 2)
+        try statement.bind(Int64(limit), at: 2)
         try statement.bind(viewer, at: 3)
         if let author { try statement.bind(author, at: 4) }
     }

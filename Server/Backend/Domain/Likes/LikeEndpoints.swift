@@ -16,11 +16,10 @@ enum LikeEndpoints {
         let row = try call.row(.post)
         let viewer = call.viewer
         let body = try call.write { store, commit in
-            guard try apply(isLiked, post: row, user: viewer, in: store, &commit) else {
+            var body: [UInt8] = []
+            guard try apply(isLiked, post: row, user: viewer, in: store, &commit, showing: &body) else {
                 throw ProblemType.notFound("There is no post post_\(row) (any more).")
             }
-            var body: [UInt8] = []
-            _ = try store.posts.append(row, viewer: viewer, to: &body)
             return body
         }
         return .json(.ok, body, cacheControl: CachePolicy.noStore)
@@ -36,15 +35,43 @@ enum LikeEndpoints {
         in store: Store,
         _ commit: inout Commit
     ) throws -> Bool {
-        guard try store.posts.contains(post) else { return false }
-        let changed =
+        if try change(isLiked, post: post, user: user, in: store, &commit) != nil { return true }
+        return try store.posts.contains(post)
+    }
+
+    /// The same; appends the post as the user sees it then.
+    private static func apply(
+        _ isLiked: Bool,
+        post: Int64,
+        user: Int64,
+        in store: Store,
+        _ commit: inout Commit,
+        showing body: inout [UInt8]
+    ) throws -> Bool {
+        if let changed = try change(isLiked, post: post, user: user, in: store, &commit) {
+            changed.append(isLiked: isLiked, to: &body)
+            return true
+        }
+        return try store.posts.append(post, viewer: user, to: &body) != nil
+    }
+
+    /// The post as it is then, or nil where that changed nothing.
+    private static func change(
+        _ isLiked: Bool,
+        post: Int64,
+        user: Int64,
+        in store: Store,
+        _ commit: inout Commit
+    ) throws -> FeedChunk.Post? {
+        let isNew =
             isLiked
             ? try store.likes.set(user: user, post: post, at: commit.now, in: store.database)
             : try store.likes.clear(user: user, post: post, in: store.database)
-        if changed, let version = try store.posts.addLikes(isLiked ? 1 : -1, to: post, at: commit.now) {
-            try commit.record(.post, post, audience: .everyone, version: version, in: store)
+        guard isNew, let changed = try store.posts.addLikes(isLiked ? 1 : -1, to: post, at: commit.now) else {
+            return nil
         }
-        return true
+        try commit.record(.post, post, audience: .everyone, version: changed.version, in: store)
+        return changed.post
     }
 
     /// Many likes in one request. Each item has its own result, in order: one post that is gone does not undo the others.
@@ -73,9 +100,10 @@ enum LikeEndpoints {
                 if index > 0 { body.append(UInt8(ascii: ",")) }
                 body.append("{\"postId\":")
                 body.append(identifier: EntityID(.post, item.post))
-                if try apply(item.isLiked, post: item.post, user: viewer, in: store, &commit) {
+                var post: [UInt8] = []
+                if try apply(item.isLiked, post: item.post, user: viewer, in: store, &commit, showing: &post) {
                     body.append(",\"status\":200,\"post\":")
-                    _ = try store.posts.append(item.post, viewer: viewer, to: &body)
+                    body.append(contentsOf: post)
                 } else {
                     let problem = ProblemType.notFound("There is no post post_\(item.post) (any more).")
                     body.append(",\"status\":404,\"problem\":")

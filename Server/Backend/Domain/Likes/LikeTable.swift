@@ -7,11 +7,13 @@ final class LikeTable {
     private let delete: Statement
 
     init(_ database: Database) throws(SQLiteError) {
-        insert = try database.prepare("INSERT OR IGNORE INTO likes (user, post, at) VALUES (?, ?, ?)")
+        insert = try database.prepare(
+            "INSERT OR IGNORE INTO likes (user, post, at) SELECT ?1, id, ?3 FROM posts WHERE id = ?2"
+        )
         delete = try database.prepare("DELETE FROM likes WHERE user = ? AND post = ?")
     }
 
-    /// Returns whether that changed anything.
+    /// Returns whether that changed anything: not if there is no such post.
     func set(user: Int64, post: Int64, at: WallTime, in database: Database) throws(SQLiteError) -> Bool {
         try insert.bind(user, at: 1)
         try insert.bind(post, at: 2)

@@ -17,6 +17,9 @@ struct LikeWalk {
         liked = try statement.step() ? statement.int64(0) : nil
     }
 
+    /// Whether a liked post can come before the list has passed that number.
+    func reaches(_ row: Int64) -> Bool { liked.map { $0 >= row } ?? false }
+
     /// Whether the list's next post is liked. Numbers must fall from call to call.
     mutating func includes(_ row: Int64) throws(SQLiteError) -> Bool {
         while let current = liked, current > row { liked = try statement.step() ? statement.int64(0) : nil }
