@@ -116,6 +116,17 @@ struct SmugglingTests {
         head("userinfo in the target", "GET http://u:p@h/p HTTP/1.1\r\nHost: h"),
         head("no host in the target", "GET http:///p HTTP/1.1\r\nHost: h"),
         head("a query for a path", "GET http://h?/p HTTP/1.1\r\nHost: h"),
+        head(
+            "a target that is longer than any head",
+            "GET /\(String(repeating: "p", count: 20_000)) HTTP/1.1\r\nHost: h",
+            414
+        ),
+        head("one that never ends", "GET /\(String(repeating: "p", count: 20_000))", 414),
+        head(
+            "a field that is too long",
+            "GET /p HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "y", count: 20_000))",
+            431
+        ),
         head("another scheme", "GET ftp://h/p HTTP/1.1\r\nHost: h"),
     ]
 

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderHTTP
 import LarderTime
 import TestSupport
 import Testing
@@ -148,6 +149,45 @@ struct ProtocolTests {
         #expect(edited.status == 200)
         #expect(try await scene.ask("DELETE", place, nil, ["If-Match": tag]).status == 412)
         #expect(try await scene.ask("DELETE", place, nil, ["If-Match": edited.field("ETag") ?? ""]).status == 204)
+        await scene.backend.stop()
+    }
+
+    @Test func `a date says which version an edit is based on only where it can`() async throws {
+        let scene = try Scene()
+        let place = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"a"}"#).field("Location"))
+        let (old, edit) = ("Thu, 01 Jan 1970 00:00:00 GMT", #"{"text":"b"}"#)
+        // The second of the change is not over, and its date was told to nobody.
+        for date in [old, HTTPDate.format(scene.clock.now)] {
+            #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": date]).status == 412)
+            #expect(try await scene.ask("DELETE", place, nil, ["If-Unmodified-Since": date]).status == 412)
+        }
+        #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": "yesterday"]).status == 428)
+        scene.clock.advance(by: .seconds(1))
+        let date = try #require(try await scene.ask("GET", place).field("Last-Modified"))
+        #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": old]).status == 412)
+        #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": date]).status == 200)
+        await scene.backend.stop()
+    }
+
+    @Test func `a body that is needed and not there is asked for by its length`() async throws {
+        let scene = try Scene()
+        let fields = "Host: h\r\nAuthorization: Bearer dev-ana\r\nContent-Type: application/json\r\n"
+        for (length, status) in [("", 411), ("Content-Length: 0\r\n", 400)] {
+            try scene.client.send("POST /v1/posts HTTP/1.1\r\n\(fields)\(length)\r\n")
+            #expect(try await scene.client.reply().status == status)
+        }
+        #expect(try await scene.ask("PUT", "/v1/posts/post_1/like").status == 200)
+        await scene.backend.stop()
+    }
+
+    @Test func `who comes to a WebSocket without one is told what is spoken`() async throws {
+        let scene = try Scene()
+        for fields in [[:], ["Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "8"]] {
+            let reply = try await scene.ask("GET", "/v1/live", nil, fields)
+            #expect(reply.status == 426 && reply.problem == "upgrade-required")
+            #expect(reply.field("Upgrade") == "websocket" && reply.field("Connection") == "upgrade")
+            #expect(reply.field("Sec-WebSocket-Version") == "13")
+        }
         await scene.backend.stop()
     }
 

@@ -245,7 +245,14 @@ struct Backend: Sendable {
             case .unsupportedWebSocketVersion: .upgradeRequired
             }
         var fields: Fields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
-        if refusal.reason == .tooManyConnections { fields.add(.retryAfter, "1") }
+        switch refusal.reason {
+        case .tooManyConnections: fields.add(.retryAfter, "1")
+        case .unsupportedWebSocketVersion:
+            // A 426 must name what is spoken, and a field about this connection alone is named by it (RFC 9110 §15.5.22, §7.8).
+            fields.add(.upgrade, "websocket")
+            fields.add(.connection, "upgrade")
+        default: break
+        }
         return Response(status: type.status, fields: fields, body: .bytes(type(refusal.detail).encoded()))
     }
 }

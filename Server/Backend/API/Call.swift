@@ -105,6 +105,11 @@ struct Call {
     ///
     /// - Parameter mediaTypes: which media types are taken besides `application/json`.
     func jsonObject(orMediaType other: StaticString? = nil) throws(Problem) -> JSONObject {
+        if request.body.isEmpty, request.fields.range(of: "content-length") == nil,
+            request.fields.range(of: "transfer-encoding") == nil
+        {
+            throw ProblemType.lengthRequired("The request has no body that its head tells of.")
+        }
         guard let contentType = request.fields[.contentType] else {
             throw ProblemType.unsupportedMediaType("The request has no Content-Type; send application/json.")
         }
@@ -143,14 +148,17 @@ struct Call {
     /// - Parameter isRequired: whether an edit without `If-Match` is refused.
     /// - Throws: `precondition-required`, or `precondition-failed` with the current version.
     func checkConditions(on current: Representation, version: Int64, isRequired: Bool) throws(Problem) {
-        if isRequired, request.fields[.ifMatch] == nil, request.fields[.ifUnmodifiedSince] == nil {
+        // A date that is none is passed over (RFC 9110 §13.1.4), and then nothing is stated.
+        let date = request.fields[.ifUnmodifiedSince].flatMap { HTTPDate.parse($0, now: world.clock.now) }
+        if isRequired, request.fields[.ifMatch] == nil, date == nil {
             throw ProblemType.preconditionRequired("Send If-Match with the ETag that the edit is based on.")
         }
         let outcome = Preconditions(request).evaluate(
             method: request.method,
             exists: true,
             entityTag: current.entityTag,
-            lastModified: current.lastModified,
+            // What changed within this second has a date that nobody was told: no date before it can vouch for it.
+            lastModified: current.lastModified ?? WallTime(seconds: world.clock.now.seconds + 1),
             now: world.clock.now
         )
         guard outcome == .proceed else {

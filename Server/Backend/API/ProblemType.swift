@@ -66,6 +66,12 @@ extension ProblemType {
         "The body is too large",
         "The body is longer than the server accepts (`--body-limit`). Nothing was done. Send less, or in several requests."
     )
+    static let lengthRequired = ProblemType(
+        "length-required",
+        .lengthRequired,
+        "A body is needed, and its length",
+        "The operation reads a body. Send one with `Content-Length`, or in chunks; an empty one says `Content-Length: 0`."
+    )
     static let uriTooLong = ProblemType(
         "uri-too-long",
         .uriTooLong,
@@ -372,7 +378,8 @@ extension ProblemType {
 
     /// Those of the API, in the order in which the documentation lists them.
     static let api: [ProblemType] = [
-        malformedRequest, requestTimeout, contentTooLarge, uriTooLong, fieldsTooLarge, expectationFailed,
+        malformedRequest, requestTimeout, lengthRequired, contentTooLarge, uriTooLong, fieldsTooLarge,
+        expectationFailed,
         notImplemented,
         versionNotSupported, unavailable, internalError, storageUnavailable,
         notFound, methodNotAllowed, notAcceptable, unsupportedMediaType, upgradeRequired,

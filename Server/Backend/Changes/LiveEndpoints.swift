@@ -25,7 +25,7 @@ enum LiveEndpoints {
         guard call.request.isWebSocketUpgrade else {
             throw ProblemType.upgradeRequired(
                 "Connect with a WebSocket client.",
-                fields: [.upgrade: "websocket", .secWebSocketVersion: "13"]
+                fields: [.upgrade: "websocket", .connection: "upgrade", .secWebSocketVersion: "13"]
             )
         }
         let opening = try opening(call, since: call.query.first("since"))

@@ -18,6 +18,8 @@ struct HeadScanner {
     private(set) var start = 0
     /// How far the bytes have been looked at.
     private(set) var scanned = 0
+    /// How long the request line is, once its end has come.
+    private(set) var lineCount: Int?
 
     enum Outcome {
         case incomplete
@@ -42,6 +44,7 @@ struct HeadScanner {
                 if byte == 0x0D { state = .lineLF } else if byte == 0x0A { return .malformed("a bare LF") }
             case .lineLF:
                 guard byte == 0x0A else { return .malformed("a bare CR") }
+                if lineCount == nil { lineCount = index - 2 - start }
                 state = .lineStart
             case .lineStart:
                 if byte == 0x0D {

@@ -45,10 +45,10 @@ struct RequestReader {
             stage = .head(scanner)
             switch outcome {
             case .incomplete:
-                return unread.count > headBytesMaximum ? .refused(tooLarge) : .incomplete
+                return unread.count > headBytesMaximum ? .refused(tooLarge(scanner)) : .incomplete
             case .malformed(let what): return .refused(Refusal(.malformed, "The head has \(what)."))
             case .head(let range):
-                guard range.count <= headBytesMaximum else { return .refused(tooLarge) }
+                guard range.count <= headBytesMaximum else { return .refused(tooLarge(scanner)) }
                 let head = unsafe unread.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
                 consumed += scanner.scanned
                 stage = .head(HeadScanner())
@@ -83,7 +83,13 @@ struct RequestReader {
         }
     }
 
-    private var tooLarge: Refusal { Refusal(.headTooLarge, "The head has more than \(headBytesMaximum) bytes.") }
+    /// Says which part of a head is too long: what no field can be blamed for is the target's.
+    private func tooLarge(_ scanner: HeadScanner) -> Refusal {
+        guard scanner.lineCount ?? .max <= HeadParser.targetBytesMaximum else {
+            return Refusal(.targetTooLong, "The target has more than \(HeadParser.targetBytesMaximum) bytes.")
+        }
+        return Refusal(.headTooLarge, "The head has more than \(headBytesMaximum) bytes.")
+    }
 
     /// Looks at a head; nil where its body is to be read first.
     private mutating func begin(_ request: Request, hasMore: Bool) throws(Refusal) -> Outcome? {
