@@ -23,7 +23,7 @@ struct ControlClient {
         let rest = url.hasPrefix("http://") ? url.dropFirst("http://".count) : url[...]
         authority = String(rest.prefix { $0 != "/" })
         let parts = authority.split(separator: ":", maxSplits: 1)
-        guard let name = parts.first, let port = UInt16(parts.count > 1 ? parts[1] : "80") else {
+        guard !rest.contains("://"), let name = parts.first, let port = UInt16(parts.count > 1 ? parts[1] : "80") else {
             throw UsageError(message: "a server is named by a URL such as http://127.0.0.1:8080, not «\(url)»")
         }
         host = name == "localhost" ? "127.0.0.1" : String(name)

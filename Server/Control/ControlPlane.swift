@@ -149,15 +149,29 @@ final class ControlPlane: ExchangeHandler {
     func finished(_ record: ExchangeRecord) {
         log?.write(record, at: main.clock.now)
         // Exchanges of the control plane itself have no world.
-        guard journals, let owner = record.note.owner else { return }
-        let world = owner === main ? main : (owner as? World ?? main)
+        guard journals, let world = world(of: record) else { return }
         let journal = world.control.journal
         guard journal.isEnabled else { return }
         let uptime = world.clock.followsSystem ? record.ended : world.clock.uptime
         let connection = world.control.roster.index(of: record.request.connection, now: uptime)
         // What went the straight way named no world by its path.
-        let prefix = record.note.detail == nil ? 0 : ControlledPath(record.request)?.prefixLength ?? 0
-        journal.append(record, at: world.clock.now, uptime: uptime, connection: connection, prefix: prefix)
+        let isStraight = record.note.owner != nil && record.note.detail == nil
+        journal.append(
+            record,
+            user: record.note.owner == nil ? viewer(of: record.request, in: world) : record.note.subject,
+            at: world.clock.now,
+            uptime: uptime,
+            connection: connection,
+            prefix: isStraight ? 0 : ControlledPath(record.request)?.prefixLength ?? 0
+        )
+    }
+
+    /// Whose exchange it was. One that was given up before it was answered has nobody's note, and is known by its request.
+    private func world(of record: ExchangeRecord) -> World? {
+        if let owner = record.note.owner { return owner === main ? main : owner as? World }
+        guard record.status == .noReply else { return nil }
+        guard let path = ControlledPath(record.request) else { return main }
+        return path.isControl ? nil : worlds.find(path.worldID)
     }
 
     // MARK: Facts

@@ -57,7 +57,7 @@ struct ServerCommandTests {
             (["--seed", "99999999999999999999999"], "--seed"), (["--profile", "mars"], "«mars»"),
             (["--host", "0.0.0.0"], "--control-token"), (["--check"], "--check needs --database"),
             (["--check", "--database", "x", "--seed", "1"], "leave out --seed"),
-            (["--check-health", "ftp://x"], "--check-health"),
+            (["--check-health", "ftp://x"], "not «ftp://x»"),
             (["--seed", "1", "--faults", script], "\(script): Line 1"),
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not «noon»"),
         ]

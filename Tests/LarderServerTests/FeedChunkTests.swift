@@ -101,7 +101,8 @@ struct FeedChunkTests {
     @Test func `a page of the past is the page of then, and so is what its tag is made from`() async throws {
         let scene = try Scene()
         let world = scene.backend.plane.worlds.main
-        try world.rememberHistory()
+        // The past is remembered for as long as a fault may ask for it.
+        try scene.backend.main.set(Fault(.lag(FaultAction.Lag(commits: 1)), when: FaultMatch("GET", "/nowhere")))
         let before = try world.read { try page($0) }
         try world.write { store, commit in
             _ = try LikeEndpoints.apply(true, post: 58, user: 1, in: store, &commit)

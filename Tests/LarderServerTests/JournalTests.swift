@@ -49,6 +49,23 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
+    @Test func `what a client gives up before it is answered is in the journal of its world`() async throws {
+        let stage = try Stage()
+        let blue = try stage.backend.makeWorld(id: "blue")
+        for (world, prefix) in [(stage.world, ""), (blue, "/w/blue")] {
+            try world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/me"), stage: .reply))
+            var client: RawClient? = try stage.send("GET", prefix + "/v1/me", fields: ["Larder-Device": "phone"])
+            #expect(await world.wait(for: .held(1)))
+            client?.resetsAtEnd()
+            client = nil
+            #expect(await world.wait(for: .entries(JournalFilter(), count: 1)))
+            let entry = try #require(await world.journal().last)
+            #expect(entry.outcome == "abandoned" && entry.status == nil && entry.target == "/v1/me")
+            #expect(entry.user == "ana")
+        }
+        await stage.backend.stop()
+    }
+
     @Test func `the journal tells of every exchange, and of no secret`() async throws {
         let stage = try Stage()
         let page = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["Larder-Device": "phone"])

@@ -89,6 +89,12 @@ package final class RawClient {
         #endif
     }
 
+    /// Has the connection be torn down (RST) when this client is released.
+    package func resetsAtEnd() {
+        var choice = linger(l_onoff: 1, l_linger: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &choice, socklen_t(MemoryLayout<linger>.size))
+    }
+
     /// Says that nothing more will be sent.
     package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 

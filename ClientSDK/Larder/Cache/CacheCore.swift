@@ -281,6 +281,7 @@ final class CacheCore: Sendable {
     ) throws -> Commit {
         func inMemory() throws -> Commit {
             var commit = start
+            commit.isMemoryOnly = update.isMemoryOnly
             try commit.perform(update.steps, DiskPart(connection: nil))
             return commit
         }

@@ -26,12 +26,15 @@ extension Commit {
         applied.insert(.query(key))
     }
 
-    /// A list is this from now on; it is written with the others.
+    /// A list is this from now on; it is written with the others, unless it is kept from the disk.
     mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
         var stored = stored
-        stored.sight = sight
+        if isMemoryOnly { stored.isMemoryOnly = true }
+        if !stored.isMemoryOnly {
+            stored.sight = sight
+            unwritten.insert(key)
+        }
         queries[key] = .set(stored)
-        unwritten.insert(key)
     }
 
     mutating func edit(

@@ -17,6 +17,8 @@ struct Commit {
     let moment: Moment
     /// Whether the update is the answer to a request of that order, or something that has just happened.
     let isAnswer: Bool
+    /// Whether the update is to leave nothing on the disk.
+    var isMemoryOnly = false
     /// How many commits of others this one has seen, where the disk takes part.
     var sight = StoredEntity.memoryOnly
 

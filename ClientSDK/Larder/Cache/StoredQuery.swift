@@ -10,6 +10,8 @@ struct StoredQuery: Sendable {
     var orders = QueryOrders()
     /// As an entity's.
     var sight = StoredEntity.memoryOnly
+    /// Whether its resource is kept from the disk: so it stays, whoever changes it.
+    var isMemoryOnly = false
 
     init(_ query: DiskQuery, times: ValueTimes, order: UInt64) {
         self.query = query

@@ -46,7 +46,9 @@ struct Backend: Sendable {
             let verdict = limiter.take(caller(request, world), now: world.clock.now)
             RateLimitFields.append(verdict, limiter, dialect, now: world.clock.now, to: &extra)
             guard verdict.isAllowed else {
-                return RateLimitFields.refusal(verdict).reply.adding(extra)
+                var refusal = RateLimitFields.refusal(verdict).reply.adding(extra)
+                refusal.note.owner = world
+                return refusal
             }
         }
         if conditions.allowsCache, let reply = repeated(request, world, extra) { return reply }

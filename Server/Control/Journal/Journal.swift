@@ -107,7 +107,14 @@ final class Journal: Sendable {
     /// Adds an exchange, and tells the observers, who may look at the journal but must not wait.
     ///
     /// - Parameter prefix: how many bytes of the path only name the world.
-    func append(_ record: ExchangeRecord, at: WallTime, uptime: MonotonicTime, connection: Int, prefix: Int) {
+    func append(
+        _ record: ExchangeRecord,
+        user: Int64,
+        at: WallTime,
+        uptime: MonotonicTime,
+        connection: Int,
+        prefix: Int
+    ) {
         let request = record.request
         let keepsBody = request.body.count <= Self.keptBodyBytesMaximum
         var slot = Slot(at: at, started: record.started, ended: record.ended)
@@ -118,7 +125,7 @@ final class Journal: Sendable {
         slot.connection = Int32(truncatingIfNeeded: connection)
         slot.status = record.status == .noReply ? 0 : Int32(record.status.code)
         slot.isComplete = record.isComplete
-        slot.user = record.note.subject
+        slot.user = user
         slot.commit = record.note.effect
         slot.requestBodyBytes = request.body.count
         slot.bodyBytes = record.bodyBytes

@@ -78,6 +78,22 @@ struct CacheStorageTests {
         await #expect(throws: LarderError.self) { try await scene.cache().value(secret, .cacheOnly) }
     }
 
+    @Test func `a list that may only be in memory stays off the disk, whoever changes what is in it`() async throws {
+        let cache = try scene.cache()
+        let notes = ["1", "2"].map { Note(id: $0, text: $0, revision: 1) }
+        var secret = Resource<EntityList<Note>>.list("secret-list", of: Note.self) { _ in .value(EntityList(notes)) }
+        secret.retention = .memory
+        _ = try await cache.value(secret)
+        try cache.update { $0.remove(Note.self, "1") }
+        try cache.update { $0.put(Note(id: "3", text: "3", revision: 1)) }
+        #expect(try await cache.value(secret, .cacheOnly).items.map(\.id) == ["2"])
+        for name in try FileManager.default.subpathsOfDirectory(atPath: scene.path) {
+            guard let bytes = FileManager.default.contents(atPath: scene.path + "/" + name) else { continue }
+            #expect(bytes.range(of: Data("secret-list".utf8)) == nil, "\(name)")
+        }
+        await #expect(throws: LarderError.self) { try await scene.cache().value(secret, .cacheOnly) }
+    }
+
     @Test func `a record that does not decode any more is a miss, is reported and removed`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(Resource<String>("thing") { _ in .value("text") })

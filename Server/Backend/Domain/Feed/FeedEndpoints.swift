@@ -110,10 +110,10 @@ enum FeedEndpoints {
     private static func read(_ call: inout Call) throws(Problem) -> Answer {
         let row = try call.row(.post)
         let includesProfiles = try include(call)
-        let (world, viewer) = (call.world, call.viewer)
+        let viewer = call.viewer
         let modification = call.modification
         return .representation(
-            try world.read { store in
+            try call.read { store in
                 var body: [UInt8] = []
                 guard let post = try store.posts.append(row, viewer: viewer, to: &body) else {
                     throw ProblemType.notFound("There is no post post_\(row) (any more).")
