@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEngine
 import LarderHTTP
 import LarderSQLite
 import LarderTime
@@ -132,7 +133,7 @@ struct WorldEndTests {
             headFaults: HeadFaultCount(),
             groupsCommits: true
         )
-        let (row, commit) = try world.writeForReply { store, commit in
+        let (row, commit, _) = try world.writeForReply { store, commit in
             try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
             return try FeedEndpoints.add(text: "first", image: nil, author: 1, to: store, &commit)
         }
@@ -144,6 +145,51 @@ struct WorldEndTests {
             }
         }
         #expect(world.commitCount == 1)
+    }
+
+    @Test func `a write that another loop could not commit is not acknowledged`() async throws {
+        let stage = try Stage()
+        let loop = try #require(stage.backend.plane.firstLoop)
+        let clock = ManualClock()
+        let plan = FaultPlan()
+        let database = try Database(.memory, faults: plan)
+        try WorldSchema.migrations.run(on: database)
+        let world = try World(
+            id: World.mainID,
+            database: database,
+            images: .empty,
+            clock: WorldClock(wall: clock, monotonic: clock),
+            seed: 1,
+            settings: WorldSettings(),
+            headFaults: HeadFaultCount(),
+            groupsCommits: true
+        )
+        try world.write { store, commit in
+            try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
+        }
+        let exchange = Exchange(detachedOn: loop) { _ in }
+        let reply = Reply.response(Response(status: .created))
+        for isLost in [false, true, false] {
+            let (_, _, batch) = try world.writeForReply { store, commit in
+                _ = try FeedEndpoints.add(text: "one more", image: nil, author: 1, to: store, &commit)
+            }
+            if isLost { plan.arm(.fail(.full), atStep: 1) }
+            // Between the write and its reply another loop commits what waits.
+            world.settle()
+            plan.heal()
+            switch world.holdBack(reply, exchange, batch: try #require(batch)) {
+            case .held: Issue.record("nothing is left to wait for")
+            case .free: #expect(!isLost)
+            case .lost(let refusal):
+                #expect(isLost)
+                guard case .response(let response) = refusal.content else {
+                    preconditionFailure("a problem is a response")
+                }
+                #expect(response.status.code == 503)
+            }
+        }
+        #expect(world.commitCount == 3)
+        await stage.backend.stop()
     }
 
     @Test func `signs of life go on when a world's clock is taken from the system`() async throws {

@@ -179,16 +179,19 @@ extension Node {
 
     /// A request has ended: those who observe are shown what came of it.
     private func settle(_ flight: Flight, _ error: LarderError?) {
-        state.withLock { state in
+        let isWorthAnother = state.withLock { state in
             state.revision += 1
             if state.flight === flight { state.flight = nil }
+            defer { state.hasNetworkReturned = false }
             // A request that was overtaken says nothing about the present.
             if state.flight == nil || error == nil {
                 state.error = error
                 state.failures = error == nil ? 0 : state.failures + 1
             }
+            return error != nil && state.hasNetworkReturned
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
+        if isWorthAnother { revalidateObserved() }
     }
 }

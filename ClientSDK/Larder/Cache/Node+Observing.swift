@@ -225,6 +225,7 @@ extension Node {
 
     func networkReturned() {
         core.lookForOthers(at: core.now())
+        state.withLock { state in state.hasNetworkReturned = state.flight != nil }
         revalidateObserved()
         showAll()
     }
@@ -250,7 +251,7 @@ extension Node {
     }
 
     /// Begins a request for those who observe and whose policy wants it, if what there is is not fresh.
-    private func revalidateObserved(isBounded: Bool = false) {
+    func revalidateObserved(isBounded: Bool = false) {
         guard refreshesByItself else { return }
         let content = content()
         let now = core.now()

@@ -65,8 +65,12 @@ struct Backend: Sendable {
         result.note.subject = trace.viewer
         result.note.effect = trace.commit
         // What was written is told of only when it is committed.
-        if trace.commit > 0, world.holdBack(result, exchange) { return nil }
-        return result
+        guard let batch = trace.batch else { return result }
+        switch world.holdBack(result, exchange, batch: batch) {
+        case .held: return nil
+        case .free: return result
+        case .lost(let refusal): return refusal.adding(extra)
+        }
     }
 
     /// A read that was answered before and of which nothing has changed since.

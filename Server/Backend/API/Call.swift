@@ -8,6 +8,8 @@ final class CallTrace {
     var viewer: Int64 = 0
     /// The number of the commit that the request made; 0 for none.
     var commit: Int64 = 0
+    /// The batch in which that commit waits for others.
+    var batch: Int?
 }
 
 /// One request to one world, on its way through an operation.
@@ -38,8 +40,9 @@ struct Call {
             trace.commit = world.commitCount
             return result
         }
-        let (result, commit) = try world.writeForReply(body)
+        let (result, commit, batch) = try world.writeForReply(body)
         trace.commit = commit
+        trace.batch = batch
         return result
     }
 

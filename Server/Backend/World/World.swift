@@ -29,7 +29,6 @@ package final class World: Sendable {
     private let random: Mutex<SeededGenerator>
     private let store: Mutex<Confined>
     private let commits = Atomic<Int64>(0)
-    private let isBatchOpen = Atomic<Bool>(false)
     let isBeating = Atomic<Bool>(false)
     /// Whether commits wait for a disk, so that it pays to let several share one.
     private let groupsCommits: Bool
@@ -43,6 +42,10 @@ package final class World: Sendable {
         var origins: [UInt64] = []
         /// Writes that were carried out and wait for their common commit.
         var batch: [Commit] = []
+        /// Numbers the batches, from 1.
+        var batchNumber = 0
+        /// The last batches that could not be committed, for those who ask for theirs late.
+        var lost: [(batch: Int, problem: Problem)] = []
         var replies: [(Exchange, Reply)] = []
         var history: StateHistory?
     }
@@ -143,32 +146,31 @@ package final class World: Sendable {
     /// As `write`, for a request that is being answered: its commit may be shared with others of the same turn of the loop.
     /// The reply must then be given to `holdBack`.
     ///
-    /// - Returns: what `body` returns, and the number that the commit has or will have.
+    /// - Returns: what `body` returns, the number that the commit has or will have, and the batch that it waits in.
     func writeForReply<Result: Sendable>(
         _ body: (Store, inout Commit) throws -> Result
-    ) throws(Problem) -> (Result, commit: Int64) {
+    ) throws(Problem) -> (Result, commit: Int64, batch: Int?) {
         // A live event shows the state at its own commit, and so needs one.
         guard groupsCommits, live.readerCount == 0 else {
             let result = try write(body)
-            return (result, commitCount)
+            return (result, commitCount, nil)
         }
         do {
             return try store.withLock { confined in
                 let store = confined.store
                 if confined.batch.isEmpty {
                     try store.database.begin()
-                    isBatchOpen.store(true, ordering: .relaxed)
+                    confined.batchNumber += 1
                 }
                 var commit = Commit(now: clock.now)
                 do {
                     let result = try store.database.transaction { try body(store, &commit) }
                     confined.batch.append(commit)
-                    return (result, commitCount + Int64(confined.batch.count))
+                    return (result, commitCount + Int64(confined.batch.count), confined.batchNumber)
                 } catch {
                     if confined.batch.isEmpty {
                         // Nothing was done yet: nothing is to be committed.
                         store.database.rollBack()
-                        isBatchOpen.store(false, ordering: .relaxed)
                     } else {
                         // A refusal leaves at once and tells of the state that it met, so that state is committed first.
                         // And where the disk has ended the whole transaction, those who wait for it are told so now.
@@ -182,15 +184,34 @@ package final class World: Sendable {
         }
     }
 
-    /// Keeps a reply until what it tells of is committed; false when there is nothing to wait for.
-    func holdBack(_ reply: Reply, _ exchange: Exchange) -> Bool {
-        guard isBatchOpen.load(ordering: .relaxed) else { return false }
-        return store.withLock { confined in
-            guard !confined.batch.isEmpty else { return false }
-            if confined.replies.isEmpty { exchange.loop.atEndOfTurn { [self] in settle() } }
-            confined.replies.append((exchange, reply))
-            return true
+    /// What becomes of the reply to a write.
+    enum Holding {
+        /// It leaves with the commit that it tells of.
+        case held
+        /// What it tells of is committed.
+        case free
+        /// What it tells of could not be committed: this is the reply instead.
+        case lost(Reply)
+    }
+
+    /// Keeps a reply until what it tells of is committed. Another loop may have seen to that already.
+    func holdBack(_ reply: Reply, _ exchange: Exchange, batch: Int) -> Holding {
+        store.withLock { confined in
+            if confined.batchNumber == batch, !confined.batch.isEmpty {
+                if confined.replies.isEmpty { exchange.loop.atEndOfTurn { [self] in settle() } }
+                confined.replies.append((exchange, reply))
+                return .held
+            }
+            guard let lost = confined.lost.first(where: { $0.batch == batch }) else { return .free }
+            return .lost(refusal(lost.problem, insteadOf: reply))
         }
+    }
+
+    private func refusal(_ problem: Problem, insteadOf reply: Reply) -> Reply {
+        var refusal = problem.reply
+        refusal.note.owner = self
+        refusal.note.subject = reply.note.subject
+        return refusal
     }
 
     /// Commits what waits for it.
@@ -201,18 +222,15 @@ package final class World: Sendable {
         let (batch, replies) = (confined.batch, confined.replies)
         confined.batch.removeAll(keepingCapacity: true)
         confined.replies.removeAll(keepingCapacity: true)
-        isBatchOpen.store(false, ordering: .relaxed)
         do {
             try confined.store.database.commit()
             for commit in batch { announce(commit, &confined) }
             for (exchange, reply) in replies { Self.complete(exchange, reply) }
         } catch {
-            var refusal = Self.problem(error).reply
-            refusal.note.owner = self
-            for (exchange, reply) in replies {
-                refusal.note.subject = reply.note.subject
-                Self.complete(exchange, refusal)
-            }
+            let problem = Self.problem(error)
+            // As many as loops can be late by.
+            confined.lost = confined.lost.suffix(255) + [(confined.batchNumber, problem)]
+            for (exchange, reply) in replies { Self.complete(exchange, refusal(problem, insteadOf: reply)) }
         }
     }
 

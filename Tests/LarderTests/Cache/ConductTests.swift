@@ -279,4 +279,19 @@ struct ConductTests {
         try await scene.cache.outbox.drained()
         #expect(server.requests.map { $0.count }.sorted() == [1, 2, 3])
     }
+
+    @Test func `a request that began before the network returned, and fails, is made once more`() async throws {
+        let scene = CacheScene()
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = Resource<String>("page") { try await source.fetch($0) }
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await source.waitForRequests(1)
+        cache.networkReturned()
+        source.fail(0, LarderError(.offline, "there was no network when this began"))
+        await source.waitForRequests(2)
+        source.answer(1, .value("there"))
+        await seen.wait { $0.last?.value == "there" }
+        #expect(source.requests.count == 2)
+    }
 }
