@@ -14,6 +14,13 @@ struct DiskFiles: Sendable {
     ///
     /// One that is there is made private if it is empty or the store's already: it may be everybody's by mistake.
     func makeDirectory(_ path: String) throws(SQLiteError) {
+        // The system would read no further, and make another directory than the one that was named.
+        guard !path.utf8.contains(0) else {
+            throw SQLiteError(
+                code: .cannotOpen,
+                message: "a path has no NUL in it: name the store's directory without one"
+            )
+        }
         var status = stat()
         if unsafe stat(path, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFDIR else {

@@ -325,14 +325,17 @@ struct DiskDamageTests {
     }
 
     @Test func `a place where no directory can be is a typed error`() throws {
+        let fixture = DiskFixture()
+        let inside = fixture.directory.path + "/"
         for path in [
-            "/dev/null/store", "/proc/larder-store", "relative\u{0}path/\(String(repeating: "x", count: 5_000))",
+            "/dev/null/store", "/proc/larder-store", inside + String(repeating: "x", count: 5_000), inside + "a\u{0}b",
         ] {
             let error = try #require(throws: DiskError.self) {
                 try DiskStore(DiskStore.Configuration(directory: path, clock: ManualClock()))
             }
             #expect([.cannotOpen, .readOnly].contains(error.code), "\(path.prefix(20)): \(error)")
         }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: inside) == [])
     }
 
     #if os(Linux)
