@@ -9,8 +9,8 @@ import Synchronization
 /// Stages follow one another: each is started by the one before, at once, by a timer of the world's clock, or by whoever
 /// releases a gate.
 ///
-/// `@unchecked Sendable`: because of that order no two stages ever run at once, and everything that is handed from one to the
-/// next goes through a lock (a loop's mailbox, the clock's, the gates').
+/// `@unchecked Sendable`: because of that order no two stages ever run at once. A stage touches nothing any more once it has
+/// handed the run on, and handing on goes through a lock (a loop's mailbox, the clock's, the gates').
 final class ExchangeRun: @unchecked Sendable {
     private let plane: ControlPlane
     private let world: World
@@ -136,7 +136,8 @@ final class ExchangeRun: @unchecked Sendable {
     /// Goes on when no gate holds the exchange any more.
     private func pass(_ stage: Gate.Stage, _ body: @escaping @Sendable () -> Void) {
         let started = world.clock.uptime
-        let gate = world.control.gates.hold(facts, stage) { [self] verdict in
+        let isHeld = world.control.gates.hold(facts, stage) { [self] gate, verdict in
+            gates.append(gate)
             injected += world.clock.uptime - started
             switch verdict {
             case .goOn: body()
@@ -144,7 +145,8 @@ final class ExchangeRun: @unchecked Sendable {
             case .cut(let cut): self.cut(cut)
             }
         }
-        if let gate { gates.append(gate) } else { body() }
+        // Whoever lets it go may have done so already, and be at work on it.
+        if !isHeld { body() }
     }
 
     // MARK: Doing it

@@ -18,10 +18,8 @@ private final class Mirror: ExchangeHandler {
             kept.withLock { $0.append(exchange) }
             return nil
         case "/large": return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
-        case "/socket": return .webSocket(WebSocketAcceptance(handler: Echo()))
-        default:
-            let text = "\(request.method) \(request.targetText) \(String(decoding: request.body, as: UTF8.self))"
-            return .response(Response(status: .ok, body: .bytes(Array(text.utf8))))
+        case "/socket": return .webSocket(WebSocketAcceptance(handler: Parrot.Messages()))
+        default: return Parrot.reply(to: request)
         }
     }
 
@@ -38,15 +36,6 @@ private final class Mirror: ExchangeHandler {
     func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
 }
 
-private final class Echo: WebSocketHandler {
-    private let handle = Mutex<WebSocketHandle?>(nil)
-
-    func opened(_ handle: WebSocketHandle) { self.handle.withLock { $0 = handle } }
-    func received(text: [UInt8]) { handle.withLock { $0 }?.send(text: text) }
-    func received(binary: [UInt8]) { handle.withLock { $0 }?.send(binary: binary) }
-    func closed(code: UInt16?, reason: String) {}
-}
-
 @Suite("Engine", .timeLimit(.minutes(1)))
 struct EngineTests {
     private func serve(
@@ -54,20 +43,15 @@ struct EngineTests {
         _ change: (inout ServerConfiguration) -> Void = { _ in },
         _ body: (Int, Mirror, HTTPServer) async throws -> Void
     ) async throws {
-        var configuration = ServerConfiguration()
-        configuration.poller = poller
-        // A connection may have to wait its turn while other tests have the processors.
-        configuration.headReadTimeout = .seconds(600)
-        change(&configuration)
         let mirror = Mirror()
-        let server = try HTTPServer(configuration, handler: mirror)
-        do {
-            try await body(server.address.port, mirror, server)
-        } catch {
-            await server.stop(grace: .zero)
-            throw error
-        }
-        await server.stop(grace: .zero)
+        try await Parrot.serve(
+            mirror,
+            { configuration in
+                configuration.poller = poller
+                change(&configuration)
+            },
+            { server in try await body(server.address.port, mirror, server) }
+        )
     }
 
     static let pollers: [PollerChoice] = [.automatic, .poll]

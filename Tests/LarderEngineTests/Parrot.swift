@@ -8,6 +8,11 @@ import Synchronization
 final class Parrot: ExchangeHandler {
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         if request.isWebSocketUpgrade { return .webSocket(WebSocketAcceptance(handler: Messages())) }
+        return Self.reply(to: request)
+    }
+
+    /// A request as its method, target and body.
+    static func reply(to request: Request) -> Reply {
         let text = "\(request.method) \(request.targetText) \(String(decoding: request.body, as: UTF8.self))"
         return .response(Response(status: .ok, body: .bytes(Array(text.utf8))))
     }
@@ -24,7 +29,7 @@ final class Parrot: ExchangeHandler {
 
     func finished(_ record: ExchangeRecord) {}
 
-    private final class Messages: WebSocketHandler {
+    final class Messages: WebSocketHandler {
         private let handle = Mutex<WebSocketHandle?>(nil)
 
         func opened(_ handle: WebSocketHandle) { self.handle.withLock { $0 = handle } }
@@ -38,13 +43,22 @@ final class Parrot: ExchangeHandler {
         _ change: (inout ServerConfiguration) -> Void = { _ in },
         _ body: (Int) async throws -> Void
     ) async throws {
+        try await serve(Parrot(), change) { server in try await body(server.address.port) }
+    }
+
+    /// Serves with another handler.
+    static func serve(
+        _ handler: any ExchangeHandler,
+        _ change: (inout ServerConfiguration) -> Void = { _ in },
+        _ body: (HTTPServer) async throws -> Void
+    ) async throws {
         var configuration = ServerConfiguration()
         // A connection may have to wait its turn while other tests have the processors.
         configuration.headReadTimeout = .seconds(600)
         change(&configuration)
-        let server = try HTTPServer(configuration, handler: Parrot())
+        let server = try HTTPServer(configuration, handler: handler)
         do {
-            try await body(server.address.port)
+            try await body(server)
         } catch {
             await server.stop(grace: .zero)
             throw error

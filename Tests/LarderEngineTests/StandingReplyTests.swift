@@ -49,20 +49,17 @@ struct StandingReplyTests {
         _ body: (RawClient, Counter, ManualClock) async throws -> Void
     ) async throws {
         let clock = ManualClock(WallTime(seconds: 1_790_000_000))
-        var configuration = ServerConfiguration()
-        configuration.wall = clock
-        configuration.monotonic = clock
-        configuration.idleTimeout = .seconds(100_000)
-        configuration.headReadTimeout = .seconds(100_000)
         let counter = Counter(bodyBytes: bodyBytes)
-        let server = try HTTPServer(configuration, handler: counter)
-        do {
-            try await body(try RawClient(port: server.address.port), counter, clock)
-        } catch {
-            await server.stop(grace: .zero)
-            throw error
-        }
-        await server.stop(grace: .zero)
+        try await Parrot.serve(
+            counter,
+            { configuration in
+                configuration.wall = clock
+                configuration.monotonic = clock
+                configuration.idleTimeout = .seconds(100_000)
+                configuration.headReadTimeout = .seconds(100_000)
+            },
+            { server in try await body(try RawClient(port: server.address.port), counter, clock) }
+        )
     }
 
     /// The number that a request was answered with.

@@ -1,9 +1,10 @@
 import LarderCoding
 import LarderHTTP
-import LarderServer
 import LarderTime
 import TestSupport
 import Testing
+
+@testable import LarderServer
 
 @Suite("Gates, journal, verification and oracles", .timeLimit(.minutes(1)))
 struct JournalTests {
@@ -26,6 +27,20 @@ struct JournalTests {
         #expect(try await third.reply().status == 418)
         stage.world.cut(held[0], by: .reset)
         #expect(await first.readToEnd().ending == .reset)
+        await stage.backend.stop()
+    }
+
+    @Test func `an exchange that is let go at once, by whoever learns that it is held, is told of with its gate`()
+        async throws
+    {
+        let stage = try Stage()
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/me"), stage: .request))
+        let world = stage.world
+        let observer = world.world.control.gates.observe { world.releaseAll() }
+        #expect(try await stage.ask("GET", "/v1/me").status == 200)
+        world.world.control.gates.stopObserving(observer)
+        let entry = try #require(try await stage.ask("GET", "/_larder/journal", as: nil).json["items"]?.array?.last)
+        #expect(entry["gates"] == .array([.string("g")]))
         await stage.backend.stop()
     }
 

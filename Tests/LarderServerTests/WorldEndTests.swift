@@ -119,11 +119,11 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a refusal is told behind the commits whose state it saw`() throws {
-        let clock = ManualClock()
-        let database = try Database(.memory)
+    /// A world whose writes share commits, as on a database file.
+    private func sharing(_ database: sending Database) throws -> World {
         try WorldSchema.migrations.run(on: database)
-        let world = try World(
+        let clock = ManualClock()
+        return try World(
             id: World.mainID,
             database: database,
             images: .empty,
@@ -133,6 +133,10 @@ struct WorldEndTests {
             headFaults: HeadFaultCount(),
             groupsCommits: true
         )
+    }
+
+    @Test func `a refusal is told behind the commits whose state it saw`() throws {
+        let world = try sharing(Database(.memory))
         let (row, commit, _) = try world.writeForReply { store, commit in
             try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
             return try FeedEndpoints.add(text: "first", image: nil, author: 1, to: store, &commit)
@@ -150,20 +154,8 @@ struct WorldEndTests {
     @Test func `a write that another loop could not commit is not acknowledged`() async throws {
         let stage = try Stage()
         let loop = try #require(stage.backend.plane.firstLoop)
-        let clock = ManualClock()
         let plan = FaultPlan()
-        let database = try Database(.memory, faults: plan)
-        try WorldSchema.migrations.run(on: database)
-        let world = try World(
-            id: World.mainID,
-            database: database,
-            images: .empty,
-            clock: WorldClock(wall: clock, monotonic: clock),
-            seed: 1,
-            settings: WorldSettings(),
-            headFaults: HeadFaultCount(),
-            groupsCommits: true
-        )
+        let world = try sharing(Database(.memory, faults: plan))
         try world.write { store, commit in
             try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
         }

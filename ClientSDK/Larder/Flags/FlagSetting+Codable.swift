@@ -4,6 +4,7 @@ extension FlagSetting: Codable {
     /// - Throws: where it is none of them.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
+        // No format says of what kind its value is: each is tried, and the error of the last stands for all.
         if let value = try? container.decode(Bool.self) {
             self = .bool(value)
         } else if let value = try? container.decode(Int64.self) {

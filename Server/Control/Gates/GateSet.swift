@@ -85,6 +85,9 @@ final class GateSet: Sendable {
         case cut(FaultAction.ExchangeCut)
     }
 
+    /// How it is told, by the thread that lets it go: with the name of the gate that held it.
+    typealias Resumption = @Sendable (_ gate: String, Verdict) -> Void
+
     private struct Rule {
         let gate: Gate
         let matcher: Matcher
@@ -93,7 +96,9 @@ final class GateSet: Sendable {
 
     private struct Held {
         let exchange: HeldExchange
-        let resume: @Sendable (Verdict) -> Void
+        let resume: Resumption
+
+        func goOn(_ verdict: Verdict) { resume(exchange.gate, verdict) }
     }
 
     private struct State {
@@ -144,7 +149,7 @@ final class GateSet: Sendable {
             state.held.removeAll { $0.exchange.gate == id }
             return (found, held)
         }
-        for item in held { item.resume(.goOn) }
+        for item in held { item.goOn(.goOn) }
         return found
     }
 
@@ -156,33 +161,32 @@ final class GateSet: Sendable {
 
     var held: [HeldExchange] { state.withLock { $0.held.map(\.exchange) } }
 
-    /// Holds the exchange if a gate wants it; then `resume` is called once, from any thread.
+    /// Holds the exchange if a gate wants it; then `resume` is called once, from any thread, maybe before this returns: the
+    /// exchange is the caller's no more.
     ///
-    /// - Returns: the gate's name, or nil where nothing holds it.
-    func hold(_ facts: ExchangeFacts, _ stage: Gate.Stage, _ resume: @escaping @Sendable (Verdict) -> Void) -> String? {
-        guard !isEmpty else { return nil }
-        let (gate, observers) = state.withLock { state -> (String?, [@Sendable () -> Void]) in
-            guard state.held.count < Self.heldMaximum else { return (nil, []) }
-            for index in state.rules.indices {
-                let rule = state.rules[index]
-                guard rule.gate.stage == stage, rule.heldEver < rule.gate.count ?? .max, rule.matcher.matches(facts)
-                else { continue }
-                state.rules[index].heldEver += 1
-                state.lastNumber += 1
-                let exchange = HeldExchange(
-                    number: state.lastNumber,
-                    gate: rule.gate.id,
-                    method: facts.request.method.rawValue,
-                    target: facts.request.targetText,
-                    device: facts.device
-                )
-                state.held.append(Held(exchange: exchange, resume: resume))
-                return (rule.gate.id, Array(state.observers.values))
+    /// - Returns: whether it is held.
+    func hold(_ facts: ExchangeFacts, _ stage: Gate.Stage, _ resume: @escaping Resumption) -> Bool {
+        guard !isEmpty else { return false }
+        let observers = state.withLock { state -> [@Sendable () -> Void]? in
+            guard state.held.count < Self.heldMaximum else { return nil }
+            let index = state.rules.firstIndex { rule in
+                rule.gate.stage == stage && rule.heldEver < rule.gate.count ?? .max && rule.matcher.matches(facts)
             }
-            return (nil, [])
+            guard let index else { return nil }
+            state.rules[index].heldEver += 1
+            state.lastNumber += 1
+            let exchange = HeldExchange(
+                number: state.lastNumber,
+                gate: state.rules[index].gate.id,
+                method: facts.request.method.rawValue,
+                target: facts.request.targetText,
+                device: facts.device
+            )
+            state.held.append(Held(exchange: exchange, resume: resume))
+            return Array(state.observers.values)
         }
-        for observer in observers { observer() }
-        return gate
+        for observer in observers ?? [] { observer() }
+        return observers != nil
     }
 
     /// Lets one exchange go on; false when it is not held.
@@ -191,7 +195,7 @@ final class GateSet: Sendable {
             guard let index = state.held.firstIndex(where: { $0.exchange.number == number }) else { return nil }
             return state.held.remove(at: index)
         }
-        item?.resume(verdict)
+        item?.goOn(verdict)
         return item != nil
     }
 
@@ -202,7 +206,7 @@ final class GateSet: Sendable {
             state.held.removeAll { gate == nil || $0.exchange.gate == gate }
             return items
         }
-        for item in items { item.resume(.goOn) }
+        for item in items { item.goOn(.goOn) }
         return items.count
     }
 
