@@ -18,10 +18,7 @@ run: prepare ## build, and serve the fixtures on http://127.0.0.1:8080 (ARGS="--
 
 test: prepare ## build, and run every test
 	@swift build --build-tests
-	@# Three parts, because tests that keep every processor busy would let those that wait for a socket wait in vain.
-	@swift test --skip-build --parallel --skip '(\.(Disk|Killable)|^EndToEndTests)'
-	@swift test --skip-build --parallel --filter '\.(Disk|Killable)'
-	@swift test --skip-build --parallel --filter '^EndToEndTests'
+	@Scripts/run-tests.sh
 
 build: prepare ## build everything for release
 	@swift build -c release

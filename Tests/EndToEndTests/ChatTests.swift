@@ -7,7 +7,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Chat and live changes, end to end", .timeLimit(.minutes(2)))
+@Suite("Chat and live changes, end to end", .timeLimit(.minutes(20)))
 struct ChatTests {
     private func conversation(_ client: LarderClient) async throws -> Conversation {
         try #require(try await client.cache.value(client.chat.conversations).items.first)

@@ -7,7 +7,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("A conversation in pages, end to end", .timeLimit(.minutes(2)))
+@Suite("A conversation in pages, end to end", .timeLimit(.minutes(20)))
 struct ChatTimelineTests {
     private struct Stage {
         let scene: ClientScene

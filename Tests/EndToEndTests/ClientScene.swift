@@ -31,7 +31,7 @@ final class ClientScene: Sendable {
         onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
         store: DiskStore? = nil,
         upkeep: LarderClient.Upkeep = .none,
-        transport: any Transport = SocketTransport()
+        transport: any Transport = SocketTransport(clock: ManualClock())
     ) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(
             transport: NamedTransport(device: "\(handle) \(device)", transport: transport)

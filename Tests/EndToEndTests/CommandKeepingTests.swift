@@ -5,7 +5,7 @@ import LarderTesting
 import Testing
 
 /// What the command keeps, and what it says about that. One after another, as `CommandTests`.
-@Suite("The command's stores, end to end", .timeLimit(.minutes(1)), .serialized)
+@Suite("The command's stores, end to end", .timeLimit(.minutes(20)), .serialized)
 struct CommandKeepingTests {
     private let scene = CommandScene()
 

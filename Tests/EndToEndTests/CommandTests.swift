@@ -6,7 +6,7 @@ import LarderTesting
 import Testing
 
 /// The built command against a server in this process. One after another: each test has several processes already.
-@Suite("The command, end to end", .timeLimit(.minutes(1)), .serialized)
+@Suite("The command, end to end", .timeLimit(.minutes(20)), .serialized)
 struct CommandTests {
     private let scene = CommandScene()
 

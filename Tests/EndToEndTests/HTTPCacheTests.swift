@@ -6,7 +6,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("HTTP cache before a real server, end to end", .timeLimit(.minutes(1)))
+@Suite("HTTP cache before a real server, end to end", .timeLimit(.minutes(20)))
 struct HTTPCacheTests {
     /// A backend on a frozen clock, and a cache that goes by the same clock.
     private struct Stage {
@@ -24,7 +24,10 @@ struct HTTPCacheTests {
                 FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
             let disk = try DiskStore(DiskStore.Configuration(directory: directory, clock: clock))
             let storage = LayeredHTTPCacheStorage(MemoryHTTPCacheStorage(), over: DiskHTTPCacheStorage(disk))
-            cache = HTTPCache(SocketTransport(), HTTPCacheConfiguration(storage: storage, clock: clock))
+            cache = HTTPCache(
+                SocketTransport(clock: ManualClock()),
+                HTTPCacheConfiguration(storage: storage, clock: clock)
+            )
         }
 
         func pass(_ seconds: Int64) {

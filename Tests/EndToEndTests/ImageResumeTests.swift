@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Downloads that the server breaks, over restarts; and files that are damaged.
-@Suite("Pictures that arrive in parts, end to end", .timeLimit(.minutes(1)))
+@Suite("Pictures that arrive in parts, end to end", .timeLimit(.minutes(20)))
 struct ImageResumeTests {
     /// A server with real pictures, and a directory that outlives pipelines.
     private final class Setting {
@@ -24,7 +24,10 @@ struct ImageResumeTests {
         /// A pipeline over a store that is opened anew, as after a start of the process.
         func started(triesOnce: Bool = false) throws -> ImagePipeline {
             let disk = try DiskStore(DiskStore.Configuration(directory: directory))
-            var configuration = ImagePipeline.Configuration(transport: SocketTransport(), disk: disk)
+            var configuration = ImagePipeline.Configuration(
+                transport: SocketTransport(clock: ManualClock()),
+                disk: disk
+            )
             if triesOnce { configuration.retry = .none }
             configuration.retry.wait = { _ in }
             let events = events

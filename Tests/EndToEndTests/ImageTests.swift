@@ -1,10 +1,11 @@
 import Foundation
 import Larder
 import LarderServer
+import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Pictures, end to end", .timeLimit(.minutes(1)))
+@Suite("Pictures, end to end", .timeLimit(.minutes(20)))
 struct ImageTests {
     /// A server with real pictures, and a pipeline over a store of its own.
     private final class Setting {
@@ -22,7 +23,10 @@ struct ImageTests {
         deinit { try? FileManager.default.removeItem(atPath: directory) }
 
         func pipeline() -> ImagePipeline {
-            var configuration = ImagePipeline.Configuration(transport: SocketTransport(), disk: disk)
+            var configuration = ImagePipeline.Configuration(
+                transport: SocketTransport(clock: ManualClock()),
+                disk: disk
+            )
             configuration.retry.wait = { _ in }
             let events = events
             configuration.onEvent = { events.add($0) }

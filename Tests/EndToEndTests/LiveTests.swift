@@ -6,7 +6,7 @@ import LarderTime
 import LarderURLSession
 import Testing
 
-@Suite("Live channels, end to end", .timeLimit(.minutes(1)))
+@Suite("Live channels, end to end", .timeLimit(.minutes(20)))
 struct LiveTests {
     private let path = "/v1/live"
 
@@ -39,7 +39,10 @@ struct LiveTests {
 
     @Test func `changes arrive over a WebSocket, and closing is agreed on`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient().connect(url(backend), subprotocols: ["other", "larder.live.v1"])
+        let socket = try await WebSocketClient(clock: ManualClock()).connect(
+            url(backend),
+            subprotocols: ["other", "larder.live.v1"]
+        )
         #expect(socket.subprotocol == "larder.live.v1")
         #expect(text(try await socket.receive()).contains("\"hello\""))
         post(backend, "one", "two")
@@ -54,7 +57,7 @@ struct LiveTests {
 
     @Test func `what may not be sent is answered with a code`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient().connect(url(backend))
+        let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
         try await socket.send("nonsense")
         for try await _ in socket.messages {}
         #expect(socket.closing?.code == 1_008 && socket.closing?.reason != "")
@@ -64,7 +67,7 @@ struct LiveTests {
     @Test func `a refused upgrade tells the status and the problem`() async throws {
         let backend = try MockBackend.startSmall()
         let address = url(backend)
-        let client = WebSocketClient()
+        let client = WebSocketClient(clock: ManualClock())
         let foreign = await code { () async throws(WebSocketError) in
             _ = try await client.connect(address, fields: [.authorization: "Bearer wrong"])
         }
@@ -86,7 +89,7 @@ struct LiveTests {
 
     @Test func `an end with a code is a close, and one without is an error`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = WebSocketClient()
+        let client = WebSocketClient(clock: ManualClock())
         for closeCode in [4_242, nil] {
             try set(backend) {
                 $0.endAfterFrames = 1
@@ -108,7 +111,7 @@ struct LiveTests {
 
     @Test func `lost, doubled and late frames come as they are: who reads compares tokens`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = WebSocketClient()
+        let client = WebSocketClient(clock: ManualClock())
         try set(backend) { $0.duplicate = 1 }
         let doubled = try await client.connect(url(backend))
         _ = try await doubled.receive()
@@ -153,7 +156,7 @@ struct LiveTests {
 
     @Test func `a server that stops says 1001, and one that dies is an error`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient().connect(url(backend))
+        let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
         _ = try await socket.receive()
         let reading = Task { () -> WebSocketMessage? in try await socket.receive() }
         await backend.stop(grace: .seconds(1))
@@ -163,7 +166,7 @@ struct LiveTests {
 
     @Test func `large messages travel both ways`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient().connect(url(backend, "/_larder/echo"))
+        let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend, "/_larder/echo"))
         for size in [0, 1, 125, 126, 65_535, 65_536, 1 << 20] {
             let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
             try await socket.send(.binary(bytes))
@@ -177,7 +180,7 @@ struct LiveTests {
 
     @Test func `changes arrive as server-sent events, and are resumed without a gap`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = EventStreamClient(URLSessionTransport())
+        let client = EventStreamClient(URLSessionTransport(clock: ManualClock()), clock: ManualClock())
         var token = ""
         do {
             let events = try await client.open(backend.url + "/v1/live/events")
@@ -201,7 +204,9 @@ struct LiveTests {
     @Test func `an event stream that ends without its last chunk is an error`() async throws {
         let backend = try MockBackend.startSmall()
         try set(backend, "/v1/live/events") { $0.endAfterFrames = 1 }
-        let events = try await EventStreamClient(URLSessionTransport()).open(backend.url + "/v1/live/events")
+        let events = try await EventStreamClient(URLSessionTransport(clock: ManualClock()), clock: ManualClock()).open(
+            backend.url + "/v1/live/events"
+        )
         var iterator = events.makeAsyncIterator()
         _ = try await iterator.next()
         post(backend, "last")
@@ -215,7 +220,7 @@ struct LiveTests {
 
     @Test func `a refused stream tells the problem`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = EventStreamClient(URLSessionTransport())
+        let client = EventStreamClient(URLSessionTransport(clock: ManualClock()), clock: ManualClock())
         do {
             _ = try await client.open(backend.url + "/v1/live/events", lastEventID: "nonsense")
             Issue.record("it opened")

@@ -6,7 +6,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("Taps over a bad network, end to end", .timeLimit(.minutes(2)))
+@Suite("Taps over a bad network, end to end", .timeLimit(.minutes(20)))
 struct LossyTapsTests {
     @Test(arguments: 1...3 as ClosedRange<UInt64>)
     func

@@ -6,7 +6,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("Two processes of one account, end to end", .timeLimit(.minutes(1)))
+@Suite("Two processes of one account, end to end", .timeLimit(.minutes(20)))
 struct SharedStoreTests {
     @Test func `what both promise reaches the server once, messages in the order in which they were written`()
         async throws

@@ -7,7 +7,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Stories of a client and its server", .timeLimit(.minutes(2)))
+@Suite("Stories of a client and its server", .timeLimit(.minutes(20)))
 struct StoriesTests {
     @Test func `airplane: what was seen is there, what was not is one clear error, and back online all is fresh`()
         async throws

@@ -95,7 +95,7 @@ private final class Flag: Sendable {
     func set() { state.withLock { $0 = true } }
 }
 
-@Suite("A journey by train", .timeLimit(.minutes(3)))
+@Suite("A journey by train", .timeLimit(.minutes(20)))
 struct TrainTests {
     @Test func `ten minutes: nothing is sent that cannot succeed, and screens are always filled`() async throws {
         let ride = try await Ride(isLookedAfter: true)

@@ -46,7 +46,7 @@ private final class PictureScene: Sendable {
     }
 }
 
-@Suite("Pictures under pressure", .timeLimit(.minutes(2)))
+@Suite("Pictures under pressure", .timeLimit(.minutes(20)))
 struct UpkeepPictureTests {
     @Test func `constrained, smaller renditions are asked for, and what is in memory in full is shown in full`()
         async throws

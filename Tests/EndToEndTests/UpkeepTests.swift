@@ -38,7 +38,7 @@ final class CutTransport: Transport {
         var inFlight = 0
     }
 
-    private let base = SocketTransport()
+    private let base = SocketTransport(clock: ManualClock())
     private let state = Mutex(State())
     private let network: ManualNetworkSource?
 
@@ -91,7 +91,7 @@ func eventually(_ holds: @escaping @Sendable () async -> Bool) async -> Bool {
     return false
 }
 
-@Suite("What looks after a client", .timeLimit(.minutes(2)))
+@Suite("What looks after a client", .timeLimit(.minutes(20)))
 struct UpkeepTests {
     // MARK: Beginning and end
 

@@ -12,7 +12,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("Chunks of the feed", .timeLimit(.minutes(2)))
+@Suite("Chunks of the feed", .timeLimit(.minutes(20)))
 struct FeedChunkTests {
     /// The path of a file that is not there yet, in a directory that is gone when the test is.
     private final class ScratchFile {

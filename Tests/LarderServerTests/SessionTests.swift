@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("Sessions and limits", .timeLimit(.minutes(1)))
+@Suite("Sessions and limits", .timeLimit(.minutes(20)))
 struct SessionTests {
     @Test func `an access token expires with the clock and is exchanged once`() async throws {
         let scene = try Scene()

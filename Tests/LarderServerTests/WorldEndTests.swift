@@ -14,7 +14,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("What worlds keep and let go", .timeLimit(.minutes(1)))
+@Suite("What worlds keep and let go", .timeLimit(.minutes(20)))
 struct WorldEndTests {
     /// A directory that is there while a test runs.
     private final class Folder {

@@ -43,7 +43,7 @@ package final class RawClient {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects to a port of this machine. Waiting for bytes ends after about ten seconds, so that a test fails and does not
+    /// Connects to a port of this machine. Waiting for bytes ends after about a minute, so that a test fails and does not
     /// hang.
     package init(port: Int) throws {
         #if canImport(Darwin)
@@ -151,7 +151,7 @@ package final class RawClient {
     package enum Ending: Sendable {
         case closed
         case reset
-        /// It did not: nothing came for about ten seconds.
+        /// It did not: nothing came for about a minute.
         case open
     }
 
@@ -173,7 +173,7 @@ package final class RawClient {
     /// Reads what has come, or waits for it; false when the peer has closed or nothing comes.
     private func fill() async -> Bool {
         var chunk = [UInt8](repeating: 0, count: 65_536)
-        for _ in 0..<5_000 {
+        for _ in 0..<30_000 {
             var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&waiting, 1, 2) > 0 else {
                 await Task.yield()

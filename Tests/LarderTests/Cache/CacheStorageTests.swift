@@ -5,7 +5,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("The cache and its store", .timeLimit(.minutes(1)))
+@Suite("The cache and its store", .timeLimit(.minutes(20)))
 struct CacheStorageTests {
     let scene = CacheScene()
 

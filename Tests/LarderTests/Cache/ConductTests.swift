@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Conduct of a cache", .timeLimit(.minutes(1)))
+@Suite("Conduct of a cache", .timeLimit(.minutes(20)))
 struct ConductTests {
     /// A cache that does as a monitor says, which a source tells that is set by hand.
     private final class Scene: Sendable {

@@ -3,7 +3,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("Entities and the lists that show them", .timeLimit(.minutes(1)))
+@Suite("Entities and the lists that show them", .timeLimit(.minutes(20)))
 struct EntityTests {
     let scene = CacheScene()
 

@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Requests shared by their readers", .timeLimit(.minutes(1)))
+@Suite("Requests shared by their readers", .timeLimit(.minutes(20)))
 struct FlightTests {
     let scene = CacheScene()
 

@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Freshness", .timeLimit(.minutes(1)))
+@Suite("Freshness", .timeLimit(.minutes(20)))
 struct FreshnessTests {
     let scene = CacheScene()
 

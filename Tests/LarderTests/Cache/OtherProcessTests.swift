@@ -4,7 +4,7 @@ import LarderTime
 import Testing
 
 /// Two caches on one directory, each with a store of its own, stand for two processes: nothing of a cache is shared in memory.
-@Suite("A store that another process changes", .timeLimit(.minutes(1)))
+@Suite("A store that another process changes", .timeLimit(.minutes(20)))
 struct OtherProcessTests {
     let scene = CacheScene()
 

@@ -4,7 +4,7 @@ import LarderTime
 import Testing
 
 /// The table at `ReadPolicy`, row by row, as observers see it and as one-shot reads do.
-@Suite("Read policies", .timeLimit(.minutes(1)))
+@Suite("Read policies", .timeLimit(.minutes(20)))
 struct ReadPolicyTests {
     enum Stored: String, CaseIterable, Sendable { case nothing, fresh, stale }
     enum Network: String, CaseIterable, Sendable { case answers, confirms, fails }

@@ -2,7 +2,7 @@ import Larder
 import LarderTime
 import Testing
 
-@Suite("Disk store: budget, age and blobs", .timeLimit(.minutes(1)))
+@Suite("Disk store: budget, age and blobs", .timeLimit(.minutes(20)))
 struct DiskBudgetTests {
     private let fixture = DiskFixture()
 

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Files are overwritten, cut off and taken away. Nothing may crash, and nothing be read that was not stored.
-@Suite("Disk store: damage", .timeLimit(.minutes(5)))
+@Suite("Disk store: damage", .timeLimit(.minutes(20)))
 struct DiskDamageTests {
     private static let count = 200
 

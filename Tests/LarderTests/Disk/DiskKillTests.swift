@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 
 /// The process dies at every step of random work in turn.
-@Suite("Disk store: killed at every step", .timeLimit(.minutes(5)))
+@Suite("Disk store: killed at every step", .timeLimit(.minutes(20)))
 struct DiskKillTests {
     /// What should be stored.
     private struct Model: Equatable {

@@ -5,7 +5,7 @@ import Testing
 
 /// Two stores on one directory, each with connections of its own, stand for two processes: SQLite's locks work between
 /// connections, and nothing of a store is shared in memory.
-@Suite("Disk store: shared by processes", .timeLimit(.minutes(1)))
+@Suite("Disk store: shared by processes", .timeLimit(.minutes(20)))
 struct DiskSharingTests {
     private let fixture = DiskFixture()
 

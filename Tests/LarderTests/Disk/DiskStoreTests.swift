@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Disk store", .timeLimit(.minutes(1)))
+@Suite("Disk store", .timeLimit(.minutes(20)))
 struct DiskStoreTests {
     struct Failure: Error {}
 

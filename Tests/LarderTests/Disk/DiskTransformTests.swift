@@ -2,7 +2,7 @@ import Larder
 import LarderTime
 import Testing
 
-@Suite("Disk store: payloads that change on their way", .timeLimit(.minutes(1)))
+@Suite("Disk store: payloads that change on their way", .timeLimit(.minutes(20)))
 struct DiskTransformTests {
     /// Not a cipher: only unlike the payload.
     private struct Mask: PayloadTransform {

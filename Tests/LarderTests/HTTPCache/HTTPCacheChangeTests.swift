@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderTime
 import Testing
 
-@Suite("HTTP cache: changes, removal, bad days", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: changes, removal, bad days", .timeLimit(.minutes(20)))
 struct HTTPCacheChangeTests {
     private let fresh: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

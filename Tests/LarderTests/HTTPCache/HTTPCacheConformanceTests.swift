@@ -4,7 +4,7 @@ import LarderTime
 import Testing
 
 /// Behaviours of HTTP caches, one row each: what a server says, what is asked for later, and where the answer comes from.
-@Suite("HTTP cache, behaviour by behaviour", .timeLimit(.minutes(1)))
+@Suite("HTTP cache, behaviour by behaviour", .timeLimit(.minutes(20)))
 struct HTTPCacheConformanceTests {
     enum Expectation: Sendable, Equatable {
         case network, hit, revalidated, stale, refused

@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderTime
 import Testing
 
-@Suite("HTTP cache: what it says of itself", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: what it says of itself", .timeLimit(.minutes(20)))
 struct HTTPCacheExplanationTests {
     @Test func `every decision is a sentence with its figures and its section`() async throws {
         let stage = CacheStage(Origin())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("HTTP cache: what always holds", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: what always holds", .timeLimit(.minutes(20)))
 struct HTTPCachePropertyTests {
     /// Makes up requests, responses and times.
     private struct Maker {

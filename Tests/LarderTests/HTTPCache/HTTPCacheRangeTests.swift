@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderTime
 import Testing
 
-@Suite("HTTP cache: parts of content", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: parts of content", .timeLimit(.minutes(20)))
 struct HTTPCacheRangeTests {
     private let terms: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderTime
 import Testing
 
-@Suite("HTTP cache: rules for endpoints", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: rules for endpoints", .timeLimit(.minutes(20)))
 struct HTTPCacheRuleTests {
     private func stage(_ origin: Origin, _ rule: HTTPCacheRule) -> CacheStage {
         CacheStage(origin) { $0.rules = [rule] }

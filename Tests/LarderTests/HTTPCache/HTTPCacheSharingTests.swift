@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("HTTP cache: requests that share an exchange", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: requests that share an exchange", .timeLimit(.minutes(20)))
 struct HTTPCacheSharingTests {
     private let fresh: Fields = [.cacheControl: "max-age=60"]
 

@@ -6,7 +6,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("HTTP cache: what it is kept in", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: what it is kept in", .timeLimit(.minutes(20)))
 struct HTTPCacheStorageTests {
     private let fresh: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderTime
 import Testing
 
-@Suite("HTTP cache: content in pieces", .timeLimit(.minutes(1)))
+@Suite("HTTP cache: content in pieces", .timeLimit(.minutes(20)))
 struct HTTPCacheStreamingTests {
     private let fresh: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

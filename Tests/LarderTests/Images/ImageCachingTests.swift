@@ -5,7 +5,7 @@ import Testing
 @testable import Larder
 
 /// What RFC 9111 says of pictures, in memory and on disk.
-@Suite("Image pipeline, HTTP caching", .timeLimit(.minutes(1)))
+@Suite("Image pipeline, HTTP caching", .timeLimit(.minutes(20)))
 struct ImageCachingTests {
     private let url = "http://pictures/a.png"
     private let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Image pipeline, failures", .timeLimit(.minutes(1)))
+@Suite("Image pipeline, failures", .timeLimit(.minutes(20)))
 struct ImageFailureTests {
     private let url = "http://pictures/a.png"
     private let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }

@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 
 /// What memory keeps of pictures, what leaves it first, where that goes, and what pressure does.
-@Suite("Image pipeline, memory", .timeLimit(.minutes(1)))
+@Suite("Image pipeline, memory", .timeLimit(.minutes(20)))
 struct ImageMemoryTests {
     /// 1,024 bytes of pixels.
     private func picture(_ shade: Int) -> [UInt8] {

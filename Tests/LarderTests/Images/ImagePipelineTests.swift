@@ -56,7 +56,7 @@ struct ImageSetting {
     func remove() { try? FileManager.default.removeItem(atPath: directory) }
 }
 
-@Suite("Image pipeline", .timeLimit(.minutes(1)))
+@Suite("Image pipeline", .timeLimit(.minutes(20)))
 struct ImagePipelineTests {
     private let url = "http://pictures/a.png"
     private let other = "http://pictures/b.png"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("What an image pipeline tells", .timeLimit(.minutes(1)))
+@Suite("What an image pipeline tells", .timeLimit(.minutes(20)))
 struct ImageStageEventsTests {
     /// Takes three seconds of the test's clock.
     private struct Slow: ImageProcessor {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Image stages and idle moments", .timeLimit(.minutes(1)))
+@Suite("Image stages and idle moments", .timeLimit(.minutes(20)))
 struct ImageStageTests {
     private let url = "http://pictures/a.png"
     private let placeholder = PNGBuilder.picture(width: 2, height: 2) { _, _ in (1, 2, 3) }

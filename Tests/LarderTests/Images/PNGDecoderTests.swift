@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("PNG decoder", .timeLimit(.minutes(1)))
+@Suite("PNG decoder", .timeLimit(.minutes(20)))
 struct PNGDecoderTests {
     private func decode(
         _ bytes: [UInt8],

@@ -3,7 +3,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("Lists that are looked at", .timeLimit(.minutes(1)))
+@Suite("Lists that are looked at", .timeLimit(.minutes(20)))
 struct ListTests {
     struct Item: Identifiable, Equatable, Sendable {
         var id: Int

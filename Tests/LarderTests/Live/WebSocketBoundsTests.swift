@@ -21,7 +21,7 @@ private struct Draws: RandomNumberGenerator, Sendable {
     }
 }
 
-@Suite("What a WebSocket waits for, and what it keeps", .timeLimit(.minutes(1)))
+@Suite("What a WebSocket waits for, and what it keeps", .timeLimit(.minutes(20)))
 struct WebSocketBoundsTests {
     @Test func `an address that does not answer leaves the next one its share of the time`() async throws {
         let dead = try WireServer()

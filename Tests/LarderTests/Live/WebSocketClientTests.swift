@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("WebSocket client", .timeLimit(.minutes(1)))
+@Suite("WebSocket client", .timeLimit(.minutes(20)))
 struct WebSocketClientTests {
     @Test func `it connects, says what it was told, and speaks`() async throws {
         let pair = try await WebSocketPair.connect(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("WebSocket handshake of the client", .timeLimit(.minutes(1)))
+@Suite("WebSocket handshake of the client", .timeLimit(.minutes(20)))
 struct WebSocketHandshakeTests {
     private let key = Array("the sample nonce".utf8)
 

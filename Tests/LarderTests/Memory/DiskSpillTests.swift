@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 
 /// Entries that leave memory for the disk, and come back.
-@Suite("Spilling to disk", .timeLimit(.minutes(1)))
+@Suite("Spilling to disk", .timeLimit(.minutes(20)))
 struct DiskSpillTests {
     private typealias Spill = DiskSpill<String, String>
 

@@ -94,7 +94,7 @@ struct MemorySignalTests {
             return (stream, source.observe { continuation.yield($0) })
         }
 
-        @Test(.timeLimit(.minutes(1)))
+        @Test(.timeLimit(.minutes(20)))
         func `a container near its limit is warned, though the machine has plenty`() async throws {
             let kernel = Kernel()
             try kernel.write("proc/self/cgroup", "0::/app.slice\n")
@@ -115,7 +115,7 @@ struct MemorySignalTests {
             _ = registration
         }
 
-        @Test(.timeLimit(.minutes(1)))
+        @Test(.timeLimit(.minutes(20)))
         func `without groups and triggers the average is read, and it is said why`() async throws {
             let kernel = Kernel()
             try kernel.write("proc/self/cgroup", "4:cpu:/x\n")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("What a monitor and a guard keep going", .timeLimit(.minutes(1)))
+@Suite("What a monitor and a guard keep going", .timeLimit(.minutes(20)))
 struct NetworkUpkeepTests {
     /// A source of whose life a test can know.
     private final class Source: NetworkStatusSource, MemoryPressureSource {

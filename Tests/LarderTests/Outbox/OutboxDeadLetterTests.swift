@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Outbox: what was refused", .timeLimit(.minutes(1)))
+@Suite("Outbox: what was refused", .timeLimit(.minutes(20)))
 struct OutboxDeadLetterTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 60)

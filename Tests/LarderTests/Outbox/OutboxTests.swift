@@ -5,7 +5,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Outbox", .timeLimit(.minutes(4)))
+@Suite("Outbox", .timeLimit(.minutes(20)))
 struct OutboxTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 60)

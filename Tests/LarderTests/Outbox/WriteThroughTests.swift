@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Changes that are awaited", .timeLimit(.minutes(1)))
+@Suite("Changes that are awaited", .timeLimit(.minutes(20)))
 struct WriteThroughTests {
     struct Payment: Codable, Sendable {
         var account: String

@@ -5,7 +5,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("The generic cached request", .timeLimit(.minutes(1)))
+@Suite("The generic cached request", .timeLimit(.minutes(20)))
 struct CachedRequestTests {
     enum Kind: String, CaseIterable, Sendable { case memory, file, disk }
 

@@ -4,7 +4,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("Retrying transport", .timeLimit(.minutes(1)))
+@Suite("Retrying transport", .timeLimit(.minutes(20)))
 struct RetryingTransportTests {
     private let get = TransportRequest(url: "http://h/")
 

@@ -4,7 +4,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("The session, while its renewal is on its way", .timeLimit(.minutes(1)))
+@Suite("The session, while its renewal is on its way", .timeLimit(.minutes(20)))
 struct SessionTests {
     private let scene = CacheScene()
     private let gate = TransportGate()

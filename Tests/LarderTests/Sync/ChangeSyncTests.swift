@@ -10,7 +10,7 @@ private final class Passed: Sendable {
     let numbers = Mutex<[Int]>([])
 }
 
-@Suite("Following changes, whatever fails", .timeLimit(.minutes(1)))
+@Suite("Following changes, whatever fails", .timeLimit(.minutes(20)))
 struct ChangeSyncTests {
     private let scene = CacheScene()
 

@@ -5,7 +5,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Following changes, while the network comes and goes", .timeLimit(.minutes(1)))
+@Suite("Following changes, while the network comes and goes", .timeLimit(.minutes(20)))
 struct NetworkReturnTests {
     let scene = CacheScene()
 

@@ -3,7 +3,7 @@ import LarderTesting
 import LarderTime
 import Testing
 
-@Suite("What is told of and belongs in front", .timeLimit(.minutes(1)))
+@Suite("What is told of and belongs in front", .timeLimit(.minutes(20)))
 struct NewestItemsTests {
     let scene = CacheScene()
     let source = PageSource()

@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Lists in pages, with several things at once", .timeLimit(.minutes(1)))
+@Suite("Lists in pages, with several things at once", .timeLimit(.minutes(20)))
 struct TimelineRaceTests {
     let scene = CacheScene()
     let source = PageSource()

@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 import Testing
 
-@Suite("Lists in pages", .timeLimit(.minutes(1)))
+@Suite("Lists in pages", .timeLimit(.minutes(20)))
 struct TimelineTests {
     let scene = CacheScene()
     let source = PageSource()

@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderTesting
 import Testing
 
-@Suite("Scripted transport", .timeLimit(.minutes(1)))
+@Suite("Scripted transport", .timeLimit(.minutes(20)))
 struct ScriptedTransportTests {
     private let get = TransportRequest(url: "http://h/")
 
