@@ -253,8 +253,13 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
             defer { state.opening = nil }
             return state.opening
         }
+        // Without the loop nobody would notice that the peer is gone.
+        guard SocketLoop.shared.add(self) else {
+            let error = WebSocketError(.unreachable, "The system has no descriptor left.")
+            opening?.finish(.failure(error))
+            return end(.failure(error))
+        }
         opening?.finish(.success(()))
-        _ = SocketLoop.shared.add(self)
         receiveMore()
     }
 

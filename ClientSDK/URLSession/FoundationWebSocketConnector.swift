@@ -2,7 +2,6 @@ import Foundation
 public import Larder
 import LarderHTTP
 public import LarderTime
-import Synchronization
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking

@@ -98,10 +98,8 @@ final class ControlPlane: ExchangeHandler {
 
     private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
         if !isAddressedByPath, world.goesStraight(request.path) {
-            var reply = backend.handle(request, exchange, world)
             // A log has a line for every exchange.
-            if log != nil { reply?.standing = nil }
-            return reply
+            return backend.handle(request, exchange, world, Conditions(mayStand: log == nil))
         }
         let facts = facts(request, in: world)
         let decisions = world.control.faults.decide(

@@ -43,7 +43,7 @@ async function loadPeople() {
     find("acts-done").replaceChildren(make("li", { class: "quiet" }, "Nobody lives in this world, so nobody can act."));
     return;
   }
-  await Promise.all([loadPosts(), loadOwn(), loadRecipient()]);
+  await Promise.all([loadPosts(), loadOwn()]);
 }
 
 const chosenPerson = () => find("person").value.trim();

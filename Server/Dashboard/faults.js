@@ -1,6 +1,6 @@
 // What is to go wrong: networks with a name, single faults behind switches, and all that is set, by whomever.
 
-const faults = { all: [], strikes: new Map(), names: [] };
+const faults = { all: [], names: [] };
 
 function scope(preset) {
   const match = {};

@@ -58,7 +58,8 @@ async function loadJournal() {
   const page = await askWorld("GET", `/journal?afterNumber=${after}&limit=${journal.keeps}`);
   journal.capacity = capacity;
   journal.entries = page.items;
-  incoming = [];
+  // What the stream told meanwhile and the list does not have is still to come.
+  incoming = incoming.filter(({ number }) => number > Math.max(written, page.last));
   journal.waiting = [];
   journal.waitingCount = 0;
   journal.onnews(journal.entries, true);

@@ -20,8 +20,7 @@ function quantile(sorted, share) {
 
 function drawPlot() {
   const plot = find("plot");
-  // A live channel is open for as long as somebody listens: that is no latency.
-  const exchanges = journal.entries.filter((entry) => entry.kind === "exchange" && !isChannel(entry));
+  const exchanges = journal.entries.filter((entry) => entry.kind === "exchange");
   const width = plot.clientWidth;
   const height = plot.clientHeight;
   const times = exchanges.map((entry) => Math.max(entry.durationSeconds, 1e-6)).sort((a, b) => a - b);

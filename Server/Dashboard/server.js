@@ -5,11 +5,10 @@ const shown = { world: "main", ends: new AbortController() };
 
 /** What the server refused, in words; `type` is the problem's name, empty where nobody answered. */
 class Refusal extends Error {
-  constructor(message, type = "", status = 0) {
+  constructor(message, type = "") {
     super(message);
     this.name = "Refusal";
     this.type = type;
-    this.status = status;
   }
 }
 
@@ -91,7 +90,7 @@ async function request(method, path, { body, accept = "application/json", signal
     }
     const lines = [problem.detail ?? problem.title ?? `The server answered ${reply.status}.`];
     for (const error of problem.errors ?? []) lines.push(`${error.pointer || "the document"}: ${error.detail}`);
-    throw new Refusal(lines.join("\n"), type, reply.status);
+    throw new Refusal(lines.join("\n"), type);
   }
 }
 

@@ -5,7 +5,7 @@ const totals = { isDue: true, notBefore: 0 };
 function showTotals(report) {
   const reads = report.full + report.notModified;
   const errors = report.clientErrors + report.serverErrors + report.unanswered;
-  const other = Math.max(0, report.exchanges - reads - errors);
+  const other = report.exchanges - reads - errors;
   const whole = report.bytesSent + report.bytesSaved;
   const items = [
     ["Exchanges", counted.format(report.exchanges), ""],

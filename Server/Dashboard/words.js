@@ -36,12 +36,9 @@ const kinds = [
   { id: "cut", name: "cut or unanswered" },
 ];
 
-const isChannel = (entry) => entry.status === 101 || entry.path.startsWith("/v1/live");
-
 function kindOf(entry) {
   if (entry.kind === "frame") return "frame";
-  // A live channel ends when somebody leaves: that is no failure.
-  if (entry.outcome !== "complete" && !(isChannel(entry) && entry.outcome === "cut")) return "cut";
+  if (entry.outcome !== "complete") return "cut";
   if (entry.status === 304) return "same";
   return entry.status >= 500 ? "server" : entry.status >= 400 ? "client" : "ok";
 }

@@ -36,6 +36,8 @@ import Synchronization
     }
 
     private let state = Mutex(State())
+    /// `nonisolated(unsafe)`: filled in under the lock, before SQLite knows it, and only read from then on; freed with the plan, which
+    /// every database on it holds.
     private nonisolated(unsafe) let fileSystem: UnsafeMutablePointer<sqlite3_vfs>
 
     package init() { unsafe fileSystem = FaultFileSystem.make() }
@@ -44,7 +46,7 @@ import Synchronization
 
     /// For opening: the file system's name, which is known to SQLite while the plan lives.
     var fileSystemName: UnsafePointer<CChar> {
-        unsafe FaultFileSystem.register(fileSystem, for: self)
+        state.withLock { _ in unsafe FaultFileSystem.register(fileSystem, for: self) }
         return unsafe fileSystem.pointee.zName
     }
 

@@ -163,8 +163,8 @@ import CSQLite
 
     /// Moves to the next row; false at the end.
     ///
-    /// - Parameter isStep: whether it is one at which a fault may be planned. What changes nothing, and is asked beside what was meant, is
-    ///   none.
+    /// - Parameter isStep: whether a fault may be planned at it: not where it changes nothing and is asked beside what was
+    ///   meant.
     package func step(isStep: Bool = true) throws(SQLiteError) -> Bool {
         let handle = try unsafe compiled()
         if isStep, let faults = database.faults, unsafe sqlite3_stmt_busy(handle) == 0 {

@@ -35,12 +35,10 @@ struct CommandKeepingTests {
     }
 
     @Test func `pictures come from the network, then from disk, and one is drawn`() async throws {
-        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Fixtures").standardized.path
         var numbers = WorldNumbers()
         numbers.people = 5
         numbers.posts = 20
-        let backend = try MockBackend.start(.generated(numbers, picturesFrom: fixtures))
+        let backend = try MockBackend.start(.generated(numbers, picturesFrom: MockBackend.pictures))
         let words = ["images", "--width", "64", "--limit", "5"]
         let first = try await scene.run(words + ["--json"], on: backend.url)
         let count = try #require(try first.json["pictures"]?.integer, "\(first)")

@@ -547,19 +547,7 @@ struct MalformedReplyTests {
     // MARK: Pictures
 
     @Test func `bytes that are no picture are a typed error, and the picture comes when they are right`() async throws {
-        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
-            "../../Fixtures"
-        )
-        .standardized.path
-        var numbers = WorldNumbers()
-        numbers.people = 4
-        numbers.posts = 4
-        numbers.conversations = 1
-        numbers.messages = 2
-        numbers.transfers = 2
-        var backing = MockBackend.Configuration()
-        backing.seed = 1
-        let backend = try MockBackend.start(.generated(numbers, picturesFrom: fixtures), backing)
+        let backend = try MockBackend.startWithPictures(people: 4, posts: 4)
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
         defer { try? FileManager.default.removeItem(atPath: directory) }

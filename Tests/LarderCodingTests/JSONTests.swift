@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarderCoding
 
-@Suite("JSON")
+@Suite("JSON", .timeLimit(.minutes(20)))
 struct JSONTests {
     @Test(
         "refuses what RFC 8259 does not allow, and says where",

@@ -48,6 +48,8 @@ struct StateDirectoryTests {
         isWritten.withLock { $0 = true }
         await watching.value
         #expect(open.withLock { $0 } == [])
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == data)
         let refused = #expect(throws: Failure.self) { try PrivateFile.write(data, to: folder) }
         #expect(refused?.message.contains("cannot be written") == true)

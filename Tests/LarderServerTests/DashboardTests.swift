@@ -29,6 +29,7 @@ struct DashboardTests {
         #expect(try await raw(stage, "/_larder", "Host: 127.0.0.1").json["id"] == .string("main"))
         // Looking at the page is no exchange of any world.
         #expect(try await stage.ask("GET", "/_larder/journal").json["written"] == .integer(0))
+        #expect(try await stage.ask("GET", "/_larder/worlds/blue/journal").json["written"] == .integer(0))
         await stage.backend.stop()
     }
 

@@ -419,6 +419,22 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a script that would strike other worlds is refused whole`() async throws {
+        let stage = try Stage()
+        #expect(try await stage.ask("POST", "/_larder/worlds", #"{"id":"blue"}"#).status == 201)
+        let script = """
+            {"steps":[{"faults":[{"action":{"type":"respond","status":503}}]},
+            {"atSeconds":60,"faults":[{"action":{"type":"closeListener"}}]}]}
+            """
+        let refused = try await stage.ask("POST", "/_larder/worlds/blue/script", script)
+        #expect(refused.status == 422)
+        let first = try refused.json["errors"]?.array?.first
+        #expect(first?["detail"] == .string("may be closeListener in the world main only"))
+        #expect(try await stage.ask("GET", "/v1/feed", fields: ["Larder-World": "blue"]).status == 200)
+        #expect(try await stage.ask("POST", "/_larder/script", script).status == 201)
+        await stage.backend.stop()
+    }
+
     @Test func `journeys change as time passes, and a captive portal answers everything with its page`() async throws {
         let stage = try Stage()
         try stage.world.set(.tunnel)

@@ -25,7 +25,7 @@ struct FeedChunkTests {
         }
 
         deinit {
-            for suffix in ["", "-wal", "-shm"] { unsafe unlink(path + suffix) }
+            for suffix in ["", "-wal", "-shm", "-lock"] { unsafe unlink(path + suffix) }
             unsafe rmdir(String(path.dropLast(3)))
         }
     }

@@ -27,7 +27,7 @@ struct WorldEndTests {
         }
 
         deinit {
-            for file in ["w", "w-wal", "w-shm", "later.larder"] { unsafe unlink(path + "/" + file) }
+            for file in ["w", "w-wal", "w-shm", "w-lock", "later.larder"] { unsafe unlink(path + "/" + file) }
             unsafe rmdir(path)
         }
     }

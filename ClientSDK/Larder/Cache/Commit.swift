@@ -145,9 +145,9 @@ struct Commit {
             source: source,
             isInvalidated: isAnswer && core.order.isInvalidated(.entity(key), since: order),
             order: order,
-            cost: 256,
-            sight: disk.isThere ? sight : StoredEntity.memoryOnly
+            cost: 256
         )
+        stored.isMemoryOnly = isMemoryOnly || draft.isMemoryOnly
         if disk.isThere {
             let payload: [UInt8]
             do {
@@ -157,14 +157,13 @@ struct Commit {
                 problems.append(
                     LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error)
                 )
-                stored.sight = StoredEntity.memoryOnly
                 entities[key] = .set(stored)
                 applied.insert(.entity(key))
                 return
             }
             stored.cost += payload.count
             switch try write(stored, payload, key, disk) {
-            case .stored: break
+            case .stored: stored.sight = sight
             case .keptNewer: return
             case .keptMoreComplete: return try renew(key, known, lifetime, disk)
             }
@@ -266,7 +265,7 @@ struct Commit {
         // What it says now is not what came with the validator.
         stored.validator = nil
         stored.order = order
-        if disk.isThere {
+        if disk.isThere, !stored.isMemoryOnly {
             let payload = try modifier.encode(stored.value)
             stored.cost = 256 + payload.count
             guard try write(stored, payload, key, disk) == .stored else { return }

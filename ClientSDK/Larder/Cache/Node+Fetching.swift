@@ -31,6 +31,7 @@ extension Node {
             if let changes, state.changes != changes { return (nil, false) }
             let flight = Flight(order: core.order.begin(), moment: now) { [weak self] in self?.abandon($0) }
             state.flight = flight
+            state.hasNetworkReturned = false
             return (flight, true)
         }
         guard let flight, isNew else {
@@ -181,14 +182,14 @@ extension Node {
     private func settle(_ flight: Flight, _ error: LarderError?) {
         let isWorthAnother = state.withLock { state in
             state.revision += 1
-            if state.flight === flight { state.flight = nil }
-            defer { state.hasNetworkReturned = false }
+            let isPresent = state.flight === flight
+            if isPresent { state.flight = nil }
             // A request that was overtaken says nothing about the present.
             if state.flight == nil || error == nil {
                 state.error = error
                 state.failures = error == nil ? 0 : state.failures + 1
             }
-            return error != nil && state.hasNetworkReturned
+            return isPresent && error != nil && state.hasNetworkReturned
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)

@@ -41,11 +41,11 @@ extension Node {
 
     /// Ends an observation.
     func removeObserver(_ id: UInt64) {
-        let (started, isLast) = state.withLock { state in
-            let observer = state.observers.removeValue(forKey: id)
-            return (observer?.release(), state.observers.isEmpty)
+        // Taken out first: what it was shown last is a user's, and is not to end under the lock.
+        let (observer, isLast) = state.withLock { state in
+            (state.observers.removeValue(forKey: id), state.observers.isEmpty)
         }
-        started?.end()
+        observer?.release().end()
         if isLast { core.scheduler.schedule(self, at: nil) }
     }
 

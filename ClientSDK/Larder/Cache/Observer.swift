@@ -2,7 +2,8 @@ import LarderTime
 
 /// One who observes a node: how they want to read it, and what they were shown last.
 ///
-/// `@unchecked Sendable`: it is reached under the node's lock, by whoever makes it before that, and by whoever has taken it out after.
+/// `@unchecked Sendable`: it lives in the node's dictionary and is reached under the node's lock alone. Before that only whoever makes
+/// it knows it (`Node.observe`), after that only whoever has taken it out (`removeObserver`, `close`).
 final class Observer<Value: Sendable & Equatable>: @unchecked Sendable {
     let mailbox: Mailbox<Snapshot<Value>>
     let policy: ReadPolicy

@@ -38,7 +38,7 @@ struct FoundEntities: Sendable {
         /// Whether it is not stored any more.
         var isMissing = false
 
-        var saysAnything: Bool { pending > 0 || staleSince != nil || isMissing }
+        var saysAnything: Bool { pending > 0 || staleSince != nil }
     }
 
     /// An array of them: none of those that the index names is left out.

@@ -14,6 +14,8 @@ struct StoredEntity: Sendable {
     var cost: Int
     /// How many commits of others had been seen when the disk had it like this: it is of no use when there are more.
     var sight = Self.memoryOnly
+    /// Whether it may not touch the disk: so it stays, whoever changes it.
+    var isMemoryOnly = false
 
     /// The sight of what is in memory alone: no other process has anything to do with it.
     static let memoryOnly = UInt64.max

@@ -23,7 +23,7 @@ public final class LarderClient: Sendable {
         /// What looks after the client while it runs: network, memory, counts, switches.
         public var upkeep = Upkeep.standard
 
-        /// The system's transport, and all kinds of live channel.
+        /// Sockets of its own, for `http` alone (`HTTPTransport` of `LarderURLSession` is for `https` too), and all kinds of live channel.
         public init(transport: any Transport = SocketTransport()) {
             self.transport = transport
             webSockets = WebSocketClient()

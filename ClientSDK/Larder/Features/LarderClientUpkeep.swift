@@ -24,7 +24,6 @@ final class LarderClientUpkeep: Sendable {
     let network: NetworkMonitor?
     let memory: MemoryGuard?
     let flags: FeatureFlags?
-    private let memorySource: LateMemorySource?
     private let settings: LarderClient.Upkeep
     private let running = Mutex<Running?>(Running())
 
@@ -63,24 +62,11 @@ final class LarderClientUpkeep: Sendable {
             )
         }
         switch settings.memory {
-        case .none:
-            memory = nil
-            memorySource = nil
-        case .given(let memoryGuard):
-            memory = memoryGuard
-            memorySource = nil
+        case .none: memory = nil
+        case .given(let memoryGuard): memory = memoryGuard
         case .own:
-            let source: any MemoryPressureSource
-            if let given = settings.memorySource {
-                source = given
-                memorySource = nil
-            } else {
-                let late = LateMemorySource { SystemMemorySource.make() }
-                source = late
-                memorySource = late
-            }
             memory = MemoryGuard(
-                source: source,
+                source: settings.memorySource ?? LateMemorySource { SystemMemorySource.make() },
                 policy: settings.memoryPolicy,
                 clock: configuration.monotonicClock,
                 telemetry: telemetry
@@ -164,9 +150,9 @@ final class LarderClientUpkeep: Sendable {
         }
         if let memory {
             keep(memory.register(Self.reaction(steering)))
-            // Beside the first read, and not before it.
-            run { [memorySource] in
-                memorySource?.begin()
+            run {
+                // Has a late source be made: beside the first read, and not before it.
+                _ = memory.explanation
                 await memory.run(sleeper: sleeper)
             }
         }

@@ -72,12 +72,9 @@ extension HTTPCache {
         if stream.status == .notModified || stream.status.isServerFailure || !isTaken {
             // Such replies are short, and what becomes of them is the same as where nothing streams.
             do throws(TransportError) {
-                let whole = TransportResponse(
-                    status: stream.status,
-                    fields: stream.fields,
-                    body: try await Self.collect(stream.body)
+                return Self.stream(
+                    try await settle(plan, stream.whole(), requestedAt, ticket).transportResponse
                 )
-                return Self.stream(try await settle(plan, whole, requestedAt, ticket).transportResponse)
             } catch {
                 return Self.stream(try standIn(plan, for: error).transportResponse)
             }
@@ -93,13 +90,6 @@ extension HTTPCache {
         isTicketGiven = true
         let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
         return TransportStream(status: stream.status, fields: fields, body: tee.body)
-    }
-
-    private static func collect(_ body: TransportBody) async throws(TransportError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var pieces = body.makeAsyncIterator()
-        while let piece = try await pieces.next() { bytes += piece }
-        return bytes
     }
 
     private static func stream(_ response: TransportResponse) -> TransportStream {

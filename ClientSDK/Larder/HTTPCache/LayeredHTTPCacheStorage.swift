@@ -28,13 +28,13 @@ public final class LayeredHTTPCacheStorage: HTTPCacheStorage {
     /// The content of an entry; what only the second has is given to the first too.
     public func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
         if let body = try first.body(of: entry, for: key) { return body }
-        return try changing.withLock { _ in
-            guard let body = try second.body(of: entry, for: key) else { return nil }
-            if try second.entries(for: key) == [entry] {
-                try first.update(key, body: body) { entries in if entries.isEmpty { entries = [entry] } }
-            }
-            return body
+        // Read without the lock, so that slow reads do not wait for each other.
+        guard let body = try second.body(of: entry, for: key) else { return nil }
+        try changing.withLock { _ in
+            guard try second.entries(for: key) == [entry] else { return }
+            try first.update(key, body: body) { entries in if entries.isEmpty { entries = [entry] } }
         }
+        return body
     }
 
     /// Changes what is stored under a key. Where the lasting storage fails, the fast one is changed all the same, so that what

@@ -51,12 +51,6 @@ package final class SocketLoop: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether the loop's thread is there: for tests.
-    package var isRunning: Bool { state.withLock { $0.isRunning } }
-
-    /// How many handlers live on the loop.
-    package var count: Int { state.withLock { $0.handlers.count } }
-
     /// Begins to wait for a handler.
     ///
     /// - Returns: false where the system has no descriptor left for the loop itself.

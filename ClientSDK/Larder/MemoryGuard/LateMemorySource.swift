@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A source that is made when somebody begins to wait for what it says, or asks it for its explanation: to look at the system's files
-/// takes a millisecond that a start has better uses for. Safe from any thread.
+/// A source that is made when somebody asks for its explanation: to look at the system's files takes a millisecond that a start has
+/// better uses for. Safe from any thread.
 final class LateMemorySource: MemoryPressureSource {
     private let make: @Sendable () -> any MemoryPressureSource
     private let observers = OrderedObservers<MemorySignal>()
@@ -13,8 +13,7 @@ final class LateMemorySource: MemoryPressureSource {
     var explanation: String { begin().explanation }
 
     /// Makes the source, unless it was made.
-    @discardableResult
-    func begin() -> any MemoryPressureSource {
+    private func begin() -> any MemoryPressureSource {
         made.withLock { made in
             if let made { return made.source }
             let source = make()

@@ -264,7 +264,13 @@ extension Outbox {
             }
         }
         for (old, operation) in waiting {
-            guard let payload = try? operation.rename(old.payload, names), payload != old.payload else { continue }
+            let payload: [UInt8]
+            do { payload = try operation.rename(old.payload, names) } catch {
+                // It goes as it is, and the server decides.
+                core.configuration.onEvent(.storageFailed(LarderError(error)))
+                continue
+            }
+            guard payload != old.payload else { continue }
             var new = old
             new.payload = payload
             store(new.row, in: &update)

@@ -1,3 +1,4 @@
+import Foundation
 public import LarderTime
 
 /// An operation in an outbox, as it can be looked at.
@@ -87,7 +88,7 @@ extension OutboxEntry {
     ///
     /// - Throws: `.encoding` where another version of the application has stored it.
     public func input<Input: Decodable>(as type: Input.Type = Input.self) throws(LarderError) -> Input {
-        do { return try OutboxOperation.decode(payload) } catch {
+        do { return try JSONDecoder().decode(Input.self, from: Data(payload)) } catch {
             throw LarderError(.encoding, "Operation \(id) cannot be read as a \(type): \(error)", cause: error)
         }
     }

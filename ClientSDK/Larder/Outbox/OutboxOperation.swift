@@ -1,4 +1,3 @@
-import Foundation
 import LarderTime
 
 /// A registered operation without its types.
@@ -75,10 +74,6 @@ struct OutboxOperation: Sendable {
         do { return try codec.encode(input) } catch {
             throw LarderError(.encoding, "The operation could not be encoded: \(error)", cause: error)
         }
-    }
-
-    static func decode<Input: Decodable>(_ bytes: [UInt8]) throws -> Input {
-        try JSONDecoder().decode(Input.self, from: Data(bytes))
     }
 
     private static func send<Input: Codable & Sendable, Receipt: Sendable>(

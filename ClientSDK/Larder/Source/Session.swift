@@ -50,6 +50,7 @@ public final class Session: RequestAuthorizer {
         clock = cache.configuration.wallClock
         do {
             let bytes = try cache.disk?.metadata(Self.key)
+            // What cannot be read is as good as nobody signed in: the person signs in again.
             kept = Mutex(Kept(tokens: bytes.flatMap { try? JSONDecoder().decode(Tokens.self, from: Data($0)) }))
         } catch {
             throw LarderError(error)
@@ -152,6 +153,7 @@ public final class Session: RequestAuthorizer {
             }
         } catch {
             kept.withLock { if $0.tokens == tokens { $0.tokens = before } }
+            announce()
             throw LarderError(error)
         }
         announce()

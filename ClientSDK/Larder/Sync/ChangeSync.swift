@@ -213,6 +213,7 @@ public final class ChangeSync: Sendable {
             state.withLock { $0.followedSince = since }
             return since
         } catch {
+            // Nothing is vouched for then: what is stored is asked about as if no feed were followed.
             return nil
         }
     }

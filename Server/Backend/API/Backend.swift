@@ -13,6 +13,8 @@ struct Conditions: Sendable {
     var isDetached = false
     /// Whether the request's idempotency key is taken for it already.
     var holdsKey = false
+    /// Whether the engine may give the reply to the same bytes again by itself.
+    var mayStand = false
 
     /// Whether replies that were built before may be used.
     var allowsCache: Bool { past == nil }
@@ -51,7 +53,7 @@ struct Backend: Sendable {
                 return refusal
             }
         }
-        if conditions.allowsCache, let reply = repeated(request, world, extra) { return reply }
+        if conditions.allowsCache, let reply = repeated(request, world, extra, conditions) { return reply }
         let trace = CallTrace()
         var result: Reply
         do {
@@ -74,7 +76,12 @@ struct Backend: Sendable {
     }
 
     /// A read that was answered before and of which nothing has changed since.
-    private func repeated(_ request: Request, _ world: World, _ extra: [UInt8]) -> Reply? {
+    private func repeated(
+        _ request: Request,
+        _ world: World,
+        _ extra: [UInt8],
+        _ conditions: Conditions
+    ) -> Reply? {
         guard request.method == .get || request.method == .head, Negotiation.acceptsJSON(request) else { return nil }
         // Both taken before what they vouch for is looked up.
         let (stamps, endings) = (StampSnapshot(world.stamp), world.authenticator.endings)
@@ -87,7 +94,8 @@ struct Backend: Sendable {
         reply.note.owner = world
         reply.note.subject = viewer
         // A reply to conditions that name dates could be another one tomorrow.
-        if case .prepared(let prepared, let extra) = reply.content, world.limiter == nil,
+        if case .prepared(let prepared, let extra) = reply.content, conditions.mayStand, request.method == .get,
+            world.limiter == nil,
             !request.hasConditions || prepared.status == .notModified && request.hasTagAlone
         {
             reply.standing = RepeatedRead(
@@ -230,6 +238,7 @@ struct Backend: Sendable {
     }
 
     private func caller(_ request: Request, _ world: World) -> String {
+        // Who cannot be told is counted by address; what the credentials lack is told where everything else is.
         if let session = try? session(request, world) { return "user \(session.user)" }
         return request.peer.host
     }

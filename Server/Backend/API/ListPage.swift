@@ -20,20 +20,10 @@ enum ListPage {
     /// The cursors of a page read newest first.
     ///
     /// - Parameters:
-    ///   - rows: the rows on the page, newest first.
+    ///   - newest: the first row of the page; nil for an empty one.
+    ///   - oldest: the last row of the page.
     ///   - extent: the oldest and newest row of the whole list.
     /// - Returns: the position of what is older and of what is newer; nil at the ends.
-    static func cursors(
-        _ start: PageStart,
-        rows: [Int64],
-        extent: ClosedRange<Int64>?,
-        list: Cursor.List,
-        owner: Int64 = 0
-    ) -> (next: Cursor?, previous: Cursor?) {
-        cursors(start, newest: rows.first, oldest: rows.last, extent: extent, list: list, owner: owner)
-    }
-
-    /// The same, from the first and the last row of the page; nil for an empty one.
     static func cursors(
         _ start: PageStart,
         newest: Int64?,

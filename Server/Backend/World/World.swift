@@ -34,7 +34,7 @@ package final class World: Sendable {
     private let groupsCommits: Bool
 
     /// `@unchecked Sendable`: a store is made in `init` or `replace`, put behind the mutex there, and from then on only ever
-    /// reached by the closures that `read` and `write` run under it. Nothing of it leaves them, because their results are
+    /// reached by the closures that the methods here run under it. Nothing of it leaves them, because their results are
     /// `Sendable`.
     private struct Confined: @unchecked Sendable {
         var store: Store

@@ -99,6 +99,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     ///
     /// - Parameter factor: how many times as fast as the system's; more than 0, at most 1,000,000.
     public func run(factor: Double = 1) {
+        // In this order what is no number counts as the slowest.
         change { $0.mode = .running(factor: min(max(1e-6, factor), 1e6)) }
     }
 
@@ -172,25 +173,18 @@ public final class WorldClock: WallClock, MonotonicClock {
     /// Has the loop wake the clock while it runs by itself. Until there is one, timers only run when the clock is moved.
     package func drive(by loop: EventLoop?) {
         state.withLock { state in
-            if let armed = state.armed {
-                state.driver?.cancel(armed.timer)
-                state.armed = nil
-            }
+            disarm(&state)
             state.driver = loop
             arm(&state)
         }
     }
 
-    /// Drops every timer: nothing that was to come does.
+    /// Drops every timer: nothing that was to come does. Nobody drives the clock any more.
     ///
     /// A timer's job mostly holds the world, which holds its clock: without this a world with something ahead of it would
     /// outlive its end.
     package func dropTimers() {
         let dropped = state.withLock { state in
-            if let armed = state.armed {
-                state.driver?.cancel(armed.timer)
-                state.armed = nil
-            }
             defer { state.timers = TimerQueue() }
             return state.timers
         }
@@ -203,13 +197,17 @@ public final class WorldClock: WallClock, MonotonicClock {
         state.withLock { arm(&$0) }
     }
 
+    private func disarm(_ state: inout State) {
+        guard let armed = state.armed.take() else { return }
+        state.driver?.cancel(armed.timer)
+    }
+
     private func arm(_ state: inout State) {
         state.timers.tidy()
         guard let driver = state.driver, let next = state.timers.next else { return }
         if let armed = state.armed {
             if armed.deadline <= next, state.mode != .frozen { return }
-            driver.cancel(armed.timer)
-            state.armed = nil
+            disarm(&state)
         }
         let left = max(.zero, next - uptime(state))
         let delay: Duration
@@ -234,10 +232,7 @@ public final class WorldClock: WallClock, MonotonicClock {
         state.withLock { state in
             anchor(&state, mode: state.mode)
             body(&state)
-            if let armed = state.armed {
-                state.driver?.cancel(armed.timer)
-                state.armed = nil
-            }
+            disarm(&state)
             arm(&state)
         }
         isSystem.store(false, ordering: .relaxed)

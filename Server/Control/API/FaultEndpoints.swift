@@ -199,8 +199,8 @@ extension ChangeTrick {
 }
 
 extension ControlPlane {
-    /// Sets faults; what they need is prepared.
-    func setFaults(_ faults: [Fault], in world: World) throws(Problem) -> [Fault] {
+    /// Refuses what would strike other worlds too.
+    private func check(_ faults: [Fault], in world: World) throws(Problem) {
         for fault in faults {
             if case .closeListener = fault.action, world.id != World.mainID {
                 throw ProblemType.validationFailed(
@@ -214,6 +214,11 @@ extension ControlPlane {
                 )
             }
         }
+    }
+
+    /// Sets faults; what they need is prepared.
+    func setFaults(_ faults: [Fault], in world: World) throws(Problem) -> [Fault] {
+        try check(faults, in: world)
         let named = try world.control.faults.add(faults, now: world.clock.uptime)
         // Behind the setting: a commit in between would end a history that no fault asks for yet.
         if world.control.faults.hasLag {
@@ -227,6 +232,7 @@ extension ControlPlane {
 
     /// Starts a script: each step when the world's clock is there. Returns what will never strike.
     func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
+        for case .set(let faults) in script.steps.flatMap(\.deeds) { try check(faults, in: world) }
         var warnings: [String] = []
         for step in script.steps {
             for deed in step.deeds {
@@ -238,8 +244,8 @@ extension ControlPlane {
                 for deed in step.deeds { try perform(deed, in: world) }
             } else {
                 _ = world.clock.schedule(after: step.at) { [self] in
-                    // What is wrong with a step was said when the script was read; a limit that is reached since leaves
-                    // the step undone, and the journal shows no strike of it.
+                    // What is wrong with a step was said when the script was read; a limit that is reached or a disk that
+                    // fails since leaves the step undone, and the journal shows no strike of it.
                     for deed in step.deeds { try? perform(deed, in: world) }
                 }
             }

@@ -57,7 +57,7 @@ enum JournalEndpoints {
             throw call.invalid("kind", "must be exchange or frame")
         }
         if let path = filter.match.path, PathPattern(path) == nil {
-            throw call.invalid("path", "must begin with / and have * only for a whole segment, ** only at the end")
+            throw call.invalid("path", PathPattern.rule)
         }
         let matcher = JournalMatcher(filter) { call.handle(of: $0) }
         let journal = call.world.control.journal

@@ -38,9 +38,7 @@ public struct FaultMatch: Sendable, Hashable {
         match.method = reader.string("method", length: 1...32).map { $0.uppercased() }
         if let text = reader.string("path") {
             match.path = text
-            if PathPattern(text) == nil {
-                reader.fail("path", "must begin with / and have * only for a whole segment, ** only at the end")
-            }
+            if PathPattern(text) == nil { reader.fail("path", PathPattern.rule) }
         }
         match.user = reader.string("user", length: 1...64)
         match.device = reader.string("device", length: 1...128)

@@ -1,5 +1,8 @@
 /// A path to match: text as it stands, `*` for one segment, `**` at the end for all the rest.
 struct PathPattern: Sendable, Hashable {
+    /// What one has to look like, as it is told to somebody whose pattern does not.
+    static let rule = "must begin with / and have * only for a whole segment, ** only at the end"
+
     private enum Segment: Sendable, Hashable {
         case literal([UInt8])
         case any

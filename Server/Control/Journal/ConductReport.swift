@@ -135,10 +135,10 @@ struct ConductInspector {
         var running: [String: [JournalEntry]] = [:]
         var failedBodies: [String: (number: Int, key: String)] = [:]
         var retryGaps: [(number: Int, gap: Duration)] = []
-        var (full, notModified, sent, saved) = (0, 0, 0, 0)
+        var (sent, saved) = (0, 0)
         let exchanges = entries.filter(\.isExchange)
-        let unanswered = exchanges.count(where: \.isUnanswered)
-        let answered = exchanges.filter { !$0.isUnanswered }
+        let answered = exchanges.filter { $0.outcome == "complete" }
+        let reads = answered.filter { $0.request.method == .get }
         for entry in exchanges.sorted(by: { ($0.started, $0.number) < ($1.started, $1.number) }) {
             let device = entry.device
             let resource = device + " " + entry.request.targetText
@@ -148,10 +148,8 @@ struct ConductInspector {
             inspectConcurrency(entry, request, &running)
             if entry.request.method == .get {
                 if entry.status == 304 {
-                    notModified += 1
                     saved += downloads[resource]?.bytes ?? 0
                 } else if entry.status == 200 {
-                    full += 1
                     inspectDownload(entry, resource, downloads[resource])
                 }
                 if let tag = entry.replyField("etag"), entry.isComplete, entry.trace?.ending == nil {
@@ -172,11 +170,11 @@ struct ConductInspector {
         return ConductReport(
             findings: findings,
             exchanges: exchanges.count,
-            full: full,
-            notModified: notModified,
+            full: reads.count { $0.status == 200 },
+            notModified: reads.count { $0.status == 304 },
             clientErrors: answered.count { (400..<500).contains($0.status) },
             serverErrors: answered.count { $0.status >= 500 },
-            unanswered: unanswered,
+            unanswered: exchanges.count - answered.count,
             bytesSent: sent,
             bytesSaved: saved
         )

@@ -107,9 +107,6 @@ struct JournalEntry: Sendable {
         if status == 0 { return "abandoned" }
         return isComplete ? "complete" : "cut"
     }
-
-    /// Whether the peer got no reply, or not all of it.
-    var isUnanswered: Bool { isExchange && outcome != "complete" }
 }
 
 extension JournalEntry {
@@ -176,7 +173,10 @@ extension JournalEntry {
             if ["host", "content-length", "connection", "accept-encoding"].contains(name) { continue }
             parts.append("-H " + Self.quoted("\(field.name): \(Secrets.masked(field: field.name, field.value))"))
         }
-        if !request.body.isEmpty { parts.append("--data-binary " + Self.quoted(Secrets.masked(text: request.body))) }
+        // What is no text cannot be an argument.
+        if !request.body.isEmpty, String(validating: request.body, as: UTF8.self) != nil {
+            parts.append("--data-binary " + Self.quoted(Secrets.masked(text: request.body)))
+        }
         parts.append(Self.quoted(base + Secrets.masked(target: request.targetText)))
         return parts.joined(separator: " ")
     }

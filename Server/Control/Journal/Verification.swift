@@ -141,7 +141,7 @@ struct Verifier {
             }
             let tooMany = expectation.atMost.map { matching.count > $0 } ?? false
             if let path = expectation.filter.match.path, PathPattern(path) == nil {
-                fail("that «\(path)» is no pattern: it begins with / and has * for a whole segment, ** only at the end")
+                fail("that «\(path)» is no pattern: it \(PathPattern.rule)")
                 continue
             }
             if matching.count < expectation.atLeast || tooMany {

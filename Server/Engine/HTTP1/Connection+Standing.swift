@@ -4,9 +4,10 @@ import LarderTime
 extension Connection {
     /// Answers what was received with a reply that stands; false where there is none, and nothing has happened.
     func repeatReply(to bytes: Span<UInt8>) -> Bool {
+        guard isBetweenExchanges, let entry = loop.standing.find(bytes) else { return false }
         let wantsRecords = loop.handler.wantsRecords
         let started = wantsRecords ? loop.configuration.monotonic.uptime : loop.now
-        guard isBetweenExchanges, let entry = loop.standing.find(bytes) else { return false }
+        guard entry.standing.stands() else { return false }
         entry.update(loop.date)
         exchangeCount += 1
         if wantsRecords {

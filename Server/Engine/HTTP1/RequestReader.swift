@@ -86,7 +86,7 @@ struct RequestReader {
     /// Says which part of a head is too long: what no field can be blamed for is the target's.
     private func tooLarge(_ scanner: HeadScanner) -> Refusal {
         guard scanner.lineCount ?? .max <= HeadParser.targetBytesMaximum else {
-            return Refusal(.targetTooLong, "The target has more than \(HeadParser.targetBytesMaximum) bytes.")
+            return Refusal(.targetTooLong, "The request line is longer than a target or a head may be.")
         }
         return Refusal(.headTooLarge, "The head has more than \(headBytesMaximum) bytes.")
     }

@@ -33,7 +33,7 @@ package struct RepeatedExchange: Sendable {
 }
 
 /// The replies that stand, by the bytes of their requests. Confined to its loop; bounded, because a place holds one reply and a
-/// reply at most `replyBytesMaximum`.
+/// reply at most `replyBytesMaximum`. What its `StandingReply` holds lives for as long.
 struct StandingReplies {
     final class Entry {
         /// The request's head with its empty line.
@@ -79,7 +79,7 @@ struct StandingReplies {
     private static let placeCount = 128
     private var places: [Entry?] = []
 
-    /// The reply to what was received in one piece, if that is a whole request and a reply to it stands.
+    /// The reply to what was received in one piece, if that is a whole request that had one which stood.
     func find(_ bytes: Span<UInt8>) -> Entry? {
         guard !places.isEmpty, let entry = places[Self.place(bytes)], entry.request.count == bytes.count else {
             return nil
@@ -90,7 +90,7 @@ struct StandingReplies {
                 return unsafe memcmp(known, start, received.count) == 0
             }
         }
-        return isSame && entry.standing.stands() ? entry : nil
+        return isSame ? entry : nil
     }
 
     /// Keeps a reply behind which the connection stays open, where its request is nothing but a head.

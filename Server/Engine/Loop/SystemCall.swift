@@ -18,33 +18,23 @@ enum SystemCall {
     static func describe(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
 
     @unsafe static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
-        while true {
-            let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            if count >= 0 { return .count(count) }
-            let code = errno
-            if code == EINTR { continue }
-            return code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(code)
-        }
+        repeating { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
     }
 
     static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int) -> Outcome {
-        while true {
-            let count = unsafe bytes.withUnsafeBytes { raw in
+        repeating {
+            unsafe bytes.withUnsafeBytes { raw in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: raw[offset...])
                 return unsafe sendto(descriptor, rest.baseAddress, rest.count, quietly, nil, 0)
             }
-            if count >= 0 { return .count(count) }
-            let code = errno
-            if code == EINTR { continue }
-            return code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(code)
         }
     }
 
     /// Sends two pieces in one call.
     static func send(_ descriptor: Int32, _ first: [UInt8], _ second: [UInt8]) -> Outcome {
         guard !second.isEmpty else { return send(descriptor, first, from: 0) }
-        while true {
-            let count = unsafe first.withUnsafeBytes { first in
+        return repeating {
+            unsafe first.withUnsafeBytes { first in
                 unsafe second.withUnsafeBytes { second in
                     // The system does not write through these.
                     var pieces = unsafe (
@@ -59,6 +49,13 @@ enum SystemCall {
                     }
                 }
             }
+        }
+    }
+
+    /// Makes a call again for as long as signals interrupt it.
+    @inline(__always) private static func repeating(_ call: () -> Int) -> Outcome {
+        while true {
+            let count = call()
             if count >= 0 { return .count(count) }
             let code = errno
             if code == EINTR { continue }

@@ -112,8 +112,6 @@ final class WebSocketChannel {
     private var hasSentClose = false
     private var awaitsPong = false
     private var isOver = false
-    /// Whether only the peer's own end is awaited.
-    private var isLingering = false
     private var closeInfo: (code: UInt16?, reason: String) = (nil, "")
 
     private init(_ handler: any WebSocketHandler, _ connection: Connection) {
@@ -181,7 +179,7 @@ final class WebSocketChannel {
     }
 
     func close(code: UInt16, reason: String) {
-        if isLingering { return connection.close() }
+        if connection.isLingering { return connection.close() }
         guard !hasSentClose, !isOver else { return }
         sendClose(WebSocketCloseCode(rawValue: code), reason)
         // The peer has one heartbeat to answer.
@@ -190,7 +188,7 @@ final class WebSocketChannel {
 
     /// Called when nothing has come for a while: asks for a sign of life once, and gives up the second time.
     func heartbeat() {
-        if isLingering { return connection.close() }
+        if connection.isLingering { return connection.close() }
         guard !handler.ownsHeartbeat else { return }
         guard !awaitsPong else { return connection.close() }
         awaitsPong = true
@@ -218,7 +216,6 @@ final class WebSocketChannel {
         connection.loop.execute { [loop = connection.loop] in
             guard let connection = loop.connection(id), let channel = connection.webSocketChannel else { return }
             channel.sendClose(code, reason)
-            channel.isLingering = lingers
             connection.isLingering = lingers
             connection.closeAfterOutput()
         }

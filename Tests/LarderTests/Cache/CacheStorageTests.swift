@@ -86,10 +86,13 @@ struct CacheStorageTests {
         _ = try await cache.value(secret)
         try cache.update { $0.remove(Note.self, "1") }
         try cache.update { $0.put(Note(id: "3", text: "3", revision: 1)) }
+        try cache.update { $0.modify(Note.self, "2") { $0.text = "secret-text" } }
         #expect(try await cache.value(secret, .cacheOnly).items.map(\.id) == ["2"])
         for name in try FileManager.default.subpathsOfDirectory(atPath: scene.path) {
             guard let bytes = FileManager.default.contents(atPath: scene.path + "/" + name) else { continue }
-            #expect(bytes.range(of: Data("secret-list".utf8)) == nil, "\(name)")
+            for secret in ["secret-list", "secret-text"] {
+                #expect(bytes.range(of: Data(secret.utf8)) == nil, "\(secret) in \(name)")
+            }
         }
         await #expect(throws: LarderError.self) { try await scene.cache().value(secret, .cacheOnly) }
     }

@@ -173,6 +173,7 @@ extension ImagePipeline {
                 )
                 guard !key.options.contains(.onlyCached) else { return end(key, with: error, &state, &effects) }
                 state.jobs[key]?.damages = 1
+                state.jobs[key]?.loadedAt = nil
                 state.jobs[key]?.phase = .loading(again)
                 _ = attach(key, to: again, &state)
             case .failure(let error): end(key, with: error, &state, &effects)

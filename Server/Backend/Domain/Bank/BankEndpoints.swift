@@ -58,17 +58,18 @@ enum BankEndpoints {
         return .representation(
             try call.read { store in
                 _ = try own(row, of: viewer, in: store)
-                let page = try store.ledger.page(start, account: row, limit: limit)
+                let items = try store.ledger.page(start, account: row, limit: limit)
                 let cursors = ListPage.cursors(
                     start,
-                    rows: page.items.map(\.row),
+                    newest: items.first?.row,
+                    oldest: items.last?.row,
                     extent: try store.ledger.extent(account: row),
                     list: .transactions,
                     owner: row
                 )
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
-                body.append(items: page.items.map(\.json))
+                body.append(items: items.map(\.json))
                 ListPage.close(&body, next: cursors.next, previous: cursors.previous)
                 return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .bank)
             }

@@ -161,12 +161,12 @@ final class LedgerTable {
         return true
     }
 
-    /// The transactions of an account, newest first: their rows and their JSON, and whether there is more.
+    /// The transactions of an account, newest first: their rows and their JSON.
     func page(
         _ start: PageStart,
         account: Int64,
         limit: Int
-    ) throws(SQLiteError) -> (items: [(row: Int64, json: [UInt8])], hasMore: Bool) {
+    ) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
         let statement: Statement
         let bound: Int64
         switch start {
@@ -177,20 +177,15 @@ final class LedgerTable {
         defer { statement.reset() }
         try statement.bind(account, at: 1)
         try statement.bind(bound, at: 2)
-        try statement.bind(Int64(limit + 1), at: 3)
+        try statement.bind(Int64(limit), at: 3)
         var items: [(row: Int64, json: [UInt8])] = []
-        var hasMore = false
         while try statement.step() {
-            if items.count == limit {
-                hasMore = true
-                break
-            }
             var json: [UInt8] = []
             Self.appendCurrent(statement, to: &json)
             items.append((statement.int64(0), json))
         }
         if statement === newer { items.reverse() }
-        return (items, hasMore)
+        return items
     }
 
     private static func appendCurrent(_ statement: Statement, to bytes: inout [UInt8]) {

@@ -65,17 +65,18 @@ enum ChatEndpoints {
         return .representation(
             try call.read { store in
                 try requireMember(viewer, of: row, in: store)
-                let page = try store.messages.page(start, conversation: row, limit: limit)
+                let items = try store.messages.page(start, conversation: row, limit: limit)
                 let cursors = ListPage.cursors(
                     start,
-                    rows: page.items.map(\.row),
+                    newest: items.first?.row,
+                    oldest: items.last?.row,
                     extent: try store.messages.extent(conversation: row),
                     list: .messages,
                     owner: row
                 )
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
-                body.append(items: page.items.map(\.json))
+                body.append(items: items.map(\.json))
                 ListPage.close(&body, next: cursors.next, previous: cursors.previous)
                 return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .chat)
             }

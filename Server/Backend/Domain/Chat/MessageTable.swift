@@ -132,12 +132,12 @@ final class MessageTable {
         return version
     }
 
-    /// The messages of a conversation that were not deleted, newest first: rows and JSON, and whether there is more.
+    /// The messages of a conversation that were not deleted, newest first: rows and JSON.
     func page(
         _ start: PageStart,
         conversation: Int64,
         limit: Int
-    ) throws(SQLiteError) -> (items: [(row: Int64, json: [UInt8])], hasMore: Bool) {
+    ) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
         let statement: Statement
         let bound: Int64
         switch start {
@@ -148,20 +148,15 @@ final class MessageTable {
         defer { statement.reset() }
         try statement.bind(conversation, at: 1)
         try statement.bind(bound, at: 2)
-        try statement.bind(Int64(limit + 1), at: 3)
+        try statement.bind(Int64(limit), at: 3)
         var items: [(row: Int64, json: [UInt8])] = []
-        var hasMore = false
         while try statement.step() {
-            if items.count == limit {
-                hasMore = true
-                break
-            }
             var json: [UInt8] = []
             statement.append(1, to: &json)
             json.append(version: statement.int64(2), updated: WallTime(milliseconds: statement.int64(3)))
             items.append((statement.int64(0), json))
         }
         if statement === newer { items.reverse() }
-        return (items, hasMore)
+        return items
     }
 }
