@@ -255,7 +255,7 @@ struct EngineTests {
             )
             #expect(try await socket.reply().status == 101)
             while mirror.kept.withLock({ $0.isEmpty }) { await Task.yield() }
-            async let stopped: Void = server.stop(grace: .seconds(30))
+            async let stopped: Void = server.stop(grace: .seconds(600))
             #expect(try await socket.read(count: 4) == [0x88, 24, 0x03, 0xE9])
             _ = try await socket.read(count: 22)
             var close: [UInt8] = []

@@ -6,11 +6,10 @@ enum BodyFraming: Equatable {
     case length(Int)
     case chunked
 
-    init(_ request: Request, bodyBytesMaximum: Int) throws(Refusal) {
-        let fields = request.fields
+    init(_ fields: RequestFields, minorVersion: Int, bodyBytesMaximum: Int) throws(Refusal) {
         let lengths = fields.count(of: .contentLength)
         guard fields.range(of: "transfer-encoding") == nil else {
-            guard request.minorVersion == 1 else {
+            guard minorVersion == 1 else {
                 throw Refusal(.malformed, "HTTP/1.0 knows no Transfer-Encoding.")
             }
             guard lengths == 0 else {

@@ -34,7 +34,6 @@ extension Connection {
         loop.scratch.append(contentsOf: head)
         loop.scratch.append(contentsOf: reply.date ?? loop.date.line)
         loop.scratch.append("\r\n")
-        self.owed = nil
         guard loop.handler.wantsRecords else { return }
         records.append(
             ExchangeRecord(

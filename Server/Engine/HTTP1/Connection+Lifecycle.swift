@@ -10,6 +10,11 @@ import LarderTime
 /// Deadlines, and the connection's end.
 extension Connection {
     func updateDeadline() {
+        // As a rule there is nothing to be done, and what is next is asked for many thousand times a second.
+        if case .http = mode, owed == nil, output.isEmpty, !reader.isInside, !isLingering {
+            deadline = MonotonicTime(nanoseconds: loop.now.nanoseconds &+ loop.idleNanoseconds)
+            return
+        }
         let configuration = loop.configuration
         switch mode {
         case .webSocket, .eventStream: deadline = loop.now + configuration.heartbeat
@@ -20,8 +25,6 @@ extension Connection {
                 // The handler takes the time it needs; a peer that has gone is noticed by its hang-up.
                 deadline = MonotonicTime(nanoseconds: .max)
             } else if !output.isEmpty {
-                deadline = loop.now + configuration.idleTimeout
-            } else if !reader.isInside {
                 deadline = loop.now + configuration.idleTimeout
             } else if deadline > loop.now + configuration.headReadTimeout {
                 // Counted from the request's first byte: one more byte every nine seconds buys no time.

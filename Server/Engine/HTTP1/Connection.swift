@@ -40,6 +40,8 @@ final class Connection {
     var reader: RequestReader
     var unread: [UInt8] = []
     var output = Output()
+    /// Replies that leave with those of the turn's other connections (`EventLoop.holdsWrites`).
+    var held: WriteBuffer?
     var owed: Owed?
     var exchangeCount = 0
     /// Whether the request that is being read has its number already, because its head was told.
@@ -161,6 +163,12 @@ final class Connection {
             // Taken out and put back, so that the buffer has one owner at any time and is never copied.
             var fresh = WriteBuffer()
             swap(&fresh, &loop.scratch)
+            if mayHold(fresh) {
+                held = consume fresh
+                loop.scratch = loop.takeBuffer()
+                loop.hold(self)
+                return
+            }
             let outcome = output.write(fresh, to: descriptor)
             fresh.removeAll()
             swap(&fresh, &loop.scratch)
@@ -176,8 +184,7 @@ final class Connection {
 
     // MARK: Answering
 
-    private func answer(_ request: Request) {
-        var request = request
+    private func answer(_ request: consuming Request) {
         if !isAnnounced { exchangeCount += 1 }
         request.wasAnnounced = isAnnounced
         isAnnounced = false
@@ -186,7 +193,7 @@ final class Connection {
         request.peer = peer
         // The loop's own time is taken once a turn: good enough for deadlines, and too coarse for a log.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
-        owed = Owed(request: request, started: started)
+        owed = Owed(request: copy request, started: started)
         let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
         guard let reply = loop.handler.handle(request, exchange) else { return }
         write(reply)
@@ -207,7 +214,9 @@ final class Connection {
     }
 
     private func write(_ reply: Reply) {
-        guard let owed else { preconditionFailure("A reply is written to the exchange that is owed one.") }
+        guard let owed = owed.take() else {
+            preconditionFailure("A reply is written to the exchange that is owed one.")
+        }
         switch reply.content {
         case .prepared(let prepared, let extra):
             write(prepared.status, prepared.head, extra, .bytes(prepared.body), owed, reply)
@@ -228,20 +237,11 @@ final class Connection {
         let isPersistent = staysOpen(owed.request)
         let isHead = owed.request.method == .head
         let start = loop.scratch.count
-        loop.scratch.append(contentsOf: head)
-        if let date = reply.date {
-            loop.scratch.append(contentsOf: date)
-        } else {
-            loop.scratch.append(contentsOf: loop.date.line)
-        }
-        if !extra.isEmpty { loop.scratch.append(contentsOf: extra) }
-        if !isPersistent {
-            loop.scratch.append("Connection: close\r\n")
-            closesAfterOutput = true
-        } else if owed.request.minorVersion == 0 {
-            loop.scratch.append("Connection: keep-alive\r\n")
-        }
-        loop.scratch.append("\r\n")
+        if !isPersistent { closesAfterOutput = true }
+        let connection: StaticString =
+            isPersistent
+            ? owed.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
+        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: extra, connection: connection)
         let headCount = loop.scratch.count - start
         var bodyCount = 0
         if !isHead, !status.hasNoContent {
@@ -257,7 +257,6 @@ final class Connection {
             case .file(let region): output.appendLarge(region)
             }
         }
-        self.owed = nil
         guard loop.handler.wantsRecords else { return }
         let record = ExchangeRecord(
             request: owed.request,
@@ -297,6 +296,26 @@ final class Connection {
     }
 
     // MARK: Writing
+
+    /// Whether that is little, and nothing else is written to this connection before the turn's requests are answered.
+    private func mayHold(_ fresh: borrowing WriteBuffer) -> Bool {
+        guard loop.holdsWrites, output.isEmpty, !closesAfterOutput, case .http = mode else { return false }
+        return fresh.count <= Output.copiedBytesMaximum
+    }
+
+    /// Writes what was held.
+    ///
+    /// - Returns: the buffer, for others.
+    func writeHeld() -> WriteBuffer? {
+        guard var fresh = held.take() else { return nil }
+        guard !isClosed else { return nil }
+        let outcome = output.write(fresh, to: descriptor)
+        fresh.removeAll()
+        afterWriting(outcome)
+        updateDeadline()
+        setInterest()
+        return fresh
+    }
 
     func flush() {
         isDirty = false

@@ -4,8 +4,9 @@ import LarderHTTP
 struct RequestReader {
     private enum Stage {
         case head(HeadScanner)
-        case body(Request, left: Int)
-        case chunks(Request, ChunkedDecoder)
+        // Boxed, because bodies are rare and the stage is looked at for every request.
+        indirect case body(Request, left: Int)
+        indirect case chunks(Request, ChunkedDecoder)
     }
 
     enum Outcome {
@@ -93,14 +94,18 @@ struct RequestReader {
 
     /// Looks at a head; nil where its body is to be read first.
     private mutating func begin(_ request: Request, hasMore: Bool) throws(Refusal) -> Outcome? {
-        let fields = request.fields
-        guard fields.count(of: .host) == 1 || (request.minorVersion == 0 && fields.count(of: .host) == 0) else {
+        let hosts = request.fields.count(of: .host)
+        guard hosts == 1 || (request.minorVersion == 0 && hosts == 0) else {
             throw Refusal(.malformed, "There must be one Host field.")
         }
-        let framing = try BodyFraming(request, bodyBytesMaximum: bodyBytesMaximum)
+        let framing = try BodyFraming(
+            request.fields,
+            minorVersion: request.minorVersion,
+            bodyBytesMaximum: bodyBytesMaximum
+        )
         mustAskForContinue = false
-        if request.minorVersion == 1, fields.range(of: "expect") != nil {
-            guard fields.combined(.expect)?.lowercased() == "100-continue" else {
+        if request.minorVersion == 1, request.fields.range(of: "expect") != nil {
+            guard request.fields.combined(.expect)?.lowercased() == "100-continue" else {
                 throw Refusal(.unsupportedExpectation, "Only Expect: 100-continue is understood.")
             }
             mustAskForContinue = framing != .none && !hasMore

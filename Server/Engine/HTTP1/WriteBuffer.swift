@@ -15,6 +15,17 @@ struct WriteBuffer {
         bytes.append(contentsOf: more)
     }
 
+    /// Appends a head: the lines that are known, the `Date` line, those of this exchange alone, what is said of the connection,
+    /// and the empty line. In one go, because each access to a buffer that is lent costs a check.
+    mutating func append(head: [UInt8], date: [UInt8], extra: [UInt8], connection: StaticString) {
+        if !body.isEmpty { join() }
+        bytes.append(contentsOf: head)
+        bytes.append(contentsOf: date)
+        if !extra.isEmpty { bytes.append(contentsOf: extra) }
+        if connection.utf8CodeUnitCount > 0 { append(connection) }
+        append("\r\n")
+    }
+
     mutating func append(_ text: StaticString) {
         if !body.isEmpty { join() }
         unsafe bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

@@ -55,6 +55,14 @@ package final class EventLoop: @unchecked Sendable {
     let idleNanoseconds: Int64
     /// Lent to the connection that is being written, so that idle ones hold no buffer.
     var scratch = WriteBuffer()
+    /// Whether replies are held until the turn's other requests are answered too, and then leave together: a peer that waits
+    /// for many is woken once and not for each, which costs the system as much as building a page.
+    private(set) var holdsWrites = false
+    private var held: [Connection] = []
+    private var spareBuffers: [WriteBuffer] = []
+
+    /// So many replies leave together at most, of 64 KiB each.
+    private static let heldMaximum = 64
 
     init(
         _ index: Int,
@@ -165,7 +173,10 @@ package final class EventLoop: @unchecked Sendable {
         while !(isStopping && connections.isEmpty) {
             let count = poller.wait(timeout: timeout())
             turn()
+            holdsWrites = count > 1
             for index in 0..<count { serve(poller.event(index)) }
+            holdsWrites = false
+            writeHeld()
             finishTurn()
             runJobs()
             for job in timers.takeDue(now) { job() }
@@ -311,6 +322,23 @@ package final class EventLoop: @unchecked Sendable {
         descriptors[Int(connection.descriptor)] = nil
         poller.forget(connection.descriptor)
         census.leave()
+    }
+
+    /// Has what a connection holds written with what others hold, before anything else happens in the turn.
+    func hold(_ connection: Connection) {
+        held.append(connection)
+        if held.count == Self.heldMaximum { writeHeld() }
+    }
+
+    /// An empty buffer; `writeHeld` brings one back for each that is held.
+    func takeBuffer() -> WriteBuffer { spareBuffers.popLast() ?? WriteBuffer() }
+
+    private func writeHeld() {
+        guard !held.isEmpty else { return }
+        for connection in held {
+            if let buffer = connection.writeHeld() { spareBuffers.append(buffer) }
+        }
+        held.removeAll(keepingCapacity: true)
     }
 
     /// Has a connection's output written before the loop waits again.

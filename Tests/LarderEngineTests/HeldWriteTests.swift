@@ -1,0 +1,130 @@
+import LarderHTTP
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderEngine
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Answers with what it was asked, or with much; remembers in which order replies were made and records written.
+private final class Notebook: ExchangeHandler {
+    let lines = Mutex<[String]>([])
+
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        let path = request.pathText
+        lines.withLock { $0.append("made " + path) }
+        guard path == "/large" else { return Parrot.reply(to: request) }
+        return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
+    }
+
+    func refused(_ refusal: Refusal) -> Response { Response(status: .badRequest, body: .bytes(Array("no".utf8))) }
+
+    var wantsRecords: Bool { true }
+    var wantsHeads: Bool { false }
+
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
+
+    func finished(_ record: ExchangeRecord) {
+        lines.withLock { $0.append("told \(record.request.pathText) \(record.isComplete)") }
+    }
+}
+
+@Suite("Replies that leave together", .timeLimit(.minutes(20)))
+struct HeldWriteTests {
+    /// Keeps the loop busy while `body` sends: what is sent is all there in its next turn.
+    private func atOnce(_ server: HTTPServer, _ body: () throws -> Void) throws {
+        let (isHeld, isOver) = (Gauge(), Gauge())
+        server.loops[0].execute {
+            isHeld.isSet.store(true, ordering: .releasing)
+            while !isOver.isSet.load(ordering: .acquiring) { sched_yield() }
+        }
+        while !isHeld.isSet.load(ordering: .acquiring) { sched_yield() }
+        defer { isOver.isSet.store(true, ordering: .releasing) }
+        try body()
+    }
+
+    private final class Gauge: Sendable {
+        let isSet = Atomic<Bool>(false)
+    }
+
+    @Test(arguments: EngineTests.pollers)
+    func `who asks at the same moment is answered, each on their connection and in order`(poller: PollerChoice)
+        async throws
+    {
+        let notebook = Notebook()
+        try await Parrot.serve(notebook, { $0.poller = poller }) { server in
+            let port = server.address.port
+            // More than leave together, and of each kind some.
+            let clients = try (0..<150).map { _ in try RawClient(port: port) }
+            for client in clients { try client.send("GET /hello HTTP/1.1\r\nHost: h\r\n\r\n") }
+            for client in clients { #expect(try await client.reply().status == 200) }
+            notebook.lines.withLock { $0 = [] }
+            try atOnce(server) {
+                for (index, client) in clients.enumerated() {
+                    switch index % 6 {
+                    case 0: try client.send("GET /one/\(index) HTTP/1.1\r\nHost: h\r\n\r\n")
+                    case 1:
+                        try client.send(
+                            "GET /one/\(index) HTTP/1.1\r\nHost: h\r\n\r\nGET /two/\(index) HTTP/1.1\r\nHost: h\r\n\r\n"
+                        )
+                    case 2: try client.send("GET /last/\(index) HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+                    case 3:
+                        try client.send(
+                            "GET /large HTTP/1.1\r\nHost: h\r\n\r\nGET /b/\(index) HTTP/1.1\r\nHost: h\r\n\r\n"
+                        )
+                    case 4: try client.send("nonsense\r\n\r\n")
+                    default: try client.send("GET /half/\(index) HTT")
+                    }
+                }
+            }
+            for (index, client) in clients.enumerated() {
+                switch index % 6 {
+                case 0: #expect(try await client.reply().text == "GET /one/\(index) ")
+                case 1:
+                    #expect(try await client.reply().text == "GET /one/\(index) ")
+                    #expect(try await client.reply().text == "GET /two/\(index) ")
+                case 2:
+                    #expect(try await client.reply().text == "GET /last/\(index) ")
+                    #expect(await client.isClosedByPeer())
+                case 3:
+                    #expect(try await client.reply().body.count == 3_000_000)
+                    #expect(try await client.reply().text == "GET /b/\(index) ")
+                case 4:
+                    #expect(try await client.reply().status == 400)
+                default:
+                    try client.send("P/1.1\r\nHost: h\r\n\r\n")
+                    #expect(try await client.reply().text == "GET /half/\(index) ")
+                }
+            }
+        }
+    }
+
+    @Test func `who has left before the reply is written is told of as answered, and harms nobody`() async throws {
+        let notebook = Notebook()
+        try await Parrot.serve(notebook) { server in
+            let port = server.address.port
+            var leaving: RawClient? = try RawClient(port: port)
+            let staying = try (0..<3).map { _ in try RawClient(port: port) }
+            for client in staying + [try #require(leaving)] {
+                try client.send("GET /hello HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(try await client.reply().status == 200)
+            }
+            notebook.lines.withLock { $0 = [] }
+            try atOnce(server) {
+                try leaving?.send("GET /left HTTP/1.1\r\nHost: h\r\n\r\n")
+                leaving?.resetsAtEnd()
+                leaving = nil
+                for client in staying { try client.send("GET /stays HTTP/1.1\r\nHost: h\r\n\r\n") }
+            }
+            for client in staying { #expect(try await client.reply().text == "GET /stays ") }
+            // Whoever has a reply finds its record: it is written before the reply leaves.
+            let lines = notebook.lines.withLock { $0 }
+            #expect(lines.count { $0 == "told /stays true" } == 3)
+        }
+    }
+}
