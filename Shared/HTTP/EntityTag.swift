@@ -26,13 +26,10 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// A strong tag that changes exactly when the bytes do: 128 bits of their hash.
     package static func strong(contentOf bytes: Span<UInt8>) -> EntityTag {
         let (high, low) = ContentHash.hash128(bytes)
-        var raw: [UInt8] = []
-        raw.reserveCapacity(40)
-        for word in [high, low] {
-            for shift in stride(from: UInt64(0), to: 64, by: 8) { raw.append(UInt8(truncatingIfNeeded: word >> shift)) }
+        let opaque = unsafe withUnsafeBytes(of: (high.littleEndian, low.littleEndian)) { raw in
+            Base64.encodeURL(unsafe raw.bindMemory(to: UInt8.self).span)
         }
-        Base64.encodeURL(from: 0, in: &raw)
-        return EntityTag(trusted: String(decoding: raw, as: UTF8.self))
+        return EntityTag(trusted: opaque)
     }
 
     private init(trusted opaque: String) {

@@ -95,6 +95,8 @@ import CSQLite
         if options.reclaimsPages { try execute("PRAGMA auto_vacuum = INCREMENTAL") }
         switch location {
         case .memory, .image:
+            // Nobody else can have it: a read need not begin and end with a lock.
+            try execute("PRAGMA locking_mode = EXCLUSIVE")
             try execute("PRAGMA journal_mode = MEMORY")
             try execute("PRAGMA synchronous = OFF")
         case .file:

@@ -53,7 +53,9 @@ struct Backend: Sendable {
                 return refusal
             }
         }
-        if conditions.allowsCache, let reply = repeated(request, world, extra, conditions) { return reply }
+        if conditions.allowsCache, world.cache.isEnabled, let reply = repeated(request, world, extra, conditions) {
+            return reply
+        }
         let trace = CallTrace()
         var result: Reply
         do {
@@ -175,7 +177,7 @@ struct Backend: Sendable {
                 guard Negotiation.acceptsJSON(request) else {
                     throw ProblemType.notAcceptable("The resource is application/json.")
                 }
-                if representation.isReusable, conditions.allowsCache {
+                if representation.isReusable, conditions.allowsCache, world.cache.isEnabled {
                     world.cache.store(
                         representation,
                         for: key(request, viewer: session?.user ?? 0),

@@ -9,8 +9,8 @@ enum Authentication: Sendable {
     case required
 }
 
-/// One operation of the API: a method on a path template, and what answers it.
-struct Route: Sendable {
+/// One operation of the API: a method on a path template, and what answers it. Immutable.
+final class Route: Sendable {
     let method: Method
     /// As in OpenAPI: `/v1/posts/{id}`.
     let template: StaticString
@@ -72,8 +72,11 @@ struct Router: Sendable {
         guard path.first == UInt8(ascii: "/") else { return .none }
         let wanted = method == .head ? .get : method
         if path.count < literal.count {
-            for entry in literal[path.count] where entry.route.method == wanted && entry.path.elementsEqual(path) {
-                return .route(entry.route, parameters: [])
+            let routes = literal[path.count]
+            // By index, so that nothing is copied that does not fit.
+            for index in routes.indices
+            where routes[index].route.method == wanted && routes[index].path.elementsEqual(path) {
+                return .route(routes[index].route, parameters: [])
             }
         }
         let segments = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

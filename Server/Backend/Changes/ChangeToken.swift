@@ -50,7 +50,8 @@ struct ChangeToken: Hashable, Sendable {
     var text: String {
         OpaqueText.encode(
             format: Self.format,
-            [instance, UInt64(viewer), UInt64(filter.rawValue), UInt64(position), UInt64(floor)]
+            [instance, UInt64(viewer), UInt64(filter.rawValue), UInt64(position), UInt64(floor), 0, 0, 0],
+            count: 5
         )
     }
 

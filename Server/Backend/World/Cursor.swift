@@ -33,11 +33,11 @@ struct Cursor: Hashable, Sendable {
         self.init(list, owner: owner, row: row)
     }
 
-    var text: String { OpaqueText.encode(format: Self.format, values) }
+    var text: String { OpaqueText.encode(format: Self.format, numbers, count: 3) }
 
-    func append(to text: inout [UInt8]) { OpaqueText.append(format: Self.format, values, to: &text) }
+    func append(to text: inout [UInt8]) { OpaqueText.append(format: Self.format, numbers, count: 3, to: &text) }
 
-    private var values: [UInt64] { [list.rawValue, UInt64(owner), UInt64(row)] }
+    private var numbers: OpaqueText.Numbers { [list.rawValue, UInt64(owner), UInt64(row), 0, 0, 0, 0, 0] }
 
     private static let format: UInt8 = 2
 }

@@ -8,42 +8,55 @@ enum OpaqueText {
     /// At most this many characters are ever issued or read.
     static let lengthMaximum = 120
 
-    static func encode(format: UInt8, _ values: [UInt64]) -> String {
+    /// Numbers in a fixed place, so that nothing is allocated for them: every page has two cursors.
+    typealias Numbers = SIMD8<UInt64>
+
+    static func encode(format: UInt8, _ numbers: Numbers, count: Int) -> String {
         var text: [UInt8] = []
-        append(format: format, values, to: &text)
+        append(format: format, numbers, count: count, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends what `encode` makes: every page has two of them.
-    static func append(format: UInt8, _ values: [UInt64], to text: inout [UInt8]) {
-        let start = text.count
-        text.append(format)
-        for value in values {
-            var rest = value
-            while rest >= 0x80 {
-                text.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-                rest >>= 7
+    /// Appends what `encode` makes.
+    static func append(format: UInt8, _ numbers: Numbers, count: Int, to text: inout [UInt8]) {
+        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: lengthMaximum) { bytes in
+            unsafe bytes[0] = format
+            var end = 1
+            for index in 0..<count {
+                var rest = numbers[index]
+                while rest >= 0x80 {
+                    unsafe bytes[end] = UInt8(truncatingIfNeeded: rest) | 0x80
+                    rest >>= 7
+                    end += 1
+                }
+                unsafe bytes[end] = UInt8(truncatingIfNeeded: rest)
+                end += 1
             }
-            text.append(UInt8(truncatingIfNeeded: rest))
+            let check = ContentHash.hash64(unsafe bytes.span.extracting(0..<end))
+            unsafe bytes[end] = UInt8(truncatingIfNeeded: check)
+            unsafe bytes[end + 1] = UInt8(truncatingIfNeeded: check >> 8)
+            Base64.appendURL(unsafe bytes.span.extracting(0..<(end + 2)), to: &text)
         }
-        let check = ContentHash.hash64(text.span.extracting(start..<text.count))
-        text.append(UInt8(truncatingIfNeeded: check))
-        text.append(UInt8(truncatingIfNeeded: check >> 8))
-        Base64.encodeURL(from: start, in: &text)
     }
 
     /// The numbers in `text`, or nil if it is not `count` numbers of that format with a right check.
-    static func decode(_ text: String, format: UInt8, count: Int) -> [UInt64]? {
-        guard text.utf8.count <= lengthMaximum, let bytes = Base64.decodeURL(text), bytes.count >= 3 + count,
-            bytes[0] == format
-        else { return nil }
+    static func decode(_ text: String, format: UInt8, count: Int) -> Numbers? {
+        guard text.utf8.count <= lengthMaximum else { return nil }
+        return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: lengthMaximum) { bytes in
+            guard let length = unsafe Base64.readURL(text, to: bytes), length >= 3 + count else { return nil }
+            return unsafe numbers(in: bytes.span.extracting(0..<length), format: format, count: count)
+        }
+    }
+
+    private static func numbers(in bytes: Span<UInt8>, format: UInt8, count: Int) -> Numbers? {
         let end = bytes.count - 2
-        let check = ContentHash.hash64(bytes.span.extracting(0..<end))
-        guard bytes[end] == UInt8(truncatingIfNeeded: check), bytes[end + 1] == UInt8(truncatingIfNeeded: check >> 8)
+        let check = ContentHash.hash64(bytes.extracting(0..<end))
+        guard bytes[0] == format, bytes[end] == UInt8(truncatingIfNeeded: check),
+            bytes[end + 1] == UInt8(truncatingIfNeeded: check >> 8)
         else { return nil }
-        var values: [UInt64] = []
+        var numbers = Numbers()
         var cursor = 1
-        for _ in 0..<count {
+        for index in 0..<count {
             var value: UInt64 = 0
             var shift: UInt64 = 0
             var ended = false
@@ -55,8 +68,8 @@ enum OpaqueText {
                 shift += 7
                 ended = byte < 0x80
             }
-            values.append(value)
+            numbers[index] = value
         }
-        return cursor == end ? values : nil
+        return cursor == end ? numbers : nil
     }
 }

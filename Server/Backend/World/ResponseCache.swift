@@ -55,9 +55,10 @@ final class ResponseCache: Sendable {
         self.bytesMaximum = bytesMaximum
     }
 
+    var isEnabled: Bool { bytesMaximum > 0 }
+
     func find(_ key: Key) -> Representation? {
-        guard bytesMaximum > 0 else { return nil }
-        return state.withLock { state in
+        state.withLock { state in
             guard let slot = state.index[key] else {
                 state.misses &+= 1
                 return nil

@@ -38,7 +38,8 @@ enum FeedEndpoints {
         return .representation(
             try call.read { store in
                 var body: [UInt8] = []
-                body.reserveCapacity(limit * 512)
+                // More than what most pages come to: to grow costs as much as to read.
+                body.reserveCapacity(limit * 640 + 256)
                 body.append(ListPage.opening)
                 let page = try store.posts.appendPage(
                     start,

@@ -16,8 +16,8 @@ struct FeedPage {
         room = limit
         self.wantsAuthors = wantsAuthors
         self.likes = likes
-        self.bytes = bytes
-        bytes = []
+        self.bytes = []
+        swap(&self.bytes, &bytes)
         // With room for what an entity tag is made of besides.
         page.digest.reserveCapacity(limit * PostDigest.byteCount + 160)
     }
@@ -67,9 +67,9 @@ struct FeedPage {
         bytes.replaceSubrange(like..<(like + FeedChunkLayout.unliked.utf8CodeUnitCount), with: "true".utf8)
     }
 
-    consuming func finish(_ bytes: inout [UInt8]) -> PostPage {
-        bytes = self.bytes
-        self.bytes = []
+    /// Ends the page, and gives back the bytes that it was begun with.
+    mutating func finish(_ bytes: inout [UInt8]) -> PostPage {
+        swap(&self.bytes, &bytes)
         guard page.newest != nil else { return page }
         page.oldest = end
         // The comma behind the last.
