@@ -53,6 +53,14 @@ public final class MockBackend: Sendable {
             server.monotonic = clock
             server.wall = clock
         }
+
+        /// For tests: by the system's clock no connection times out, because whoever waits for a processor has not left.
+        package mutating func waitPatiently() {
+            guard !(server.monotonic is ManualClock) else { return }
+            server.headReadTimeout = .seconds(86_400)
+            server.idleTimeout = .seconds(86_400)
+            server.heartbeat = .seconds(86_400)
+        }
     }
 
     /// The version that the server tells.

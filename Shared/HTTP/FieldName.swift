@@ -26,6 +26,10 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
 
     /// `Accept` (RFC 9110 §12.5.1).
     public static let accept = FieldName(trusted: "Accept")
+    /// `Accept-Encoding` (RFC 9110 §12.5.3).
+    public static let acceptEncoding = FieldName(trusted: "Accept-Encoding")
+    /// `Accept-Patch` (RFC 5789 §3.1).
+    public static let acceptPatch = FieldName(trusted: "Accept-Patch")
     /// `Accept-Ranges` (RFC 9110 §14.3).
     public static let acceptRanges = FieldName(trusted: "Accept-Ranges")
     /// `Access-Control-Allow-Headers` (Fetch).
@@ -112,6 +116,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let transferEncoding = FieldName(trusted: "Transfer-Encoding")
     /// `Upgrade` (RFC 9110 §7.8).
     public static let upgrade = FieldName(trusted: "Upgrade")
+    /// `User-Agent` (RFC 9110 §10.1.5).
+    public static let userAgent = FieldName(trusted: "User-Agent")
     /// `Vary` (RFC 9110 §12.5.5).
     public static let vary = FieldName(trusted: "Vary")
     /// `WWW-Authenticate` (RFC 9110 §11.6.1).

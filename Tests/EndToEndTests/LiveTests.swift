@@ -159,7 +159,7 @@ struct LiveTests {
         let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
         _ = try await socket.receive()
         let reading = Task { () -> WebSocketMessage? in try await socket.receive() }
-        await backend.stop(grace: .seconds(1))
+        await backend.stop(grace: .seconds(60))
         #expect(try await reading.value == nil)
         #expect(socket.closing?.code == 1_001)
     }

@@ -12,8 +12,7 @@ struct Stage {
     init(_ change: (inout MockBackend.Configuration) -> Void = { _ in }) throws {
         var configuration = MockBackend.Configuration()
         configuration.seed = 7
-        // A connection may have to wait its turn while other tests have the processors.
-        configuration.server.headReadTimeout = .seconds(600)
+        configuration.waitPatiently()
         change(&configuration)
         var numbers = WorldNumbers()
         numbers.people = 12

@@ -7,7 +7,7 @@ import Testing
 @testable import LarderServer
 
 /// What HTTP promises of every resource, asked of this API's own.
-@Suite("Protocol")
+@Suite("Protocol", .timeLimit(.minutes(20)))
 struct ProtocolTests {
     /// Beside these tests, whatever directory they run in.
     private static let pictures = #filePath.replacing("Tests/LarderServerTests/ProtocolTests.swift", with: "Fixtures")
@@ -17,6 +17,7 @@ struct ProtocolTests {
         (numbers.people, numbers.posts, numbers.conversations, numbers.messages, numbers.transfers) = (4, 20, 0, 0, 0)
         var configuration = MockBackend.Configuration()
         configuration.seed = 1
+        configuration.use(ManualClock(WallTime(seconds: 1_790_000_000)))
         let backend = try MockBackend.start(.generated(numbers, picturesFrom: Self.pictures), configuration)
         let client = try RawClient(port: backend.port)
         try client.send("GET /v1/profiles/user_1 HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -177,6 +178,35 @@ struct ProtocolTests {
             #expect(try await scene.client.reply().status == status)
         }
         #expect(try await scene.ask("PUT", "/v1/posts/post_1/like").status == 200)
+        await scene.backend.stop()
+    }
+
+    @Test(arguments: [
+        ("POST /v1/posts", "Content-Type: text/plain\r\n", "Accept", "application/json"),
+        ("POST /v1/posts", "", "Accept", "application/json"),
+        ("PATCH /v1/me", "Content-Type: text/plain\r\n", "Accept", "application/json, application/merge-patch+json"),
+        (
+            "PATCH /v1/me", "Content-Type: text/plain\r\n", "Accept-Patch",
+            "application/json, application/merge-patch+json"
+        ),
+        (
+            "POST /v1/posts", "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "Accept-Encoding",
+            "identity"
+        ),
+    ])
+    func `a body that is not taken is answered with what would be`(
+        line: String,
+        fields: String,
+        name: String,
+        value: String
+    ) async throws {
+        let scene = try Scene()
+        try scene.client.send(
+            "\(line) HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n\(fields)Content-Length: 2\r\n\r\n{}"
+        )
+        let reply = try await scene.client.reply()
+        #expect(reply.status == 415 && reply.problem == "unsupported-media-type")
+        #expect(reply.field(name) == value)
         await scene.backend.stop()
     }
 

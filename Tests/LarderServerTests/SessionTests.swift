@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderSQLite
 import LarderTime
 import TestSupport
 import Testing
@@ -42,6 +43,31 @@ struct SessionTests {
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 200)
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
         _ = try await stream.read(until: "\r\n0\r\n\r\n")
+        await scene.backend.stop()
+    }
+
+    @Test func `who signs in has the sessions forgotten that nothing can continue any more`() async throws {
+        let scene = try Scene()
+        let body = #"{"handle":"ana","password":"larder"}"#
+        let old = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
+        let count = {
+            try scene.backend.plane.worlds.main.read { store in
+                let statement = try store.database.prepare("SELECT count(*) FROM sessions")
+                defer { statement.reset() }
+                return try statement.step() ? statement.int64(0) : -1
+            }
+        }
+        let before = try count()
+        #expect(try await scene.ask("POST", "/v1/sessions", as: nil, body).status == 201)
+        #expect(try count() == before + 1)
+        scene.clock.advance(by: scene.backend.plane.worlds.main.settings.refreshTokenLifetime)
+        let new = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
+        #expect(try count() == before)
+        #expect(try await scene.ask("GET", "/v1/me", as: new["accessToken"]?.string).status == 200)
+        // The tokens of the documentation stay.
+        #expect(try await scene.ask("GET", "/v1/me").status == 200)
+        let refresh = #"{"refreshToken":"\#(old["refreshToken"]?.string ?? "")"}"#
+        #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
         await scene.backend.stop()
     }
 

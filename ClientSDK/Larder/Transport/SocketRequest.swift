@@ -34,13 +34,3 @@ enum SocketRequest {
         }
     }
 }
-
-extension FieldName {
-    fileprivate static let acceptEncoding = FieldName(known: "Accept-Encoding")
-    fileprivate static let userAgent = FieldName(known: "User-Agent")
-
-    private init(known text: StaticString) {
-        guard let name = FieldName("\(text)") else { preconditionFailure("\(text) is a field's name.") }
-        self = name
-    }
-}

@@ -113,20 +113,30 @@ struct Call {
         {
             throw ProblemType.lengthRequired("The request has no body that its head tells of.")
         }
+        // What would be taken is named (RFC 9110 §15.5.16, RFC 5789 §3.1).
+        let taken = "application/json" + (other.map { ", \($0)" } ?? "")
+        let fields: Fields = request.method == .patch ? [.accept: taken, .acceptPatch: taken] : [.accept: taken]
         guard let contentType = request.fields[.contentType] else {
-            throw ProblemType.unsupportedMediaType("The request has no Content-Type; send application/json.")
+            throw ProblemType.unsupportedMediaType("The request has no Content-Type; send \(taken).", fields: fields)
         }
         let mediaType = MediaType(parsing: contentType)
         let essence = mediaType?.essence
         guard essence == "application/json" || (other != nil && essence == other?.description) else {
-            throw ProblemType.unsupportedMediaType("The body is said to be \(contentType), not application/json.")
+            throw ProblemType.unsupportedMediaType(
+                "The body is said to be \(contentType), not \(taken).",
+                fields: fields
+            )
         }
         if let charset = mediaType?.parameter("charset"), charset.lowercased() != "utf-8" {
-            throw ProblemType.unsupportedMediaType("JSON is UTF-8; the body is said to be \(charset).")
+            throw ProblemType.unsupportedMediaType(
+                "JSON is UTF-8; the body is said to be \(charset).",
+                fields: fields
+            )
         }
         if let coding = request.fields[.contentEncoding], coding.lowercased() != "identity" {
             throw ProblemType.unsupportedMediaType(
-                "The content coding \(coding) is not supported; send the body as it is."
+                "The content coding \(coding) is not supported; send the body as it is.",
+                fields: [.acceptEncoding: "identity"]
             )
         }
         let value: JSONValue

@@ -24,6 +24,7 @@ enum SessionEndpoints {
         let tokens = Tokens(world)
         let body = try call.write { store, commit in
             guard let user = try store.profiles.row(handle: handle) else { throw wrongCredentials }
+            try store.sessions.deleteExpired(at: commit.now)
             try store.sessions.add(
                 user: user,
                 access: tokens.access,

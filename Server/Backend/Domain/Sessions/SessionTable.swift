@@ -22,6 +22,7 @@ final class SessionTable {
     private let rotate: Statement
     private let spend: Statement
     private let delete: Statement
+    private let deleteExpired: Statement
 
     init(_ database: Database) throws(SQLiteError) {
         insert = try database.prepare(
@@ -40,6 +41,7 @@ final class SessionTable {
         )
         spend = try database.prepare("INSERT OR IGNORE INTO spent_refresh_tokens (refresh, session) VALUES (?, ?)")
         delete = try database.prepare("DELETE FROM sessions WHERE id = ?")
+        deleteExpired = try database.prepare("DELETE FROM sessions WHERE refresh_expires <= ?")
     }
 
     static func digest(_ token: some StringProtocol) -> [UInt8] { SHA256.hash(Array(token.utf8)) }
@@ -106,6 +108,12 @@ final class SessionTable {
     func delete(_ session: Int64) throws(SQLiteError) {
         try delete.bind(session, at: 1)
         try delete.run()
+    }
+
+    /// Forgets the sessions that nothing can continue any more. Cost: it looks at all of them.
+    func deleteExpired(at now: WallTime) throws(SQLiteError) {
+        try deleteExpired.bind(now.milliseconds, at: 1)
+        try deleteExpired.run()
     }
 
     private static func read(_ statement: Statement) -> SessionRow {
