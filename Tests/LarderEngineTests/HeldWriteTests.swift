@@ -11,15 +11,15 @@ import Testing
     import Glibc
 #endif
 
-/// Answers with what it was asked, or with much; remembers in which order replies were made and records written.
+/// Answers with what it was asked, or with as many bytes as it was asked for; remembers in which order replies were made and records written.
 private final class Notebook: ExchangeHandler {
     let lines = Mutex<[String]>([])
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         let path = request.pathText
         lines.withLock { $0.append("made " + path) }
-        guard path == "/large" else { return Parrot.reply(to: request) }
-        return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
+        guard path.hasPrefix("/large/"), let count = Int(path.dropFirst(7)) else { return Parrot.reply(to: request) }
+        return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: count))))
     }
 
     func refused(_ refusal: Refusal) -> Response { Response(status: .badRequest, body: .bytes(Array("no".utf8))) }
@@ -75,7 +75,7 @@ struct HeldWriteTests {
                     case 2: try client.send("GET /last/\(index) HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
                     case 3:
                         try client.send(
-                            "GET /large HTTP/1.1\r\nHost: h\r\n\r\nGET /b/\(index) HTTP/1.1\r\nHost: h\r\n\r\n"
+                            "GET /large/3000000 HTTP/1.1\r\nHost: h\r\n\r\nGET /b/\(index) HTTP/1.1\r\nHost: h\r\n\r\n"
                         )
                     case 4: try client.send("nonsense\r\n\r\n")
                     default: try client.send("GET /half/\(index) HTT")
@@ -101,6 +101,34 @@ struct HeldWriteTests {
                     #expect(try await client.reply().text == "GET /half/\(index) ")
                 }
             }
+        }
+    }
+
+    /// Of many lengths, because what is left of a body when the socket takes no more is to be all kinds of little.
+    @Test(arguments: Array(stride(from: 8_000_000, to: 12_000_000, by: 500_000)))
+    func `a connection that writes what was blocked and reads on in one turn loses nothing and mixes up nothing`(
+        byteCount: Int
+    ) async throws {
+        try await Parrot.serve(Notebook()) { server in
+            let reader = try RawClient(port: server.address.port)
+            let other = try RawClient(port: server.address.port)
+            try reader.send("GET /large/\(byteCount) HTTP/1.1\r\nHost: h\r\n\r\nGET /p0 HTTP/1.1\r\nHost: h\r\n\r\n")
+            var bytes: [UInt8] = []
+            let rounds = 40
+            for round in 1...rounds {
+                // All of it in one turn: room for what is blocked, another request, and somebody else who asks.
+                try atOnce(server) {
+                    bytes += reader.takeAvailable()
+                    try reader.send("GET /p\(round) HTTP/1.1\r\nHost: h\r\n\r\n")
+                    if round == rounds { reader.finishSending() }
+                    try other.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n")
+                }
+                #expect(try await other.reply().status == 200)
+            }
+            let (rest, ending) = await reader.readToEnd()
+            let text = String(decoding: bytes + rest, as: UTF8.self)
+            let answers = text.matches(of: #/GET /p(\d+) /#).map { Int($0.1) }
+            #expect(answers == Array(0...rounds) && ending == .closed)
         }
     }
 

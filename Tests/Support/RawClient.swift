@@ -162,6 +162,19 @@ package final class RawClient {
         return (buffer, ending)
     }
 
+    /// What has come by now.
+    package func takeAvailable() -> [UInt8] {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while unsafe poll(&waiting, 1, 0) > 0 {
+            let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
+            guard count > 0 else { break }
+            buffer.append(contentsOf: chunk[..<count])
+        }
+        defer { buffer = [] }
+        return buffer
+    }
+
     /// Whether bytes are there to be read, or the end of the connection, without waiting for either.
     package var hasNews: Bool {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

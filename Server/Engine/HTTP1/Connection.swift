@@ -128,7 +128,8 @@ final class Connection {
                 unsafe unread.append(contentsOf: $0)
             }
         }
-        afterProcessing()
+        // To read is the last that happens to a connection in a turn: nothing can be written before what is held.
+        afterProcessing(mayHold: true)
     }
 
     /// Goes on with what was read before.
@@ -156,14 +157,17 @@ final class Connection {
         }
     }
 
-    func afterProcessing() {
+    /// Writes what was put together.
+    ///
+    /// - Parameter mayHold: whether it may be held until the turn's other requests are answered.
+    func afterProcessing(mayHold: Bool = false) {
         guard !isClosed else { return }
         let hadLarge = output.hasLarge
         if !loop.scratch.isEmpty {
             // Taken out and put back, so that the buffer has one owner at any time and is never copied.
             var fresh = WriteBuffer()
             swap(&fresh, &loop.scratch)
-            if mayHold(fresh) {
+            if mayHold, isHoldable(fresh) {
                 held = consume fresh
                 loop.scratch = loop.takeBuffer()
                 loop.hold(self)
@@ -297,8 +301,8 @@ final class Connection {
 
     // MARK: Writing
 
-    /// Whether that is little, and nothing else is written to this connection before the turn's requests are answered.
-    private func mayHold(_ fresh: borrowing WriteBuffer) -> Bool {
+    /// Whether others are asked for in this turn too, and it is little and all that there is to write.
+    private func isHoldable(_ fresh: borrowing WriteBuffer) -> Bool {
         guard loop.holdsWrites, output.isEmpty, !closesAfterOutput, case .http = mode else { return false }
         return fresh.count <= Output.copiedBytesMaximum
     }
