@@ -106,7 +106,7 @@ let package = Package(
         tests("LarderCodingTests", ["LarderCoding"]),
         tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding"]),
         tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding"]),
-        tests("LarderSQLiteTests", ["LarderSQLite", "CSQLite"]),
+        tests("LarderSQLiteTests", ["LarderSQLite", "CSQLite", "TestSupport"]),
         tests("LarderEngineTests", ["LarderEngine", "LarderHTTP", "LarderWebSocket", "LarderTime", "TestSupport"]),
         tests(
             "LarderServerTests",

@@ -10,12 +10,12 @@ package enum Base64 {
         if digits.hasSuffix("=") { digits.removeLast() }
         if digits.hasSuffix("=") { digits.removeLast() }
         guard text.utf8.count - digits.utf8.count == (4 - digits.utf8.count % 4) % 4 else { return nil }
-        return decode(digits, .standard)
-    }
-
-    /// The bytes of unpadded URL-safe Base64, or nil for anything else, non-zero bits after the end included.
-    package static func decodeURL(_ text: String) -> [UInt8]? {
-        decode(Substring(text), .urlSafe)
+        var isWellFormed = false
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: digits.utf8.count * 3 / 4) { bytes, count in
+            guard let end = unsafe read(digits.utf8, .standard, to: bytes) else { return }
+            (count, isWellFormed) = (end, true)
+        }
+        return isWellFormed ? bytes : nil
     }
 
     /// What two alphabets differ in: the last two digits.
@@ -84,16 +84,6 @@ package enum Base64 {
             index += 3
         }
         return end
-    }
-
-    private static func decode(_ text: Substring, _ alphabet: Alphabet) -> [UInt8]? {
-        let room = text.utf8.count * 3 / 4
-        var isWellFormed = false
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { bytes, count in
-            guard let end = unsafe read(text.utf8, alphabet, to: bytes) else { return }
-            (count, isWellFormed) = (end, true)
-        }
-        return isWellFormed ? bytes : nil
     }
 
     /// Puts the bytes of unpadded URL-safe Base64 where there is room for three quarters of the text, whatever it may be.

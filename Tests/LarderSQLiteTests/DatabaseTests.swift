@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import LarderSQLite
@@ -7,27 +8,6 @@ import Testing
 #else
     import Glibc
 #endif
-
-/// A directory that is gone when the test is.
-final class ScratchDirectory {
-    let path: String
-
-    init() {
-        var template = Array("/tmp/larder-test-XXXXXX".utf8CString)
-        let made = unsafe mkdtemp(&template)
-        path = unsafe made.map { unsafe String(cString: $0) } ?? "/tmp"
-    }
-
-    deinit {
-        for name in ["db", "db-wal", "db-shm"] { unsafe unlink("\(path)/\(name)") }
-        unsafe rmdir(path)
-    }
-
-    func mode(_ name: String) -> mode_t? {
-        var status = stat()
-        return unsafe stat("\(path)/\(name)", &status) == 0 ? status.st_mode & 0o777 : nil
-    }
-}
 
 @Suite("SQLite")
 struct DatabaseTests {
@@ -92,12 +72,12 @@ struct DatabaseTests {
     }
 
     @Test func `the file and its journals are for their owner alone`() throws {
-        let directory = ScratchDirectory()
+        let directory = try ScratchDirectory()
         let database = try Database(.file(directory.path + "/db"))
         try database.execute("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
-        #expect(directory.mode("db") == 0o600)
-        #expect(directory.mode("db-wal") == 0o600)
-        #expect(directory.mode("db-shm") == 0o600)
+        #expect(try directory.mode("db") == 0o600)
+        #expect(try directory.mode("db-wal") == 0o600)
+        #expect(try directory.mode("db-shm") == 0o600)
     }
 
     @Test func `a broken constraint says which kind`() throws {
@@ -109,7 +89,7 @@ struct DatabaseTests {
     }
 
     @Test func `two writers do not wait for ever`() throws {
-        let directory = ScratchDirectory()
+        let directory = try ScratchDirectory()
         var options = Database.Options()
         options.busyTimeoutMilliseconds = 0
         let first = try Database(.file(directory.path + "/db"), options)
@@ -125,7 +105,7 @@ struct DatabaseTests {
     }
 
     @Test func `what is no database is refused with a remedy`() throws {
-        let directory = ScratchDirectory()
+        let directory = try ScratchDirectory()
         let path = directory.path + "/db"
         let descriptor = unsafe open(path, O_CREAT | O_WRONLY, 0o600)
         let junk = [UInt8](repeating: 0x41, count: 4_096)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import LarderSQLite
@@ -31,14 +32,14 @@ struct FaultPlanTests {
 
     @Test(arguments: [FaultPlan.Action.kill, .tear])
     func `killed at any step, a transaction is there whole or not at all`(_ action: FaultPlan.Action) throws {
-        let whole = ScratchDirectory()
+        let whole = try ScratchDirectory()
         let plan = FaultPlan()
         var all: Int64 = 0
         do { try work(try Database(.file(whole.path + "/db"), faults: plan), &all) }
         #expect(try rows(whole.path + "/db") == 4)
         #expect(plan.stepCount > 20)
         for step in 1...plan.stepCount {
-            let directory = ScratchDirectory()
+            let directory = try ScratchDirectory()
             let plan = FaultPlan()
             plan.arm(action, atStep: step)
             var committed: Int64 = 0
@@ -53,7 +54,7 @@ struct FaultPlanTests {
     }
 
     @Test func `a step fails once, or until it is healed, and the transaction is undone`() throws {
-        let directory = ScratchDirectory()
+        let directory = try ScratchDirectory()
         let plan = FaultPlan()
         let database = try Database(.file(directory.path + "/db"), faults: plan)
         try database.execute("CREATE TABLE t (x)")
@@ -76,7 +77,7 @@ struct FaultPlanTests {
 
     #if os(Linux)
         @Test func `opening a file again does not cost the locks of the first connection`() throws {
-            let directory = ScratchDirectory()
+            let directory = try ScratchDirectory()
             let first = try Database(.file(directory.path + "/db"))
             try first.execute("CREATE TABLE t (x)")
             #expect(try first.integer("SELECT count(*) FROM t") == 0)
@@ -95,7 +96,7 @@ struct FaultPlanTests {
     #endif
 
     @Test func `a file that was renamed has moved, and one that may not be made is not made`() throws {
-        let directory = ScratchDirectory()
+        let directory = try ScratchDirectory()
         let database = try Database(.file(directory.path + "/db"))
         try database.execute("CREATE TABLE t (x)")
         #expect(!database.hasMoved)

@@ -6,30 +6,8 @@ import Testing
 
 @testable import LarderServer
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 @Suite("Chunks of the feed", .timeLimit(.minutes(20)))
 struct FeedChunkTests {
-    /// The path of a file that is not there yet, in a directory that is gone when the test is.
-    private final class ScratchFile {
-        let path: String
-
-        init() {
-            var template = Array("/tmp/larder-test-XXXXXX".utf8CString)
-            let made = unsafe mkdtemp(&template)
-            path = (unsafe made.map { unsafe String(cString: $0) } ?? "/tmp") + "/db"
-        }
-
-        deinit {
-            for suffix in ["", "-wal", "-shm", "-lock"] { unsafe unlink(path + suffix) }
-            unsafe rmdir(String(path.dropLast(3)))
-        }
-    }
-
     private func faults(_ world: World) throws -> [Int64] {
         try world.read { try FeedChunkTable.faults(in: $0.database) }
     }
@@ -122,9 +100,10 @@ struct FeedChunkTests {
     }
 
     @Test func `a database of the first schema gets its chunks when it is opened`() async throws {
-        let file = ScratchFile()
+        let directory = try ScratchDirectory()
+        let path = directory.path + "/db"
         do {
-            let database = try Database(.file(file.path))
+            let database = try Database(.file(path))
             let steps = Array(WorldSchema.steps.prefix(1))
             try Migrations(applicationID: WorldSchema.applicationID, steps).run(on: database)
             try database.execute("INSERT INTO meta (name, value) VALUES ('instance', 5)")
@@ -136,7 +115,7 @@ struct FeedChunkTests {
                 """
             )
         }
-        let scene = try Scene { $0.databasePath = file.path }
+        let scene = try Scene { $0.databasePath = path }
         let world = scene.backend.plane.worlds.main
         #expect(try faults(world) == [])
         #expect(try chunkCount(world) == 8)
@@ -155,8 +134,9 @@ struct FeedChunkTests {
 
     @Test func `a damaged chunk is an error that says so, for whom it serves and for whom it is checked`() async throws
     {
-        let file = ScratchFile()
-        let scene = try Scene { $0.databasePath = file.path }
+        let directory = try ScratchDirectory()
+        let path = directory.path + "/db"
+        let scene = try Scene { $0.databasePath = path }
         let world = scene.backend.plane.worlds.main
         try world.write { store, _ in
             try store.database.execute("UPDATE feed_chunks SET posts = substr(posts, 1, 700) WHERE id = 2")
@@ -165,7 +145,7 @@ struct FeedChunkTests {
         #expect(try await scene.ask("GET", "/v1/feed?limit=40", as: nil).problem == "storage-unavailable")
         #expect(try faults(world) == [2])
         await scene.backend.stop()
-        let report = try DatabaseCheck.run(file.path)
+        let report = try DatabaseCheck.run(path)
         #expect(
             !report.isSound && report.lines.contains { $0.hasPrefix("feed: ") && $0.contains("post_32 to post_47") }
         )

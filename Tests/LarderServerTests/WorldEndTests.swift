@@ -8,30 +8,8 @@ import Testing
 
 @testable import LarderServer
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 @Suite("What worlds keep and let go", .timeLimit(.minutes(20)))
 struct WorldEndTests {
-    /// A directory that is there while a test runs.
-    private final class Folder {
-        let path: String
-
-        init() throws {
-            var template = Array("/tmp/larder-server-tests-XXXXXX".utf8CString)
-            let made = unsafe mkdtemp(&template)
-            path = try #require(unsafe made.map { unsafe String(cString: $0) })
-        }
-
-        deinit {
-            for file in ["w", "w-wal", "w-shm", "w-lock", "later.larder"] { unsafe unlink(path + "/" + file) }
-            unsafe rmdir(path)
-        }
-    }
-
     @Test func `a world that was destroyed is gone, whatever was still to come in it`() async throws {
         let stage = try Stage()
         weak var gone: World?
@@ -95,7 +73,7 @@ struct WorldEndTests {
     }
 
     @Test func `a snapshot that a newer program wrote is refused by name`() async throws {
-        let folder = try Folder()
+        let folder = try ScratchDirectory()
         let database = try Database(.memory)
         try WorldSchema.migrations.run(on: database)
         try database.setUserVersion(99)
@@ -109,7 +87,7 @@ struct WorldEndTests {
     }
 
     @Test func `somebody acts behind a commit, also where commits are shared`() async throws {
-        let folder = try Folder()
+        let folder = try ScratchDirectory()
         let stage = try Stage { $0.databasePath = folder.path + "/w" }
         let act = PhantomAct("POST", "/v1/posts", as: "person2", body: #"{"text":"theirs"}"#)
         try stage.world.set(Phantom([act], when: FaultMatch("POST", "/v1/posts"), moment: .after))

@@ -35,14 +35,8 @@ extension Kitchen {
         guard connection.isOpen, !cache.outbox.status.isDrained else { return }
         let outbox = cache.outbox
         let limit = uptime.uptime + .seconds(arguments.patience)
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                for await status in outbox.statuses where status.isDrained || Self.isStuck(outbox.entries) { return }
-            }
-            // Cancelled is as good as slept: the group is over.
-            group.addTask { do { try await SystemSleeper().sleep(until: limit) } catch {} }
-            await group.next()
-            group.cancelAll()
+        _ = await until(limit, by: SystemSleeper()) {
+            for await status in outbox.statuses where status.isDrained || Self.isStuck(outbox.entries) { return }
         }
     }
 

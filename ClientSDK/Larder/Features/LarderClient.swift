@@ -126,8 +126,9 @@ public final class LarderClient: Sendable {
         followsLive = configuration.followsLive
         let health = source.url("/healthz")
         upkeep.begin(steering, settings, sync: sync) {
-            // What comes of it the transport tells the monitor.
-            do { _ = try await sending.send(TransportRequest(url: health)) } catch {}
+            do { _ = try await sending.send(TransportRequest(url: health)) } catch {
+                // Whatever comes of it, this error too, the transport has told the monitor already.
+            }
         }
         cache.outbox.resume()
         if case .signedIn = session.state { start() }

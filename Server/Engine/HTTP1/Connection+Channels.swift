@@ -31,9 +31,7 @@ extension Connection {
     /// Writes the head that turns the connection into a channel, which ends the exchange.
     private func begin(_ owed: Owed, _ status: Status, _ head: [UInt8], _ reply: Reply) {
         let start = loop.scratch.count
-        loop.scratch.append(contentsOf: head)
-        loop.scratch.append(contentsOf: reply.date ?? loop.date.line)
-        loop.scratch.append("\r\n")
+        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: [], connection: "")
         guard loop.handler.wantsRecords else { return }
         records.append(
             ExchangeRecord(
