@@ -106,32 +106,23 @@ struct Call {
 
     /// The body as a JSON object.
     ///
-    /// - Parameter mediaTypes: which media types are taken besides `application/json`.
+    /// - Parameter other: which media type is taken besides `application/json`.
     func jsonObject(orMediaType other: StaticString? = nil) throws(Problem) -> JSONObject {
         if request.body.isEmpty, request.fields.range(of: "content-length") == nil,
             request.fields.range(of: "transfer-encoding") == nil
         {
             throw ProblemType.lengthRequired("The request has no body that its head tells of.")
         }
-        // What would be taken is named (RFC 9110 §15.5.16, RFC 5789 §3.1).
-        let taken = "application/json" + (other.map { ", \($0)" } ?? "")
-        let fields: Fields = request.method == .patch ? [.accept: taken, .acceptPatch: taken] : [.accept: taken]
         guard let contentType = request.fields[.contentType] else {
-            throw ProblemType.unsupportedMediaType("The request has no Content-Type; send \(taken).", fields: fields)
+            throw unsupportedMediaType("The request has no Content-Type.", other)
         }
         let mediaType = MediaType(parsing: contentType)
         let essence = mediaType?.essence
         guard essence == "application/json" || (other != nil && essence == other?.description) else {
-            throw ProblemType.unsupportedMediaType(
-                "The body is said to be \(contentType), not \(taken).",
-                fields: fields
-            )
+            throw unsupportedMediaType("The body is said to be \(contentType).", other)
         }
         if let charset = mediaType?.parameter("charset"), charset.lowercased() != "utf-8" {
-            throw ProblemType.unsupportedMediaType(
-                "JSON is UTF-8; the body is said to be \(charset).",
-                fields: fields
-            )
+            throw unsupportedMediaType("JSON is UTF-8; the body is said to be \(charset).", other)
         }
         if let coding = request.fields[.contentEncoding], coding.lowercased() != "identity" {
             throw ProblemType.unsupportedMediaType(
@@ -152,6 +143,14 @@ struct Call {
             )
         }
         return object
+    }
+
+    /// A refusal that names what would be taken (RFC 9110 §15.5.16, RFC 5789 §3.1).
+    private func unsupportedMediaType(_ detail: String, _ other: StaticString?) -> Problem {
+        let taken = "application/json" + (other.map { ", \($0)" } ?? "")
+        var fields: Fields = [.accept: taken]
+        if request.method == .patch { fields.set(.acceptPatch, taken) }
+        return ProblemType.unsupportedMediaType("\(detail) Send \(taken).", fields: fields)
     }
 
     // MARK: Conditions on writes
