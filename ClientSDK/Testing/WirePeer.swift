@@ -42,7 +42,7 @@ package final class WireServer: Sendable {
 
     /// The next connection.
     package func accept() async throws -> WirePeer {
-        guard await waitToRead(descriptor) else { throw Failure(reason: "nobody connects") }
+        guard await wait(descriptor, for: POLLIN) else { throw Failure(reason: "nobody connects") }
         #if canImport(Darwin)
             let peer = Darwin.accept(descriptor, nil, nil)
         #else
@@ -77,41 +77,32 @@ package final class WirePeer: Sendable {
 
     deinit { finish() }
 
-    package func send(_ text: String) { send(Array(text.utf8)) }
+    package func send(_ text: String) async { await send(Array(text.utf8)) }
 
-    /// Sends bytes; what the peer does not take any more is lost without a word.
-    package func send(_ bytes: [UInt8]) {
-        var sent = 0
-        while sent < bytes.count {
-            #if canImport(Darwin)
-                let flags: Int32 = 0
-            #else
-                let flags = Int32(MSG_NOSIGNAL)
-            #endif
-            let count = unsafe bytes.withUnsafeBytes { raw in
-                unsafe sendBytes(UnsafeRawBufferPointer(rebasing: raw[sent...]), flags)
+    /// Sends bytes; what the peer does not take any more, or not for about a minute, is lost without a word.
+    ///
+    /// Never blocks the thread: whoever is to read may need it.
+    package func send(_ bytes: [UInt8]) async {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe trySend($0) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else {
+                guard count < 0, errno == EAGAIN || errno == EINTR, await wait(descriptor, for: POLLOUT) else { return }
             }
-            guard count > 0 else { return }
-            sent += count
         }
     }
 
-    private func sendBytes(_ bytes: UnsafeRawBufferPointer, _ flags: Int32) -> Int {
-        #if canImport(Darwin)
-            unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, flags)
-        #else
-            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
-        #endif
-    }
-
     /// Sends what the network takes at once; gives how much that was.
-    package func sendNow(_ bytes: [UInt8]) -> Int {
+    package func sendNow(_ bytes: [UInt8]) -> Int { unsafe max(0, bytes.withUnsafeBytes { unsafe trySend($0) }) }
+
+    private func trySend(_ bytes: UnsafeRawBufferPointer) -> Int {
         #if canImport(Darwin)
-            let flags = Int32(MSG_DONTWAIT)
+            unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT))
         #else
-            let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
         #endif
-        return unsafe max(0, bytes.withUnsafeBytes { unsafe sendBytes($0, flags) })
     }
 
     /// Reads exactly that many bytes.
@@ -132,7 +123,7 @@ package final class WirePeer: Sendable {
         return String(decoding: head, as: UTF8.self)
     }
 
-    /// Returns true when the client has closed its side, whatever comes before; false when it does not for ten seconds.
+    /// Returns true when the client has closed its side, whatever comes before; false when it does not for about a minute.
     package func isEnded() async -> Bool {
         while await fill() { state.withLock { $0.buffer = [] } }
         return state.withLock { $0.isClosed }
@@ -159,7 +150,7 @@ package final class WirePeer: Sendable {
     }
 
     private func fill() async -> Bool {
-        guard !isShut.withLock({ $0 }), await waitToRead(descriptor) else { return false }
+        guard !isShut.withLock({ $0 }), await wait(descriptor, for: POLLIN) else { return false }
         var chunk = [UInt8](repeating: 0, count: 65_536)
         let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
         return state.withLock { state in
@@ -177,7 +168,7 @@ package final class WirePeer: Sendable {
     ///   - rest: what is sent in the same piece behind it.
     @discardableResult package func acceptWebSocket(lines: String = "", rest: [UInt8] = []) async throws -> String {
         let head = try await readHead()
-        send(Array(Self.agreement(to: head, lines: lines).utf8) + rest)
+        await send(Array(Self.agreement(to: head, lines: lines).utf8) + rest)
         return head
     }
 
@@ -203,13 +194,13 @@ package final class WirePeer: Sendable {
     }
 
     /// Sends a frame.
-    package func sendFrame(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) {
-        send(Self.frame(opcode, payload, isFinal: isFinal))
+    package func sendFrame(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) async {
+        await send(Self.frame(opcode, payload, isFinal: isFinal))
     }
 
     /// Sends a close frame.
-    package func sendClose(_ code: UInt16, _ reason: String = "") {
-        sendFrame(8, [UInt8(code >> 8), UInt8(code & 255)] + Array(reason.utf8))
+    package func sendClose(_ code: UInt16, _ reason: String = "") async {
+        await sendFrame(8, [UInt8(code >> 8), UInt8(code & 255)] + Array(reason.utf8))
     }
 
     /// The next frame that the client sends.
@@ -226,10 +217,10 @@ package final class WirePeer: Sendable {
     }
 }
 
-/// Waits about ten seconds for a descriptor, and lets other tasks run while it does.
-private func waitToRead(_ descriptor: Int32) async -> Bool {
-    for _ in 0..<5_000 {
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+/// Waits about a minute for a descriptor, and lets other tasks run while it does.
+private func wait(_ descriptor: Int32, for events: Int32) async -> Bool {
+    for _ in 0..<30_000 {
+        var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
         if unsafe poll(&waiting, 1, 2) > 0 { return true }
         if Task.isCancelled { return false }
         await Task.yield()

@@ -145,11 +145,11 @@ struct TransportTests {
         let opening = Task { try await transport.open(request) }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
+        await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
         var pieces = try await opening.value.body.makeAsyncIterator()
         #expect(try await pieces.next() == Array("12".utf8))
         clock.advance(by: .seconds(100))
-        peer.send("34")
+        await peer.send("34")
         #expect(try await pieces.next() == Array("34".utf8))
         let reading = Task { [pieces] in
             var pieces = pieces
@@ -177,7 +177,7 @@ struct TransportTests {
             }
             let peer = try await server.accept()
             _ = try await peer.readHead()
-            if isOpen { peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12") }
+            if isOpen { await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12") }
             reading.cancel()
             #expect(await reading.value == .cancelled)
             #expect(await peer.isEnded())
@@ -194,7 +194,7 @@ struct TransportTests {
         }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
+        await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
         #expect(try await opening.value == .ok)
         #expect(await peer.isEnded())
     }
@@ -216,7 +216,7 @@ struct TransportTests {
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(reply)
+        await peer.send(reply)
         peer.finish()
         #expect(await sending.value == .interrupted)
     }
@@ -232,7 +232,7 @@ struct TransportTests {
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send("HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:\(dead)/\r\nContent-Length: 0\r\n\r\n")
+        await peer.send("HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:\(dead)/\r\nContent-Length: 0\r\n\r\n")
         #expect(await sending.value == .interrupted)
     }
 
@@ -332,10 +332,10 @@ struct TransportTests {
         let opening = Task { try await kind.make().open(request) }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12")
+        await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12")
         var pieces = try await opening.value.body.makeAsyncIterator()
         #expect(try await pieces.next() == Array("12".utf8))
-        peer.send("34")
+        await peer.send("34")
         #expect(try await pieces.next() == Array("34".utf8))
         #expect(try await pieces.next() == nil)
     }

@@ -59,6 +59,9 @@ package final class RawClient {
             unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
         }
         guard result == 0 else { throw Failure(reason: "nothing listens on port \(port)") }
+        // What is sent fits the system's buffers as a rule. Where it does not, its thread is not held for ever.
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
     deinit { close(descriptor) }

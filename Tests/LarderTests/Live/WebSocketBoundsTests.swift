@@ -50,7 +50,7 @@ struct WebSocketBoundsTests {
         let peer = try await server.accept()
         try await peer.acceptWebSocket()
         let socket = try await connecting.value
-        peer.send(text("hello"))
+        await peer.send(text("hello"))
         #expect(try await socket.receive() == .text("hello"))
     }
 

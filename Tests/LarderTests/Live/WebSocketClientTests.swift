@@ -19,7 +19,7 @@ struct WebSocketClientTests {
         #expect(pair.socket.fields.contains { $0.name.canonical == "x-y" && $0.value == "z" })
         // What came with the agreement, in one piece with it, is not lost.
         #expect(try await pair.socket.receive() == .text("first"))
-        pair.peer.send(WirePeer.frame(2, [1, 2, 3]))
+        await pair.peer.send(WirePeer.frame(2, [1, 2, 3]))
         #expect(try await pair.socket.receive() == .binary([1, 2, 3]))
         try await pair.socket.send("hé")
         try await pair.socket.send(.binary([9]))
@@ -49,8 +49,8 @@ struct WebSocketClientTests {
         let bytes =
             WirePeer.frame(1, Array("ab".utf8), isFinal: false) + WirePeer.frame(9, [7])
             + WirePeer.frame(0, Array("c".utf8)) + WirePeer.frame(2, []) + text(String(repeating: "€", count: 50_000))
-        for byte in bytes.prefix(20) { pair.peer.send([byte]) }
-        pair.peer.send(Array(bytes.dropFirst(20)))
+        for byte in bytes.prefix(20) { await pair.peer.send([byte]) }
+        await pair.peer.send(Array(bytes.dropFirst(20)))
         var messages = pair.socket.messages.makeAsyncIterator()
         #expect(try await messages.next() == .text("abc"))
         #expect(try await messages.next() == .binary([]))
@@ -63,13 +63,13 @@ struct WebSocketClientTests {
 
     @Test func `closing says so, waits for the answer, and ends the sequence`() async throws {
         let pair = try await WebSocketPair.connect()
-        pair.peer.send(text("before"))
+        await pair.peer.send(text("before"))
         #expect(try await pair.socket.receive() == .text("before"))
         async let closed = pair.socket.close(WebSocketClose(code: 4_000, reason: "done"))
         let frame = try await pair.peer.readFrame()
         #expect(frame.opcode == 8 && frame.payload == [0x0F, 0xA0] + Array("done".utf8))
-        pair.peer.send(text("too late"))
-        pair.peer.sendClose(4_000, "me too")
+        await pair.peer.send(text("too late"))
+        await pair.peer.sendClose(4_000, "me too")
         #expect(await closed == WebSocketClose(code: 4_000, reason: "me too"))
         #expect(try await pair.socket.receive() == nil)
         #expect(await failure { () async throws(WebSocketError) in try await pair.socket.send("x") }?.code == .closed)
@@ -80,8 +80,8 @@ struct WebSocketClientTests {
 
     @Test func `the server closes: what came before is read, its code is known, and it is answered`() async throws {
         let pair = try await WebSocketPair.connect()
-        pair.peer.send(text("1") + text("2"))
-        pair.peer.sendClose(4_401, "the session has ended")
+        await pair.peer.send(text("1") + text("2"))
+        await pair.peer.sendClose(4_401, "the session has ended")
         var texts: [WebSocketMessage] = []
         for try await message in pair.socket.messages { texts.append(message) }
         #expect(texts == [.text("1"), .text("2")])
@@ -94,7 +94,7 @@ struct WebSocketClientTests {
 
     @Test func `a close without a code has none`() async throws {
         let pair = try await WebSocketPair.connect()
-        pair.peer.sendFrame(8, [])
+        await pair.peer.sendFrame(8, [])
         #expect(try await pair.socket.receive() == nil)
         #expect(pair.socket.closing == WebSocketClose(code: nil))
         #expect(try await pair.peer.readFrame().payload == [])
@@ -131,7 +131,7 @@ struct WebSocketClientTests {
     @Test(arguments: [true, false])
     func `a server killed in the middle of a frame is an error behind what came before`(resets: Bool) async throws {
         let pair = try await WebSocketPair.connect()
-        pair.peer.send(text("whole") + Array(text("half of it").prefix(6)))
+        await pair.peer.send(text("whole") + Array(text("half of it").prefix(6)))
         #expect(try await pair.socket.receive() == .text("whole"))
         if resets { pair.peer.reset() } else { pair.peer.finish() }
         for _ in 0..<2 {
@@ -165,10 +165,10 @@ struct WebSocketClientTests {
             let ping = try await pair.peer.readFrame()
             #expect(ping.opcode == 9 && ping.mask != nil)
             clock.advance(by: .seconds(9))
-            pair.peer.sendFrame(10, ping.payload)
+            await pair.peer.sendFrame(10, ping.payload)
             // The answer to this one says that the pong before it was read.
             async let pinged: Void = pair.socket.ping()
-            pair.peer.sendFrame(10, try await pair.peer.readFrame().payload)
+            await pair.peer.sendFrame(10, try await pair.peer.readFrame().payload)
             try await pinged
         }
         clock.advance(by: .seconds(25))
@@ -184,9 +184,9 @@ struct WebSocketClientTests {
         _ = try await pair.peer.readFrame()
         let second = Task { await failure { () async throws(WebSocketError) in try await pair.socket.ping() } }
         let payload = try await pair.peer.readFrame().payload
-        pair.peer.sendFrame(10, [])
-        pair.peer.sendFrame(10, Array("unasked!".utf8))
-        pair.peer.sendFrame(10, payload)
+        await pair.peer.sendFrame(10, [])
+        await pair.peer.sendFrame(10, Array("unasked!".utf8))
+        await pair.peer.sendFrame(10, payload)
         #expect(await first.value == nil)
         #expect(await second.value == nil)
     }
@@ -200,7 +200,7 @@ struct WebSocketClientTests {
         var configuration = WebSocketConfiguration()
         configuration.messageBytesMaximum = 100
         let pair = try await WebSocketPair.connect(configuration)
-        pair.peer.send(text("good") + frame + text("never read"))
+        await pair.peer.send(text("good") + frame + text("never read"))
         #expect(try await pair.socket.receive() == .text("good"))
         #expect(
             await failure { () async throws(WebSocketError) in _ = try await pair.socket.receive() }?.code
@@ -235,8 +235,8 @@ struct WebSocketClientTests {
         let whole = (sent + rest.count) / frame.count
         let (peer, tail) = (pair.peer, rest)
         let finishing = Task.detached {
-            peer.send(tail)
-            peer.sendClose(1_000)
+            await peer.send(tail)
+            await peer.sendClose(1_000)
         }
         var count = 0
         for try await received in pair.socket.messages {

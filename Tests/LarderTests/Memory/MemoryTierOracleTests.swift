@@ -183,8 +183,9 @@ struct MemoryTierOracleTests {
         tier.store(-1, for: "half", cost: 2_500)
         #expect(tier["half"] == -1 && tier.cost == 5_000 && tier.count == 2_501)
         let left = tier.keys.compactMap(Int.init)
-        // Every part gave as much as the others, so the oldest half has left.
-        #expect(left.filter { $0 >= 2_500 }.count > 2_300)
+        // Every part gave as much as the others, so the oldest half has left, but for what the parts differ by: the hashes of
+        // a process decide how many keys each has. Had it left at random, 1,250 would stay.
+        #expect(left.filter { $0 >= 2_500 }.count > 2_000)
         tier.store(-2, for: "all", cost: 5_000)
         #expect(tier["all"] == -2 && tier.count == 1 && tier.cost == 5_000)
     }

@@ -54,7 +54,7 @@ import Testing
                 let sending = send(transport, TransportRequest(url: url(server)))
                 let peer = try await server.accept()
                 _ = try await peer.readHead()
-                peer.send(Array(bytes[..<cut]))
+                await peer.send(Array(bytes[..<cut]))
                 if cut < bytes.count {
                     if isReset { peer.reset() } else { peer.finish() }
                     #expect(code(await sending.value) == .interrupted, "\(cut)")
@@ -72,7 +72,7 @@ import Testing
         let sending = send(transport(), TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(reply)
+        await peer.send(reply)
         #expect(code(await sending.value) == .interrupted)
         #expect(await peer.isEnded())
     }
@@ -85,7 +85,7 @@ import Testing
         for number in 0..<5 {
             let sending = number == 0 ? first : send(transport, TransportRequest(url: url(server) + "\(number)"))
             #expect(try await peer.readHead().hasPrefix("GET /x\(number == 0 ? "" : "\(number)") HTTP/1.1\r\n"))
-            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(number)")
+            await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(number)")
             #expect(text(await sending.value) == "\(number)")
             // The pool has it before the reply is told of.
             #expect(transport.pool.counts == (1, 1, 0))
@@ -98,7 +98,7 @@ import Testing
         let first = send(transport, TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(ok)
+        await peer.send(ok)
         _ = await first.value
         let second = send(transport, TransportRequest(method: .put, url: url(server), body: [65, 66]))
         #expect(try await peer.readHead().hasPrefix("PUT"))
@@ -117,11 +117,11 @@ import Testing
         let first = send(transport, TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(ok)
+        await peer.send(ok)
         _ = await first.value
         let second = send(transport, TransportRequest(url: url(server)))
         _ = try await peer.readHead()
-        peer.send("HTTP/1.1 100 Continue\r\n\r\n")
+        await peer.send("HTTP/1.1 100 Continue\r\n\r\n")
         peer.finish()
         #expect(code(await second.value) == .interrupted)
     }
@@ -132,7 +132,7 @@ import Testing
         let first = send(transport, TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(ok)
+        await peer.send(ok)
         _ = await first.value
         // There is room for one connection: the idle one makes way.
         let second = send(transport, TransportRequest(method: .post, url: url(server), body: [65]))
@@ -153,15 +153,15 @@ import Testing
             let sending = send(transport, TransportRequest(url: url(server)))
             let peer = try await server.accept()
             _ = try await peer.readHead()
-            peer.send(ok)
+            await peer.send(ok)
             _ = await sending.value
-            if isUnasked { peer.send("HTTP/1.1 408 Request Timeout\r\n\r\n") } else { peer.finish() }
+            if isUnasked { await peer.send("HTTP/1.1 408 Request Timeout\r\n\r\n") } else { peer.finish() }
             #expect(await peer.isEnded() || !isUnasked)
         }
         let last = send(transport, TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(ok)
+        await peer.send(ok)
         #expect(text(await last.value) == "ok")
     }
 
@@ -172,7 +172,7 @@ import Testing
         let sending = send(transport, TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(ok)
+        await peer.send(ok)
         #expect(text(await sending.value) == "ok")
         clock.advance(by: .seconds(30))
         #expect(await peer.isEnded())
@@ -184,7 +184,7 @@ import Testing
         let sending = send(transport(), TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send(ok)
+        await peer.send(ok)
         #expect(text(await sending.value) == "ok")
         #expect(await peer.isEnded())
     }
@@ -201,10 +201,10 @@ import Testing
         cancelled.cancel()
         #expect(code(await cancelled.value) == .cancelled)
         await settle(transport, (1, 0, 1))
-        peer.send(ok)
+        await peer.send(ok)
         #expect(text(await first.value) == "ok")
         #expect(try await peer.readHead().hasPrefix("GET /xlast "))
-        peer.send(ok)
+        await peer.send(ok)
         #expect(text(await last.value) == "ok")
     }
 
@@ -220,7 +220,7 @@ import Testing
         #expect(await peer.isEnded())
         let next = try await server.accept()
         #expect(try await next.readHead().hasPrefix("POST"))
-        next.send(ok)
+        await next.send(ok)
         #expect(text(await second.value) == "ok")
     }
 
@@ -231,7 +231,7 @@ import Testing
         let peer = try await server.accept()
         _ = try await peer.readHead()
         let total = 64 << 20
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+        await peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
         let stream = try await opening.value
         var sent = 0
         let chunk = [UInt8](repeating: 7, count: 1 << 20)
@@ -245,7 +245,7 @@ import Testing
         }
         #expect(sent < total)
         let rest = total - sent
-        let sending = Task.detached { peer.send([UInt8](repeating: 7, count: rest)) }
+        let sending = Task.detached { await peer.send([UInt8](repeating: 7, count: rest)) }
         var received = 0
         for try await piece in stream.body { received += piece.count }
         #expect(received == total)
@@ -260,12 +260,12 @@ import Testing
         let peer = try await server.accept()
         _ = try await peer.readHead()
         #expect(try await peer.read(count: body.count) == body)
-        peer.send(ok)
+        await peer.send(ok)
         #expect(text(await whole.value) == "ok")
         // Refused before it was read: the reply counts, and the connection is not used again.
         let refused = send(transport, TransportRequest(method: .put, url: url(server), body: body))
         #expect(try await peer.readHead().hasPrefix("PUT"))
-        peer.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+        await peer.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
         guard case .success(let reply) = await refused.value else {
             Issue.record("no reply")
             return
@@ -279,7 +279,7 @@ import Testing
         let sending = send(transport(), TransportRequest(url: url(server)))
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send("HTTP/1.1 200 OK\r\nSet-Cookie: b\r\nA: 1\r\nSet-Cookie: a\r\nContent-Length: 0\r\n\r\n")
+        await peer.send("HTTP/1.1 200 OK\r\nSet-Cookie: b\r\nA: 1\r\nSet-Cookie: a\r\nContent-Length: 0\r\n\r\n")
         guard case .success(let reply) = await sending.value else {
             Issue.record("no reply")
             return
@@ -298,11 +298,11 @@ import Testing
         let opening = Task { try await transport.open(TransportRequest(url: url(server), timeout: .seconds(20))) }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        peer.send("HTTP/1.1 200 OK\r\n\r\n1")
+        await peer.send("HTTP/1.1 200 OK\r\n\r\n1")
         var pieces = try await opening.value.body.makeAsyncIterator()
         #expect(try await pieces.next() == Array("1".utf8))
         clock.advance(by: .seconds(30))
-        peer.send("2")
+        await peer.send("2")
         #expect(try await pieces.next() == Array("2".utf8))
         let reading = Task { [pieces] in
             var pieces = pieces
@@ -364,7 +364,7 @@ import Testing
         let sending = send(transport, TransportRequest(url: "http://larder.test:\(port)/"))
         let peer = try await server.accept()
         #expect(try await peer.readHead().contains("\r\nHost: larder.test:\(port)\r\n"))
-        peer.send(ok)
+        await peer.send(ok)
         #expect(text(await sending.value) == "ok")
     }
 
@@ -377,7 +377,7 @@ import Testing
                     group.addTask {
                         var served = 0
                         while (try? await peer.readHead()) != nil {
-                            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                            await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                             served += 1
                             // It dies without a word, now and then.
                             if served == 50 { return peer.finish() }
