@@ -35,8 +35,13 @@ enum Main {
 
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
+        let configuration = configuration(arguments)
+        let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
+        if room < configuration.server.connectionsMaximum {
+            Terminal.warn("the system lets a process have about \(room) connections open; more wait (see ulimit -n)")
+        }
         let backend = try DatabaseFile.naming(arguments.database) {
-            try MockBackend.start(source(arguments), configuration(arguments))
+            try MockBackend.start(source(arguments), configuration)
         }
         try prepare(backend.main, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }

@@ -15,7 +15,8 @@ final class ClientScene: Sendable {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         .path
 
-    init() throws { world = try Self.shared.get().makeWorld() }
+    /// - Parameter seed: what the world's chance is drawn from; its own if nothing is said.
+    init(seed: UInt64? = nil) throws { world = try Self.shared.get().makeWorld(seed: seed) }
 
     deinit {
         try? FileManager.default.removeItem(atPath: directory)

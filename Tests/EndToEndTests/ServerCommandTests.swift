@@ -1,5 +1,6 @@
 import Foundation
 import LarderServer
+import TestSupport
 import Testing
 
 #if canImport(Darwin)
@@ -21,12 +22,12 @@ struct ServerCommandTests {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     }
 
-    private func start(_ words: [String]) throws -> CommandProcess {
+    private func start(_ words: [String], executable: String = executable) throws -> CommandProcess {
         var environment = ["HOME": directory, "XDG_CACHE_HOME": directory, "SWIFT_BACKTRACE": "enable=no"]
         for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH"] {
             environment[name] = ProcessInfo.processInfo.environment[name]
         }
-        return try CommandProcess(Self.executable, words, environment: environment)
+        return try CommandProcess(executable, words, environment: environment)
     }
 
     private func run(_ words: [String]) async throws -> CommandScene.Run {
@@ -133,6 +134,41 @@ struct ServerCommandTests {
         process.send(signal)
         await process.ended()
         #expect(process.run.code == 0 && process.run.errors.isEmpty, "\(process.run)")
+    }
+
+    /// Starts the server where so many files may be open.
+    private func start(within limit: String) async throws -> (process: CommandProcess, port: Int) {
+        let words = ["--seed", "1", "--people", "3", "--posts", "3", "--port", "0"]
+        let command = "ulimit \(limit) && exec \"$0\" \"$@\""
+        let process = try start(["-c", command, Self.executable] + words, executable: "/bin/sh")
+        await process.printed("Stop: Ctrl-C")
+        let port = process.run.output.firstMatch(of: #/http://127\.0\.0\.1:(\d+)/#).flatMap { Int($0.1) }
+        return (process, try #require(port))
+    }
+
+    @Test func `more connections are served than a shell lets a process have at first`() async throws {
+        defer { clean() }
+        let (process, port) = try await start(within: "-S -n 40")
+        let clients = try (0..<200).map { _ in try RawClient(port: port) }
+        for client in clients {
+            try client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await client.reply().status == 200)
+        }
+        #expect(!process.run.errors.contains("ulimit"), "\(process.run)")
+        process.send(SIGTERM)
+        await process.ended()
+    }
+
+    @Test func `where the system allows fewer connections it is said, and the others wait their turn`() async throws {
+        defer { clean() }
+        let (process, port) = try await start(within: "-n 100")
+        #expect(process.run.errors.contains("about 36 connections"), "\(process.run)")
+        var clients = try (0..<200).map { _ in try RawClient(port: port) }
+        for client in clients { try client.send("GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n") }
+        while !clients.isEmpty { #expect(try await clients.removeFirst().reply().status == 200) }
+        process.send(SIGTERM)
+        await process.ended()
+        #expect(process.run.code == 0, "\(process.run)")
     }
 
     @Test func `help and version are told and nothing else`() async throws {

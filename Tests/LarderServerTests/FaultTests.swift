@@ -14,7 +14,7 @@ struct FaultTests {
         let client = try stage.send("GET", "/v1/feed")
         // Another connection is answered meanwhile: the delayed one has been taken up and waits.
         #expect(try await stage.ask("GET", "/v1/posts").status == 200)
-        while stage.world.clock.untilNextTimer == nil { await Task.yield() }
+        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
         stage.world.clock.advance(by: .milliseconds(2_999))
         #expect(try await stage.ask("GET", "/v1/posts").status == 200)
         #expect(!client.hasNews)
@@ -268,7 +268,7 @@ struct FaultTests {
         var drops = 1
         var count = try await client.read(count: min(100, length)).count
         while count < length {
-            while stage.world.clock.untilNextTimer == nil { await Task.yield() }
+            while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
             stage.world.clock.advance(by: .seconds(1))
             count += try await client.read(count: min(100, length - count)).count
             drops += 1

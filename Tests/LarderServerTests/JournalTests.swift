@@ -164,7 +164,7 @@ struct JournalTests {
         #expect(try await waiting.reply().json["seen"] == .integer(2))
         let body = #"{"commits":99,"timeoutSeconds":5,"clock":"world"}"#
         let late = try stage.send("POST", "/_larder/wait", body)
-        while stage.world.clock.untilNextTimer == nil { await Task.yield() }
+        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
         stage.world.clock.advance(by: .seconds(5))
         let ended = try await late.reply()
         #expect(ended.status == 409 && ended.problem == "wait-ended")

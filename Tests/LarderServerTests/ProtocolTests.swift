@@ -284,7 +284,7 @@ struct ProtocolTests {
         try waiting.send("GET /v1/changes?since=\(token)&wait=30 \(fields)\r\n")
         let late = try RawClient(port: scene.backend.port)
         try late.send("GET /v1/changes?since=\(token)&wait=30 \(fields)X-Half")
-        while scene.backend.plane.worlds.main.live.readerCount == 0 { await Task.yield() }
+        while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
         async let stopped: Void = scene.backend.stop(grace: .seconds(60))
         for (client, rest) in [(waiting, ""), (late, ": done\r\n\r\n")] {
             try client.send(rest)

@@ -167,7 +167,7 @@ struct WorldEndTests {
         let world = try stage.backend.makeWorld(id: "taken")
         let stream = try stage.send("GET", "/w/taken/v1/live/events")
         _ = try await stream.read(until: "event: hello")
-        while world.world.live.readerCount == 0 { await Task.yield() }
+        while world.world.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
         world.clock.freeze()
         world.clock.advance(by: .seconds(31))
         _ = try await stream.read(until: ": alive")

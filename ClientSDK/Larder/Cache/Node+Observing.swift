@@ -103,6 +103,7 @@ extension Node {
                 // What has changed meanwhile is shown by whoever has changed it, and nothing older after it.
                 guard state.content != nil else { return false }
                 for (id, observer) in state.observers {
+                    var isAnswer = flight != nil && error == nil
                     // It may have ended before they were known to observe.
                     if let theirs = observer.flight, theirs === flight || theirs.isFinished {
                         let error = theirs === flight ? error : state.error
@@ -110,10 +111,11 @@ extension Node {
                         observer.isSettled =
                             observer.isSettled || error == nil
                             || permits(observer.policy.fallback, content, freshness, at: now)
+                        isAnswer = isAnswer || error == nil
                         settled.append(observer.release())
                     }
                     let source: Snapshot<Value>.Source? =
-                        flight != nil && error == nil ? .network : id == newcomer && isFromDisk ? .disk : nil
+                        isAnswer ? .network : id == newcomer && isFromDisk ? .disk : nil
                     let snapshot = snapshot(
                         content,
                         fields: observer.fields,

@@ -44,7 +44,10 @@ package final class EventLoop: @unchecked Sendable {
     private var nextSweep = MonotonicTime(nanoseconds: 0)
     private var isListening = false
     private var isStopping = false
+    // By the system's clock, also where the server's own is moved by hand: these are about the process, not its world.
     private var stopDeadline: MonotonicTime?
+    /// Set while the system has no descriptor left for another connection.
+    private var nextListen: MonotonicTime?
     /// The time at the loop's last turn: what the hot path goes by.
     private(set) var now = MonotonicTime(nanoseconds: 0)
     private(set) var date = DateField()
@@ -185,6 +188,7 @@ package final class EventLoop: @unchecked Sendable {
             if let stopDeadline, SystemMonotonicClock().uptime >= stopDeadline {
                 for connection in Array(connections.values) { connection.close() }
             }
+            if let nextListen, SystemMonotonicClock().uptime >= nextListen { listen(true) }
         }
         end()
     }
@@ -211,7 +215,9 @@ package final class EventLoop: @unchecked Sendable {
         var next = connections.isEmpty ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
         var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
-        if let stopDeadline { left = min(left, (stopDeadline - SystemMonotonicClock().uptime).nanosecondsSaturating) }
+        if let deadline = stopDeadline ?? nextListen {
+            left = min(left, (deadline - SystemMonotonicClock().uptime).nanosecondsSaturating)
+        }
         guard left < .max else { return -1 }
         return Int32(clamping: max(0, left / 1_000_000 + 1))
     }
@@ -254,6 +260,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func listen(_ shouldListen: Bool) {
+        nextListen = nil
         guard shouldListen != isListening, let listener else { return }
         isListening = shouldListen
         if shouldListen {
@@ -284,10 +291,7 @@ package final class EventLoop: @unchecked Sendable {
             case .exhausted:
                 // Without descriptors the listener stays ready; looking away for a moment keeps the loop from spinning.
                 listen(false)
-                let id = TimerID(rawValue: lastTimer.add(1, ordering: .relaxed).newValue)
-                timers.add(id, at: now + .milliseconds(100)) { [self] in
-                    if !isStopping { listen(true) }
-                }
+                nextListen = SystemMonotonicClock().uptime + .milliseconds(100)
                 return
             }
         }
@@ -363,7 +367,6 @@ package final class EventLoop: @unchecked Sendable {
         guard !isStopping else { return }
         isStopping = true
         listen(false)
-        // By the system's clock, also where the server's own is moved by hand: this is about the process, not its world.
         stopDeadline = SystemMonotonicClock().uptime + grace
         for connection in Array(connections.values) { connection.beginStop() }
         flushDirty()

@@ -1,8 +1,10 @@
-import Larder
+import Foundation
 import LarderTesting
 import LarderTime
 import Synchronization
 import Testing
+
+@testable import Larder
 
 @Suite("Requests shared by their readers", .timeLimit(.minutes(20)))
 struct FlightTests {
@@ -43,6 +45,31 @@ struct FlightTests {
         // Nothing of it is remembered as a failure.
         source.prepare(.value("later"))
         #expect(try await cache.value(resource) == "later")
+    }
+
+    @Test func `the network's answer is called so, also where it comes before its observer is known`() async throws {
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let (joined, hold) = (Pending<Bool>(), Hold())
+        var configuration = scene.configuration()
+        configuration.onEvent = { event in
+            guard case .merged = event else { return }
+            joined.finish(true)
+            hold.wait()
+        }
+        let cache = try LarderCache(configuration)
+        let first = Task { try await cache.value(resource) }
+        await source.waitForRequests(1)
+        let snapshots = cache.snapshots(resource)
+        let observing = Pending<Snapshots<String>.Subscription?>()
+        // A thread of its own, because it is held up between joining the request and observing.
+        Thread { observing.finish(.init(snapshots.node, snapshots.options)) }.start()
+        #expect(await joined.value(ifCancelled: false))
+        source.answer(0, .value("one"))
+        _ = try await first.value
+        hold.open()
+        let snapshot = await observing.value(ifCancelled: nil)?.mailbox.next()
+        #expect(snapshot?.value == "one" && snapshot?.source == .network)
     }
 
     @Test func `an error reaches everyone who waits, and is not stored`() async throws {

@@ -174,6 +174,6 @@ struct HTTPCacheSharingTests {
     /// Waits until so many requests wait for one exchange.
     private func untilWaiting(_ stage: CacheStage, _ count: Int) async {
         func waiters() -> Int { stage.cache.state.withLock { $0.flights.values.map(\.waiterCount).max() ?? 0 } }
-        while waiters() < count { await Task.yield() }
+        while waiters() < count, !Task.isCancelled { await Task.yield() }
     }
 }

@@ -99,7 +99,7 @@ struct EventStreamClientTests {
         await gate.waitForHeld()
         try await clock.waitForSleepers()
         // The comment has started the time anew.
-        while clock.nextWakeUp.map({ $0 - clock.uptime }) != .seconds(75) { await Task.yield() }
+        while clock.nextWakeUp.map({ $0 - clock.uptime }) != .seconds(75), !Task.isCancelled { await Task.yield() }
         clock.advance(by: .seconds(74))
         #expect(clock.sleeperCount == 1)
         clock.advance(by: .seconds(1))

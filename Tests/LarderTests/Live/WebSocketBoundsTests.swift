@@ -44,9 +44,9 @@ struct WebSocketBoundsTests {
             try await connector.connect(WebSocketRequest(url: "ws://larder.test/"), WebSocketConfiguration())
         }
         // Each attempt draws the sixteen bytes of its key, and knows by then how much time it has.
-        while draws.count < 16 { await Task.yield() }
+        while draws.count < 16, !Task.isCancelled { await Task.yield() }
         clock.advance(by: .milliseconds(7_500))
-        while draws.count < 32 { await Task.yield() }
+        while draws.count < 32, !Task.isCancelled { await Task.yield() }
         let peer = try await server.accept()
         try await peer.acceptWebSocket()
         let socket = try await connecting.value

@@ -1,4 +1,3 @@
-import Foundation
 import LarderTime
 import Synchronization
 import Testing
@@ -49,24 +48,5 @@ import Testing
         hold.open()
         for await _ in gate {}
         #expect(looked.withLock { $0.sorted() } == ["a.test", "b.test", "c.test", "d.test", "e.test", "f.test"])
-    }
-}
-
-/// Blocks threads until it is opened.
-private final class Hold: Sendable {
-    private let condition = NSCondition()
-    private let isOpen = Mutex(false)
-
-    func wait() {
-        condition.lock()
-        while !isOpen.withLock({ $0 }) { condition.wait() }
-        condition.unlock()
-    }
-
-    func open() {
-        condition.lock()
-        isOpen.withLock { $0 = true }
-        condition.broadcast()
-        condition.unlock()
     }
 }

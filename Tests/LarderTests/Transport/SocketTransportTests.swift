@@ -34,7 +34,7 @@ import Testing
     /// Waits until there are so many connections, so many of them idle, and so many requests that wait: whoever is told of an end
     /// may be told a moment before the pool is.
     private func settle(_ transport: SocketTransport, _ counts: (Int, Int, Int)) async {
-        while transport.pool.counts != counts { await Task.yield() }
+        while transport.pool.counts != counts, !Task.isCancelled { await Task.yield() }
     }
 
     private func code(_ result: Result<TransportResponse, TransportError>) -> TransportError.Code? {
@@ -197,7 +197,7 @@ import Testing
         _ = try await peer.readHead()
         let cancelled = send(transport, TransportRequest(url: url(server) + "cancelled"))
         let last = send(transport, TransportRequest(url: url(server) + "last"))
-        while transport.pool.counts.waiting < 2 { await Task.yield() }
+        while transport.pool.counts.waiting < 2, !Task.isCancelled { await Task.yield() }
         cancelled.cancel()
         #expect(code(await cancelled.value) == .cancelled)
         await settle(transport, (1, 0, 1))
@@ -215,7 +215,7 @@ import Testing
         let peer = try await server.accept()
         _ = try await peer.readHead()
         let second = send(transport, TransportRequest(method: .post, url: url(server)))
-        while transport.pool.counts.waiting < 1 { await Task.yield() }
+        while transport.pool.counts.waiting < 1, !Task.isCancelled { await Task.yield() }
         first.cancel()
         #expect(await peer.isEnded())
         let next = try await server.accept()
@@ -312,7 +312,7 @@ import Testing
             } catch { return error.code }
         }
         try await clock.waitForSleepers()
-        while clock.nextWakeUp != MonotonicTime(nanoseconds: 40_000_000_000) { await Task.yield() }
+        while clock.nextWakeUp != MonotonicTime(nanoseconds: 40_000_000_000), !Task.isCancelled { await Task.yield() }
         clock.advance(by: .seconds(10))
         #expect(await reading.value == .timedOut)
     }
@@ -343,7 +343,7 @@ import Testing
         let sending = send(transport, TransportRequest(url: url(server), timeout: .seconds(1 << 32)))
         let end = Pending<TransportError.Code?>()
         Task { end.finish(code(await sending.value)) }
-        while transport.pool.counts.open == 0 { await Task.yield() }
+        while transport.pool.counts.open == 0, !Task.isCancelled { await Task.yield() }
         while transport.pool.counts.open > 0 {
             clock.advance(by: .seconds(10))
             await Task.yield()
