@@ -1,4 +1,5 @@
 public import Larder
+import LarderTime
 import Synchronization
 
 /// A source for resources in tests: every request waits until the test answers it, in whatever order the test likes.
@@ -14,8 +15,8 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
     private struct State {
         var requests: [Request] = []
         var prepared: [Result<Fetched<Value>, any Error>] = []
-        var arrivals: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-        var cancellations: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var arrivals: [(count: Int, isAwake: Pending<Void>)] = []
+        var cancellations: [(count: Int, isAwake: Pending<Void>)] = []
         var cancelled = 0
     }
 
@@ -67,20 +68,20 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits until so many requests were made in all.
+    /// Waits until so many requests were made in all, or the waiting task is cancelled.
     public func waitForRequests(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            state.withLock { $0.arrivals.append((count, continuation)) }
-            announce()
-        }
+        let isAwake = Pending<Void>()
+        state.withLock { $0.arrivals.append((count, isAwake)) }
+        announce()
+        await isAwake.value(ifCancelled: ())
     }
 
-    /// Waits until so many requests were cancelled.
+    /// Waits until so many requests were cancelled, or the waiting task is.
     public func waitForCancellations(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            state.withLock { $0.cancellations.append((count, continuation)) }
-            announce()
-        }
+        let isAwake = Pending<Void>()
+        state.withLock { $0.cancellations.append((count, isAwake)) }
+        announce()
+        await isAwake.value(ifCancelled: ())
     }
 
     /// Answers the request with that number, from 0. False where it does not wait (any more).
@@ -101,16 +102,16 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
 
     /// Wakes those who wait for what has happened. A request counts once it waits for its answer, or has it.
     private func announce() {
-        let awake = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let awake = state.withLock { state -> [Pending<Void>] in
             let count = state.requests.count
             let cancelled = state.cancelled
             let awake =
-                state.arrivals.filter { $0.count <= count }.map(\.continuation)
-                + state.cancellations.filter { $0.count <= cancelled }.map(\.continuation)
+                state.arrivals.filter { $0.count <= count }.map(\.isAwake)
+                + state.cancellations.filter { $0.count <= cancelled }.map(\.isAwake)
             state.arrivals.removeAll { $0.count <= count }
             state.cancellations.removeAll { $0.count <= cancelled }
             return awake
         }
-        for continuation in awake { continuation.resume() }
+        for pending in awake { pending.finish(()) }
     }
 }

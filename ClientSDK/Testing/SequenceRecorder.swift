@@ -1,3 +1,4 @@
+import LarderTime
 import Synchronization
 
 /// Writes down what an asynchronous sequence gives, in a task of its own, so that a test can wait for it and look at all of it.
@@ -7,27 +8,27 @@ public final class SequenceRecorder<Element: Sendable>: Sendable {
     private struct State {
         var elements: [Element] = []
         var hasEnded = false
-        var waiters: [(isEnough: @Sendable ([Element]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [(isEnough: @Sendable ([Element]) -> Bool, isAwake: Pending<Void>)] = []
     }
 
     private final class Log: Sendable {
         let state = Mutex(State())
 
         func note(_ element: Element?) {
-            let awake = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            let awake = state.withLock { state -> [Pending<Void>] in
                 if let element { state.elements.append(element) } else { state.hasEnded = true }
                 let elements = state.elements
                 let hasEnded = state.hasEnded
                 // Asked once: what else it looks at may have changed when it is asked again.
-                var awake: [CheckedContinuation<Void, Never>] = []
+                var awake: [Pending<Void>] = []
                 state.waiters.removeAll { waiter in
                     guard hasEnded || waiter.isEnough(elements) else { return false }
-                    awake.append(waiter.continuation)
+                    awake.append(waiter.isAwake)
                     return true
                 }
                 return awake
             }
-            for continuation in awake { continuation.resume() }
+            for pending in awake { pending.finish(()) }
         }
     }
 
@@ -52,25 +53,28 @@ public final class SequenceRecorder<Element: Sendable>: Sendable {
     /// Whether the sequence has ended.
     public var hasEnded: Bool { log.state.withLock { $0.hasEnded } }
 
-    /// Waits until what has come is enough, or the sequence has ended; gives all of it.
+    /// Waits until what has come is enough, the sequence has ended, or the waiting task is cancelled; gives all of it.
     @discardableResult
     public func wait(until isEnough: @escaping @Sendable ([Element]) -> Bool) async -> [Element] {
-        await withCheckedContinuation { continuation in
-            let isReady = log.state.withLock { state in
-                if state.hasEnded || isEnough(state.elements) { return true }
-                state.waiters.append((isEnough, continuation))
-                return false
+        let isAwake = Pending<Void>()
+        let isReady = log.state.withLock { state in
+            if state.hasEnded || isEnough(state.elements) { return true }
+            state.waiters.append((isEnough, isAwake))
+            return false
+        }
+        if !isReady {
+            await isAwake.value(ifCancelled: ()) { [log] in
+                log.state.withLock { $0.waiters.removeAll { $0.isAwake === isAwake } }
             }
-            if isReady { continuation.resume() }
         }
         return elements
     }
 
-    /// Waits until so many have come, or the sequence has ended; gives all of it.
+    /// Waits until so many have come, the sequence has ended, or the waiting task is cancelled; gives all of it.
     @discardableResult
     public func wait(for count: Int) async -> [Element] { await wait { $0.count >= count } }
 
-    /// Waits for the end.
+    /// Waits for the end, or until the waiting task is cancelled.
     public func waitForEnd() async { await wait { _ in false } }
 
     /// Ends it.
