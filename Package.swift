@@ -116,7 +116,7 @@ let package = Package(
             name: "LarderTests",
             dependencies: [
                 "Larder", "LarderURLSession", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP",
-                "LarderCoding",
+                "LarderCoding", "TestSupport",
             ],
             path: "Tests/LarderTests",
             resources: [.copy("Images/Fixtures")],
@@ -131,7 +131,7 @@ let package = Package(
             [
                 "Larder", "LarderURLSession", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels",
                 "LarderHTTP", "LarderTime",
-                "LarderCoding", "LarderCommand",
+                "LarderCoding", "LarderCommand", "TestSupport",
             ]
         ),
     ],

@@ -18,4 +18,15 @@ struct DatabaseClaimTests {
         let second = try MockBackend.start(.empty, configuration)
         await second.stop()
     }
+
+    @Test func `it is free when it is given back, though a child is just being forked`() throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path + "/world.sqlite"
+        let claim = try DatabaseClaim(path)
+        let twin = try DescriptorTwin(of: path + "-lock")
+        #expect(throws: DatabaseInUse.self) { try DatabaseClaim(path) }
+        claim.release()
+        try DatabaseClaim(path).release()
+        withExtendedLifetime(twin) {}
+    }
 }

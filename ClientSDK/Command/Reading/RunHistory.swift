@@ -75,7 +75,10 @@ struct RunHistory {
     private static func isBusy(_ path: String) -> Bool {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
+        defer {
+            flock(descriptor, LOCK_UN)
+            close(descriptor)
+        }
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 

@@ -167,7 +167,11 @@ struct DiskFiles: Sendable {
         if exists(path) { try faults?.checkAlive() } else { try step() }
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Self.error(path) }
-        defer { close(descriptor) }
+        defer {
+            // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
+            flock(descriptor, LOCK_UN)
+            close(descriptor)
+        }
         while flock(descriptor, isShared ? LOCK_SH : LOCK_EX) != 0 {
             guard errno == EINTR else { throw Self.error(path) }
         }

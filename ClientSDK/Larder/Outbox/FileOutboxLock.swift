@@ -50,7 +50,10 @@ public final class FileOutboxLock: OutboxLock {
     /// Lets it go.
     public func release() {
         descriptor.withLock { held in
-            if let file = held.take() { close(file) }
+            guard let file = held.take() else { return }
+            // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
+            flock(file, LOCK_UN)
+            close(file)
         }
     }
 

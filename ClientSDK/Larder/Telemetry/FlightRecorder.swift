@@ -80,7 +80,11 @@ public final class FlightRecorder: Sendable {
         self.capacity = capacity
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// How many events could not be written.
     public var failureCount: Int { failures.load(ordering: .relaxed) }

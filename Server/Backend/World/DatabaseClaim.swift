@@ -42,7 +42,10 @@ final class DatabaseClaim: Sendable {
     /// Gives the right back; harmless when that was done before.
     func release() {
         descriptor.withLock { descriptor in
-            if descriptor >= 0 { close(descriptor) }
+            guard descriptor >= 0 else { return }
+            // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
+            flock(descriptor, LOCK_UN)
+            close(descriptor)
             descriptor = -1
         }
     }

@@ -3,6 +3,7 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 /// Two caches on one directory, each with an open file of its own, stand for two processes: the lock works between open files, and
@@ -250,8 +251,11 @@ struct OutboxSharingTests {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         let (one, two) = (FileOutboxLock(path: path + "/lock"), FileOutboxLock(path: path + "/lock"))
         #expect(try one.take() && one.take() && !two.take())
+        // As a child has it that is just being forked.
+        let twin = try DescriptorTwin(of: path + "/lock")
         one.release()
         #expect(try two.take() && !one.take())
+        withExtendedLifetime(twin) {}
         try FileManager.default.removeItem(atPath: path + "/lock")
         // The file that is locked has no name any more: it keeps nobody out, and who comes makes a new one.
         #expect(try one.take())

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
 #if canImport(Darwin)
@@ -52,6 +53,16 @@ struct FlightRecorderTests {
         let records = try recorder.records()
         #expect(records.map(\.life) == Array(repeating: 1, count: 8) + Array(repeating: 2, count: 8))
         #expect(records.map(\.sequence) == Array(3...10) + Array(1...8))
+    }
+
+    @Test func `a file is free with its recorder's end, though a child is just being forked`() throws {
+        var recorder: FlightRecorder? = try FlightRecorder(path: path, capacity: 16)
+        let twin = try DescriptorTwin(of: path)
+        let error = #expect(throws: FlightRecorderError.self) { try FlightRecorder(path: path, capacity: 16) }
+        #expect(error?.code == .busy && recorder != nil)
+        recorder = nil
+        _ = try FlightRecorder(path: path, capacity: 16)
+        withExtendedLifetime(twin) {}
     }
 
     @Test func `it is there after a kill -9, which leaves no time to say goodbye`() async throws {

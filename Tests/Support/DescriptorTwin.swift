@@ -1,0 +1,27 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Second descriptors of a file that this process has open, as a child has them between fork(2) and exec(2).
+package final class DescriptorTwin {
+    private let descriptors: [Int32]
+
+    /// - Throws: where nobody has the file open.
+    package init(of path: String) throws {
+        var (named, status) = (stat(), stat())
+        var descriptors: [Int32] = []
+        if unsafe lstat(path, &named) == 0 {
+            for descriptor in 0..<Int32(getdtablesize()) {
+                guard unsafe fstat(descriptor, &status) == 0, status.st_ino == named.st_ino, status.st_dev == named.st_dev
+                else { continue }
+                descriptors.append(dup(descriptor))
+            }
+        }
+        self.descriptors = descriptors
+        guard !descriptors.isEmpty else { throw RawClient.Failure(reason: "nobody has \(path) open") }
+    }
+
+    deinit { for descriptor in descriptors { close(descriptor) } }
+}
