@@ -14,9 +14,8 @@ package final class DescriptorTwin {
         var descriptors: [Int32] = []
         if unsafe lstat(path, &named) == 0 {
             for descriptor in 0..<Int32(getdtablesize()) {
-                guard unsafe fstat(descriptor, &status) == 0, status.st_ino == named.st_ino, status.st_dev == named.st_dev
-                else { continue }
-                descriptors.append(dup(descriptor))
+                guard unsafe fstat(descriptor, &status) == 0, status.st_ino == named.st_ino else { continue }
+                if status.st_dev == named.st_dev { descriptors.append(dup(descriptor)) }
             }
         }
         self.descriptors = descriptors
