@@ -11,14 +11,15 @@ package final class DescriptorTwin {
     /// - Throws: where nobody has the file open.
     package init(of path: String) throws {
         var (named, status) = (stat(), stat())
-        var descriptors: [Int32] = []
+        var open: [Int32] = []
         if unsafe lstat(path, &named) == 0 {
             for descriptor in 0..<Int32(getdtablesize()) {
                 guard unsafe fstat(descriptor, &status) == 0, status.st_ino == named.st_ino else { continue }
-                if status.st_dev == named.st_dev { descriptors.append(dup(descriptor)) }
+                if status.st_dev == named.st_dev { open.append(descriptor) }
             }
         }
-        self.descriptors = descriptors
+        // Not while looking: it would find its own.
+        descriptors = open.map { dup($0) }
         guard !descriptors.isEmpty else { throw RawClient.Failure(reason: "nobody has \(path) open") }
     }
 
