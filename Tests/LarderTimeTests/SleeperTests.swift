@@ -21,6 +21,7 @@ struct SleeperTests {
     @Test func `a point that has passed is not waited for`() async throws {
         let clock = ManualClock()
         try await clock.sleep(until: clock.uptime)
+        // What has passed when it is asked for is passed whatever the clock does next.
         try await SystemSleeper().sleep(until: SystemMonotonicClock().uptime)
     }
 
@@ -39,6 +40,7 @@ struct SleeperTests {
     }
 
     @Test func `the system's sleeper is cancelled too`() async throws {
+        // Cancelled at once: no part of the hour is waited for, or the test would not end.
         let sleeping = Task { try await SystemSleeper().sleep(until: SystemMonotonicClock().uptime + .seconds(3600)) }
         sleeping.cancel()
         await #expect(throws: CancellationError.self) { try await sleeping.value }

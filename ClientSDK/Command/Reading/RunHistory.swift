@@ -46,7 +46,7 @@ struct RunHistory {
             var status = stat()
             // Most commands need one file; the others are never made.
             guard unsafe lstat(path, &status) == 0 else { continue }
-            do { read(try FlightRecorder.records(path: path), isBusy: Self.isBusy(path)) } catch {
+            do { read(try FlightRecorder.records(path: path), isBusy: FlightRecorder.isOpen(path: path)) } catch {
                 problems.append("\(error.description) Remove it to have runs recorded again.")
             }
         }
@@ -69,17 +69,6 @@ struct RunHistory {
             }
             runs.append(Run(command: command, end: end, records: records))
         }
-    }
-
-    /// Whether a command writes to a file at present.
-    private static func isBusy(_ path: String) -> Bool {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return false }
-        defer {
-            flock(descriptor, LOCK_UN)
-            close(descriptor)
-        }
-        return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
     /// Removes what is recorded; whoever records at present goes on, and leaves nothing.

@@ -167,14 +167,8 @@ struct DiskFiles: Sendable {
         if exists(path) { try faults?.checkAlive() } else { try step() }
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Self.error(path) }
-        defer {
-            // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
-            flock(descriptor, LOCK_UN)
-            close(descriptor)
-        }
-        while flock(descriptor, isShared ? LOCK_SH : LOCK_EX) != 0 {
-            guard errno == EINTR else { throw Self.error(path) }
-        }
+        defer { FileLock.giveBack(descriptor) }
+        guard FileLock.take(descriptor, isShared: isShared, waits: true) else { throw Self.error(path) }
         return try body()
     }
 

@@ -123,19 +123,7 @@ public final class MemoryGuard: Sendable {
     public func run(sleeper: any Sleeper = SystemSleeper()) async {
         let stirs = stirs.subscribe(limit: 1)
         while !Task.isCancelled {
-            let next = state.withLock { $0.machine.nextChange }
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    var iterator = stirs.makeAsyncIterator()
-                    _ = await iterator.next()
-                }
-                if let next {
-                    // Cancelled is as good as slept: the loop looks again.
-                    group.addTask { do { try await sleeper.sleep(until: next) } catch {} }
-                }
-                await group.next()
-                group.cancelAll()
-            }
+            _ = await stirs.next(until: state.withLock { $0.machine.nextChange }, by: sleeper)
             look(stirs: false)
         }
     }

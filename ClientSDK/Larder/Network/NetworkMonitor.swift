@@ -199,7 +199,7 @@ public final class NetworkMonitor: Sendable {
     public func run(sleeper: any Sleeper = SystemSleeper()) async {
         let stirs = stirs.subscribe(limit: 1)
         while !Task.isCancelled {
-            await Self.wait(until: state.withLock { $0.nextChange }, or: stirs, sleeper)
+            _ = await stirs.next(until: state.withLock { $0.nextChange }, by: sleeper)
             decide(stirs: false) { _, _ in }
         }
     }
@@ -212,32 +212,13 @@ public final class NetworkMonitor: Sendable {
         let stirs = stirs.subscribe(limit: 1)
         while !Task.isCancelled {
             let due = nextProbe
-            await Self.wait(until: due, or: stirs, sleeper)
+            _ = await stirs.next(until: due, by: sleeper)
             guard !Task.isCancelled, let due, due <= clock.uptime, nextProbe == due else { continue }
             await request()
             // One that asked nobody and noted nothing has had its turn.
             decide { state, now in
                 if state.estimator.nextProbe == due { _ = state.estimator.takeProbe(at: now) }
             }
-        }
-    }
-
-    private static func wait(
-        until time: MonotonicTime?,
-        or stirs: EventSequence<Void>,
-        _ sleeper: any Sleeper
-    ) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                var iterator = stirs.makeAsyncIterator()
-                _ = await iterator.next()
-            }
-            if let time {
-                // Cancelled is as good as slept: the loop looks again.
-                group.addTask { do { try await sleeper.sleep(until: time) } catch {} }
-            }
-            await group.next()
-            group.cancelAll()
         }
     }
 

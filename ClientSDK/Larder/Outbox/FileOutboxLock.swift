@@ -1,3 +1,4 @@
+import LarderSQLite
 import Synchronization
 
 #if canImport(Darwin)
@@ -28,9 +29,7 @@ public final class FileOutboxLock: OutboxLock {
             for _ in 0..<8 {
                 let file = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
                 guard file >= 0 else { throw failure("opened") }
-                var result = flock(file, LOCK_EX | LOCK_NB)
-                while result != 0, errno == EINTR { result = flock(file, LOCK_EX | LOCK_NB) }
-                if result != 0 {
+                if !FileLock.take(file) {
                     let isTaken = errno == EWOULDBLOCK
                     let error = failure("locked")
                     close(file)
@@ -41,7 +40,7 @@ public final class FileOutboxLock: OutboxLock {
                     held = file
                     return true
                 }
-                close(file)
+                FileLock.giveBack(file)
             }
             throw LarderError(.storage, "\(path) is replaced again and again; nothing can be sent meanwhile.")
         }
@@ -50,10 +49,7 @@ public final class FileOutboxLock: OutboxLock {
     /// Lets it go.
     public func release() {
         descriptor.withLock { held in
-            guard let file = held.take() else { return }
-            // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
-            flock(file, LOCK_UN)
-            close(file)
+            if let file = held.take() { FileLock.giveBack(file) }
         }
     }
 

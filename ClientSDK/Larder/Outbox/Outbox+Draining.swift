@@ -49,16 +49,9 @@ extension Outbox {
             )
         }
         let end = core.now().uptime + limit
-        let sleeper = core.configuration.sleeper
         let statuses = statuses
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                // Cancelled is as good as slept: the wait is over.
-                do { try await sleeper.sleep(until: end) } catch {}
-            }
-            group.addTask { for await _ in statuses where !self.canMove(until: end) { return } }
-            await group.next()
-            group.cancelAll()
+        _ = await until(end, by: core.configuration.sleeper) {
+            for await _ in statuses where !self.canMove(until: end) { return }
         }
         if Task.isCancelled { throw LarderError(.cancelled, "Nobody waits for the outbox any more.") }
         if state.withLock({ $0.isClosed }) { throw LarderError(.closed, "The cache was closed or erased.") }

@@ -151,20 +151,7 @@ public final class LiveSync: Sendable {
     @discardableResult
     private func pause(_ wait: Duration, endedBy returns: EventSequence<Void>) async -> Bool {
         let due = configuration.monotonicClock.uptime + wait
-        let sleeper = configuration.sleeper
-        return await withTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                // Cancelled is as good as slept: the loop looks for itself.
-                do { try await sleeper.sleep(until: due) } catch {}
-                return false
-            }
-            group.addTask {
-                var iterator = returns.makeAsyncIterator()
-                return await iterator.next() != nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? false
-        }
+        return await returns.next(until: due, by: configuration.sleeper) != nil
     }
 
     private func follow(_ kind: LiveKind, _ connected: () -> Void) async throws(LarderError) {

@@ -1,3 +1,5 @@
+import LarderTime
+
 /// What happens, as it happens: an asynchronous sequence with a bounded buffer that counts what it had to drop.
 ///
 /// It listens from the moment at which it was made until it and its iterators are gone, so nothing is missed between making
@@ -27,6 +29,12 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Begins to read.
     public func makeAsyncIterator() -> Iterator { Iterator(mailbox: mailbox, registration: registration) }
+
+    /// The next element; nil once it is that time, if one is given, at the end, and for a task that is cancelled.
+    func next(until time: MonotonicTime?, by sleeper: any Sleeper) async -> Element? {
+        guard let time else { return await mailbox.next() }
+        return await until(time, by: sleeper) { await mailbox.next() } ?? nil
+    }
 }
 
 /// Keeps an observer registered for as long as it lives.

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderSQLite
 import Synchronization
 
 #if canImport(Darwin)
@@ -44,8 +45,7 @@ public final class FlightRecorder: Sendable {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Self.error(path) }
         do throws(FlightRecorderError) {
-            while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-                if errno == EINTR { continue }
+            guard FileLock.take(descriptor) else {
                 guard errno == EWOULDBLOCK else { throw Self.error(path) }
                 throw FlightRecorderError(
                     code: .busy,
@@ -72,7 +72,7 @@ public final class FlightRecorder: Sendable {
                 life = 1
             }
         } catch {
-            close(descriptor)
+            FileLock.giveBack(descriptor)
             throw error
         }
         self.descriptor = descriptor
@@ -80,10 +80,14 @@ public final class FlightRecorder: Sendable {
         self.capacity = capacity
     }
 
-    deinit {
-        // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
+    deinit { FileLock.giveBack(descriptor) }
+
+    /// Whether a recorder, of whatever process, has a file open.
+    package static func isOpen(path: String) -> Bool {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return false }
+        defer { FileLock.giveBack(descriptor) }
+        return !FileLock.take(descriptor, isShared: true) && errno == EWOULDBLOCK
     }
 
     /// How many events could not be written.

@@ -1,3 +1,4 @@
+import LarderSQLite
 import Synchronization
 
 #if canImport(Darwin)
@@ -28,13 +29,10 @@ final class DatabaseClaim: Sendable {
         let opened = unsafe open(path + "-lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         descriptor = Mutex(opened)
         guard opened >= 0 else { return }
-        while flock(opened, LOCK_EX | LOCK_NB) != 0 {
-            if errno == EINTR { continue }
-            // A file system without locks refuses with another number; there, nobody can be kept from anything.
-            guard errno == EWOULDBLOCK else { return }
-            release()
-            throw DatabaseInUse(path: path)
-        }
+        // A file system without locks refuses with another number; there, nobody can be kept from anything.
+        guard !FileLock.take(opened), errno == EWOULDBLOCK else { return }
+        release()
+        throw DatabaseInUse(path: path)
     }
 
     deinit { release() }
@@ -42,10 +40,7 @@ final class DatabaseClaim: Sendable {
     /// Gives the right back; harmless when that was done before.
     func release() {
         descriptor.withLock { descriptor in
-            guard descriptor >= 0 else { return }
-            // Unlocked before: a child that is forked meanwhile has the descriptor too, until it begins its program.
-            flock(descriptor, LOCK_UN)
-            close(descriptor)
+            if descriptor >= 0 { FileLock.giveBack(descriptor) }
             descriptor = -1
         }
     }
