@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Kills clients and the server at random under faults, and counts lost, doubled, reordered and wrongly reported effects.
+
+Three client processes write as fast as busy people: two share one account and one directory, the third has its own. Every call is
+logged and synced before and after. The server keeps its state in a database file, gives access tokens of 15 seconds, and is
+killed and restarted too. After each round the faults end, the outboxes drain, and the logs are compared with the database.
+
+    swift build -c release --product larder-server
+    swift build -c release --package-path Benchmarks/storm
+    python3 Benchmarks/storm/storm.py --minutes 30 [--seed N] [--directory DIR]
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SERVER = ROOT / ".build/release/larder-server"
+CLIENT = ROOT / "Benchmarks/storm/.build/release/storm-client"
+
+# Processes of one account share a directory. Each process has posts of its own, so that its last like is known.
+PROCESSES = {
+    "a1": ("ana", "conv_1,conv_2", ["post_%d" % n for n in range(10, 16)]),
+    "a2": ("ana", "conv_1,conv_4", ["post_%d" % n for n in range(20, 26)]),
+    "b1": ("ben", "conv_1,conv_3", ["post_%d" % n for n in range(30, 36)]),
+}
+USERS = {"ana": 1, "ben": 2}
+WRITES = {"path": "/v1/**", "method": "POST"}
+FAULTS = [
+    {"match": {**WRITES, "probability": 0.3}, "action": {"type": "loseReply", "by": "reset"}},
+    {"match": {**WRITES, "probability": 0.3}, "action": {"type": "loseReply", "by": "close"}},
+    {"match": {**WRITES, "probability": 0.2}, "stage": "afterCommit", "action": {"type": "respond", "status": 503}},
+    {"match": {**WRITES, "probability": 0.2}, "stage": "afterCommit", "action": {"type": "respond", "status": 500}},
+    {"match": {**WRITES, "probability": 0.3}, "action": {"type": "respond", "status": 429, "retryAfter": {"seconds": 1}}},
+    {"match": {**WRITES, "probability": 0.3}, "action": {"type": "duplicate"}},
+    {"match": {**WRITES, "probability": 0.4}, "stage": "afterCommit",
+     "action": {"type": "latency", "firstByte": {"uniform": [0.5, 5]}}},
+    {"match": {"path": "/v1/sessions/refresh", "probability": 0.5}, "action": {"type": "loseReply", "by": "reset"}},
+    {"match": {"path": "/v1/**", "probability": 0.1}, "action": {"type": "expireToken"}},
+    {"match": {"path": "/v1/**", "probability": 0.2}, "action": {"type": "truncate", "byte": 40}},
+    {"match": {"path": "/v1/**", "probability": 0.2}, "action": {"type": "empty"}},
+    {"match": {"path": "/v1/live", "probability": 0.8}, "action": {"type": "live", "lose": 0.2, "duplicate": 0.2, "reorder": 0.2}},
+    {"match": {"path": "/v1/**"}, "action": {"type": "lag", "seconds": 1}},
+]
+PROFILES = ["lossy-wifi", "3g", "overloaded", "tunnel", "captive-portal"]
+
+
+class Storm:
+    def __init__(self, options):
+        self.random = random.Random(options.seed)
+        self.directory = pathlib.Path(options.directory or tempfile.mkdtemp(prefix="larder-storm-"))
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.database = self.directory / "server.sqlite"
+        self.options = options
+        self.clients, self.server, self.runs = {}, None, 0
+        self.kills, self.server_kills = 0, 0
+        self.server_errors = open(self.directory / "server.log", "ab")
+        self.client_errors = open(self.directory / "clients.log", "ab")
+        self.url = f"http://127.0.0.1:{options.port}"
+        self.reported, self.profile = set(), None
+
+    # The server
+
+    def start_server(self):
+        self.server = subprocess.Popen(
+            [SERVER, "--port", str(self.options.port), "--database", self.database, "--token-ttl", "15", "--quiet",
+             "--fixtures", ROOT / "Fixtures"],
+            stdout=self.server_errors, stderr=self.server_errors)
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(self.url + "/healthz", timeout=1):
+                    return
+            except (urllib.error.URLError, OSError):
+                if self.server.poll() is not None:
+                    sys.exit(f"The server ended with {self.server.returncode}; see {self.directory}/server.log.")
+                time.sleep(0.05)
+        sys.exit("The server does not answer.")
+
+    def control(self, method, path, body=None):
+        request = urllib.request.Request(
+            self.url + "/_larder" + path, method=method, headers={"Content-Type": "application/json"},
+            data=json.dumps(body).encode() if body is not None else None)
+        try:
+            with urllib.request.urlopen(request, timeout=5) as reply:
+                return reply.status
+        except urllib.error.HTTPError as error:
+            if error.code >= 400 and error.code != 404:
+                sys.exit(f"{method} {path}: {error.code} {error.read().decode()[:300]}")
+            return error.code
+        except OSError:
+            return None
+
+    def calm(self):
+        """Ends the journey and every fault."""
+        if self.profile:
+            self.control("DELETE", "/profiles/" + self.profile)
+        self.profile = None
+        self.control("PUT", "/faults", {"faults": []})
+
+    # The clients
+
+    def start_client(self, name, *more):
+        account, conversations, posts = PROCESSES[name]
+        self.runs += 1
+        return subprocess.Popen(
+            [CLIENT, "--server", self.url, "--directory", self.directory / "clients", "--account", account,
+             "--process", name, "--run", str(self.runs), "--log", self.directory / f"{name}.log",
+             "--conversations", conversations, "--posts", ",".join(posts), *more],
+            stdout=self.client_errors, stderr=self.client_errors)
+
+    def kill(self, process):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    # A round
+
+    def disturb(self, until):
+        deaths = {name: 0.0 for name in PROCESSES}
+        next_fault, next_server_death = 0.0, time.time() + self.random.uniform(10, 30)
+        while (now := time.time()) < until:
+            for name in PROCESSES:
+                if now < deaths[name]:
+                    continue
+                if name in self.clients:
+                    code = self.clients[name].poll()
+                    if code is not None:
+                        sys.exit(f"Client {name} ended by itself with {code}; see {self.directory}/clients.log.")
+                    self.kill(self.clients[name])
+                    self.kills += 1
+                self.clients[name] = self.start_client(name)
+                deaths[name] = now + self.random.choice([0.15, 0.4, 1, 3, 8]) * self.random.uniform(0.5, 2)
+            if now > next_server_death:
+                self.kill(self.server)
+                self.server_kills += 1
+                time.sleep(self.random.choice([0, 0, 0.5, 2]))
+                self.start_server()
+                next_server_death, next_fault = now + self.random.uniform(10, 40), 0
+            if now > next_fault:
+                self.calm()
+                self.control("PUT", "/faults", {"faults": self.random.sample(FAULTS, self.random.randint(0, 3))})
+                if self.random.random() < 0.3:
+                    self.profile = self.random.choice(PROFILES)
+                    self.control("POST", "/profiles/" + self.profile)
+                next_fault = now + self.random.uniform(1, 6)
+            time.sleep(0.02)
+
+    def heal(self):
+        for process in self.clients.values():
+            self.kill(process)
+        self.clients = {}
+        self.calm()
+        for name in ("a1", "b1"):
+            began = time.time()
+            try:
+                code = self.start_client(name, "--drain", "120").wait(timeout=180)
+            except subprocess.TimeoutExpired:
+                sys.exit(f"{name} does not drain.")
+            if code != 0:
+                sys.exit(f"{name} ended with {code} while it drained; see {self.directory}/clients.log.")
+            print(f"  {name} drained in {time.time() - began:.1f} s", flush=True)
+
+    # The verdict
+
+    def check(self):
+        database = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
+        messages = collections.defaultdict(list)
+        for conversation, head in database.execute("SELECT conversation, head FROM messages ORDER BY id"):
+            text = json.loads(bytes(head).decode() + "}")["text"]
+            messages[text].append(conversation)
+        order = [json.loads(bytes(head).decode() + "}")["text"]
+                 for (head,) in database.execute("SELECT head FROM messages ORDER BY id")]
+        transfers = collections.Counter(note for (note,) in database.execute("SELECT note FROM transfers"))
+        likes = {(user, post) for user, post in database.execute("SELECT user, post FROM likes")}
+        unbalanced = database.execute(
+            "SELECT count(*) FROM (SELECT transfer FROM entries GROUP BY transfer HAVING sum(amount) <> 0)").fetchone()[0]
+        database.close()
+        count = collections.Counter(unbalanced_transfers=unbalanced)
+        for name, (account, _, posts) in PROCESSES.items():
+            acknowledged, intents, last_like = [], {}, collections.defaultdict(list)
+            for line in (self.directory / f"{name}.log").read_bytes().splitlines():
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    continue  # The line that a kill cut off.
+                kind, result = record.get("kind"), record.get("result")
+                if "drained" in record:
+                    count["undrained"] += len(record["drained"])
+                    count["unresolved"] += record["unresolved"]
+                    for left in record["drained"]:
+                        self.report(f"{name} left {left}")
+                    if "expired" in record["session"]:
+                        count["signed out"] += 1
+                elif record.get("event") == "refused":
+                    if record["operation"] != "transfer":
+                        count["refused writes"] += 1
+                        self.report(f"{name}: {record}")
+                elif record.get("event"):
+                    count["event " + record["event"]] += 1
+                elif result is None:
+                    count[kind + " attempted"] += 1
+                    intents[kind, record.get("text") or record.get("note") or (record["run"], record["number"])] = record
+                    if kind == "like":
+                        last_like[record["post"]].append([record, False])
+                else:
+                    if record.get("session") == "expired":
+                        count["signed out"] += 1
+                        self.report(f"{name} was signed out: {record}")
+                    if kind == "message":
+                        intents.pop((kind, record["text"]), None)
+                        if result == "kept":
+                            acknowledged.append(record)
+                            count["message acknowledged"] += 1
+                        else:
+                            count["message " + result] += 1
+                            self.report(f"{name}: {record}")
+                    elif kind == "like":
+                        intents.pop((kind, (record["run"], record["number"])), None)
+                        if result == "kept":
+                            last_like[record["post"]][-1][1] = True
+                            count["like acknowledged"] += 1
+                        else:
+                            last_like[record["post"]].pop()
+                            count["like " + result] += 1
+                            self.report(f"{name}: {record}")
+                    elif kind == "transfer":
+                        intents.pop((kind, record["note"]), None)
+                        count["transfer " + result] += 1
+                        found = transfers[record["note"]]
+                        if found > 1:
+                            count["DOUBLED"] += 1
+                            self.report(f"{name}: {found} effects of {record}")
+                        elif result == "done" and found == 0:
+                            count["LOST"] += 1
+                            self.report(f"{name}: no effect of {record}")
+                        elif result not in ("done", "inDoubt") and found == 1:
+                            count["WRONGLY REPORTED"] += 1
+                            self.report(f"{name}: done, but reported as {record}")
+                        elif result == "refused" and not 400 <= (record.get("status") or 0) < 500:
+                            count["WRONGLY REPORTED"] += 1
+                            self.report(f"{name}: {record}")
+                        elif result == "inDoubt":
+                            count["transfer inDoubt, done" if found else "transfer inDoubt, not done"] += 1
+            for (kind, key), record in intents.items():
+                count[kind + " interrupted"] += 1
+                if kind == "transfer" and transfers[key] > 1:
+                    count["DOUBLED"] += 1
+                    self.report(f"{name}: {transfers[key]} effects of {record}")
+                if kind == "message" and len(messages[key]) > 1:
+                    count["DOUBLED"] += 1
+                    self.report(f"{name}: {len(messages[key])} effects of {record}")
+            position = {text: index for index, text in enumerate(order)}
+            newest = {}
+            for record in acknowledged:
+                found = len(messages[record["text"]])
+                if found != 1:
+                    count["LOST" if found == 0 else "DOUBLED"] += 1
+                    self.report(f"{name}: {found} effects of {record}")
+                    continue
+                here = position[record["text"]]
+                if here < newest.get(record["to"], -1):
+                    count["REORDERED"] += 1
+                    self.report(f"{name}: out of order: {record}")
+                newest[record["to"]] = max(here, newest.get(record["to"], -1))
+            for post, taps in last_like.items():
+                # The last acknowledged tap holds, or a later one that was interrupted.
+                last = max((index for index, (_, kept) in enumerate(taps) if kept), default=None)
+                if last is None:
+                    continue
+                allowed = {tap["liked"] for tap, _ in taps[last:]}
+                if ((USERS[account], int(post.split("_")[1])) in likes) not in allowed:
+                    count["LOST"] += 1
+                    self.report(f"{name}: {post} should be liked: {taps[last][0]['liked']}")
+        return count
+
+    def report(self, text):
+        if text not in self.reported:
+            self.reported.add(text)
+            with open(self.directory / "findings.log", "a", encoding="utf-8") as file:
+                file.write(text + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--round-seconds", type=float, default=120)
+    parser.add_argument("--seed", type=int, default=1, help="of kills and faults; the timing of processes is not repeated")
+    parser.add_argument("--port", type=int, default=18080)
+    parser.add_argument("--directory", help="where databases and logs are kept; must be empty (default: a temporary one)")
+    options = parser.parse_args()
+    for file in (SERVER, CLIENT):
+        if not file.exists():
+            sys.exit(f"{file} is missing; build it as the head of this file says.")
+    storm = Storm(options)
+    print(f"seed {options.seed}, in {storm.directory}", flush=True)
+    end, bad = time.time() + options.minutes * 60, 0
+    storm.start_server()
+    try:
+        while time.time() < end:
+            storm.disturb(min(end, time.time() + options.round_seconds))
+            storm.heal()
+            count = storm.check()
+            bad = sum(count[name] for name in ("LOST", "DOUBLED", "REORDERED", "WRONGLY REPORTED", "undrained",
+                                               "unresolved", "signed out", "refused writes", "unbalanced_transfers"))
+            print(f"{storm.kills} client kills, {storm.server_kills} server kills; {bad} findings", flush=True)
+            for name in sorted(count):
+                print(f"    {name}: {count[name]}", flush=True)
+    finally:
+        for process in [*storm.clients.values(), storm.server]:
+            if process.poll() is None:
+                storm.kill(process)
+    if bad:
+        print(f"See {storm.directory}/findings.log.")
+    elif not options.directory:
+        shutil.rmtree(storm.directory)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
