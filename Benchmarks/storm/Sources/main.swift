@@ -73,7 +73,9 @@ func attempt(_ intent: [String: any Sendable], _ work: () async throws -> String
 
 if let seconds = options.values["--drain"].flatMap(Double.init) {
     let drained = try await client.cache.outbox.drain(within: .seconds(seconds))
-    let rest = drained.remaining.map { ["\($0.entry.operation)", "\($0.reason)", $0.entry.error.map { "\($0)" } ?? ""] }
+    let rest = drained.remaining.map {
+        ["\($0.entry.operation)", "\($0.reason)", $0.entry.error.map { "\($0)" } ?? ""]
+    }
     try log.write([
         "drained": rest, "unresolved": client.bank.unresolved.count, "process": process, "run": run,
         "session": "\(client.session.state)",
@@ -117,8 +119,9 @@ await withThrowingTaskGroup(of: Void.self) { group in
             try await attempt(["kind": "transfer", "note": note, "process": process, "run": run]) {
                 let accounts = try await client.cache.requireValidated(client.bank.accounts, within: .seconds(30)).value
                 guard let from = accounts?.items.randomElement(),
-                    let to = accounts?.items.filter({ $0.id != from.id && $0.balance.currency == from.balance.currency })
-                        .randomElement()
+                    let to = accounts?.items.filter({ $0.id != from.id && $0.balance.currency == from.balance.currency }
+                    )
+                    .randomElement()
                 else { return "skipped" }
                 let amount = Money(minorUnits: 1, currency: from.balance.currency)
                 _ = try await client.bank.transfer(
