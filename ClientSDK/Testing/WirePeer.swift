@@ -17,7 +17,10 @@ package final class WireServer: Sendable {
     package let port: Int
 
     /// Listens on a free port of this machine.
-    package init() throws {
+    ///
+    /// - Parameter receiveBufferBytes: the size of the system's receive buffer of each connection, which is fixed then; nil for the
+    ///   system's default, which may grow to many megabytes.
+    package init(receiveBufferBytes: Int32? = nil) throws {
         #if canImport(Darwin)
             let descriptor = socket(AF_INET, SOCK_STREAM, 0)
         #else
@@ -29,6 +32,10 @@ package final class WireServer: Sendable {
         unsafe inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
         let bound = unsafe withUnsafeBytes(of: &address) { raw in
             unsafe bind(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
+        }
+        // Accepted connections inherit it.
+        if var size = receiveBufferBytes {
+            unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         }
         guard bound == 0, listen(descriptor, 64) == 0 else { throw Failure(reason: "no port is free") }
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -79,7 +86,7 @@ package final class WirePeer: Sendable {
 
     package func send(_ text: String) async { await send(Array(text.utf8)) }
 
-    /// Sends bytes; what the peer does not take any more, or not for about a minute, is lost without a word.
+    /// Sends bytes. The rest is dropped when the client has closed or the task is cancelled.
     ///
     /// Never blocks the thread: whoever is to read may need it.
     package func send(_ bytes: [UInt8]) async {
@@ -123,7 +130,7 @@ package final class WirePeer: Sendable {
         return String(decoding: head, as: UTF8.self)
     }
 
-    /// Returns true when the client has closed its side, whatever comes before; false when it does not for about a minute.
+    /// Returns true when the client has closed its side, whatever comes before; false when the task is cancelled first.
     package func isEnded() async -> Bool {
         while await fill() { state.withLock { $0.buffer = [] } }
         return state.withLock { $0.isClosed }
@@ -217,12 +224,11 @@ package final class WirePeer: Sendable {
     }
 }
 
-/// Waits about a minute for a descriptor, and lets other tasks run while it does.
+/// Waits for a descriptor, and lets other tasks run meanwhile; false when the task is cancelled first.
 private func wait(_ descriptor: Int32, for events: Int32) async -> Bool {
-    for _ in 0..<30_000 {
+    while !Task.isCancelled {
         var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
         if unsafe poll(&waiting, 1, 2) > 0 { return true }
-        if Task.isCancelled { return false }
         await Task.yield()
     }
     return false

@@ -43,8 +43,7 @@ package final class RawClient {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects to a port of this machine. Waiting for bytes ends after about a minute, so that a test fails and does not
-    /// hang.
+    /// Connects to a port of this machine.
     package init(port: Int) throws {
         #if canImport(Darwin)
             descriptor = socket(AF_INET, SOCK_STREAM, 0)
@@ -59,29 +58,46 @@ package final class RawClient {
             unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
         }
         guard result == 0 else { throw Failure(reason: "nothing listens on port \(port)") }
-        // What is sent fits the system's buffers as a rule. Where it does not, its thread is not held for ever.
-        var limit = timeval(tv_sec: 60, tv_usec: 0)
-        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
     deinit { close(descriptor) }
 
     package func send(_ text: String) throws { try send(Array(text.utf8)) }
 
+    /// Sends bytes. While the system's buffers are full it reads, so that two peers that both send cannot wait for each other,
+    /// however small the buffers are.
     package func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             #if canImport(Darwin)
-                let flags: Int32 = 0
+                let flags = Int32(MSG_DONTWAIT)
             #else
-                let flags = Int32(MSG_NOSIGNAL)
+                let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
             #endif
             let count = unsafe bytes.withUnsafeBytes { raw in
                 unsafe Self.send(descriptor, UnsafeRawBufferPointer(rebasing: raw[sent...]), flags)
             }
-            guard count > 0 else { throw Failure(reason: "the peer takes no more") }
-            sent += count
+            if count > 0 {
+                sent += count
+            } else {
+                guard errno == EAGAIN || errno == EINTR, waitToSend() else {
+                    throw Failure(reason: "the peer takes no more")
+                }
+            }
         }
+    }
+
+    /// Waits until more can be sent, and reads meanwhile; false when the task is cancelled first.
+    private func waitToSend() -> Bool {
+        var events = Int16(POLLIN | POLLOUT)
+        while !Task.isCancelled {
+            var waiting = pollfd(fd: descriptor, events: events, revents: 0)
+            guard unsafe poll(&waiting, 1, 100) > 0 else { continue }
+            // At the end of what the peer sends there is nothing more to read, and the rest may still be sent.
+            if waiting.revents & Int16(POLLIN) != 0, !receive() { events = Int16(POLLOUT) }
+            if waiting.revents & ~Int16(POLLIN) != 0 { return true }
+        }
+        return false
     }
 
     private static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ flags: Int32) -> Int {
@@ -154,7 +170,7 @@ package final class RawClient {
     package enum Ending: Sendable {
         case closed
         case reset
-        /// It did not: nothing came for about a minute.
+        /// It did not before the task was cancelled.
         case open
     }
 
@@ -186,24 +202,26 @@ package final class RawClient {
 
     private var ending = Ending.open
 
-    /// Reads what has come, or waits for it; false when the peer has closed or nothing comes.
+    /// Reads what has come, or waits for it; false when the peer has closed or the task is cancelled.
     private func fill() async -> Bool {
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        for _ in 0..<30_000 {
+        while !Task.isCancelled {
             var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&waiting, 1, 2) > 0 else {
-                await Task.yield()
-                continue
-            }
-            let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
-            guard count > 0 else {
-                ending = count == 0 ? .closed : .reset
-                return false
-            }
-            buffer.append(contentsOf: chunk[..<count])
-            return true
+            if unsafe poll(&waiting, 1, 2) > 0 { return receive() }
+            await Task.yield()
         }
         return false
+    }
+
+    /// Reads what is there; false at the end of the connection.
+    private func receive() -> Bool {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
+        guard count > 0 else {
+            ending = count == 0 ? .closed : .reset
+            return false
+        }
+        buffer.append(contentsOf: chunk[..<count])
+        return true
     }
 
     private static func end(of mark: [UInt8], in bytes: [UInt8]) -> Int? {

@@ -11,16 +11,19 @@ struct WebSocketPair {
     let socket: any WebSocketConnection
     let head: String
 
-    /// - Parameter rest: what the server sends in one piece with its agreement.
+    /// - Parameters:
+    ///   - rest: what the server sends in one piece with its agreement.
+    ///   - receiveBufferBytes: the size of the server's receive buffer.
     static func connect(
         _ configuration: WebSocketConfiguration = WebSocketConfiguration(),
         clock: any MonotonicClock & Sleeper = ManualClock(),
         seed: UInt64 = 1,
         rest: [UInt8] = [],
         lines: String = "",
-        subprotocols: [String] = []
+        subprotocols: [String] = [],
+        receiveBufferBytes: Int32? = nil
     ) async throws -> WebSocketPair {
-        let server = try WireServer()
+        let server = try WireServer(receiveBufferBytes: receiveBufferBytes)
         let client = WebSocketClient(configuration, clock: clock, random: SeededGenerator(seed: seed))
         let url = "ws://127.0.0.1:\(server.port)/live?a=b%20c"
         async let connecting = client.connect(
