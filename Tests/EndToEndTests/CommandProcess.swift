@@ -7,10 +7,207 @@ import Synchronization
     import Glibc
 #endif
 
-/// A process with its output, by posix_spawn(3): it inherits nothing of the tests' but what it is given.
+/// A process of the tests, with its output. It is killed when nobody holds it any more, when a task that waits for it is
+/// cancelled, and when the tests' own process ends, also by a signal.
 ///
-/// One thread follows it: reads both pipes to their ends, then waits for the process. Safe from any thread.
+/// Safe from any thread.
 final class CommandProcess: Sendable {
+    private let follower: ProcessFollower
+
+    init(
+        _ executable: String,
+        _ arguments: [String],
+        environment: [String: String],
+        watch: ProcessWatch? = nil
+    ) throws {
+        let watch = try watch ?? ProcessWatch.shared.get()
+        let output = try Spawn.makePipe()
+        let errors = try Spawn.makePipe()
+        defer {
+            close(output.write)
+            close(errors.write)
+        }
+        do {
+            let child = try Spawn.start(
+                executable,
+                arguments,
+                environment: environment,
+                output: output.write,
+                errors: errors.write
+            )
+            follower = ProcessFollower(child, watch)
+        } catch {
+            close(output.read)
+            close(errors.read)
+            throw error
+        }
+        watch.add(follower.identifier)
+        let thread = Thread { [follower] in follower.follow(output.read, errors.read) }
+        thread.name = "larder command"
+        thread.start()
+    }
+
+    deinit { follower.send(SIGKILL) }
+
+    /// Returns when the process has ended.
+    func ended() async { await follower.wait(nil) }
+
+    /// Returns when a text was printed, or the process has ended.
+    func printed(_ text: String) async { await follower.wait(Array(text.utf8)) }
+
+    /// Sends a signal, unless the process has ended.
+    func send(_ signal: Int32) { follower.send(signal) }
+
+    /// What there is so far.
+    var run: CommandScene.Run { follower.run }
+}
+
+/// Kills the processes that are still running when the tests' own process ends, however it ends.
+///
+/// A shell reads their identifiers from a pipe of which only this process has the other end: the pipe ends with this process.
+final class ProcessWatch: Sendable {
+    static let shared = Result { try ProcessWatch() }
+
+    /// It ignores what ends a process group, and is in a group of its own.
+    private static let script = """
+        trap '' HUP INT QUIT TERM
+        alive=
+        while read -r sign id; do
+          case $sign in
+            +) alive="$alive $id " ;;
+            -) alive="${alive%%" $id "*}${alive#*" $id "}" ;;
+          esac
+        done
+        for id in $alive; do kill -KILL "$id"; done
+        """
+
+    private let descriptor: Mutex<Int32?>
+    private let shell: pid_t
+
+    init() throws {
+        let pipe = try Spawn.makePipe()
+        defer { close(pipe.read) }
+        do {
+            shell = try Spawn.start("/bin/sh", ["-c", Self.script], environment: [:], input: pipe.read, isLeader: true)
+        } catch {
+            close(pipe.write)
+            throw error
+        }
+        descriptor = Mutex(pipe.write)
+    }
+
+    deinit { end() }
+
+    /// Has a process be killed if it is still running at the end.
+    func add(_ identifier: pid_t) { tell("+ \(identifier)\n") }
+
+    /// Takes back a process that has ended, before the system may give its identifier to another.
+    func remove(_ identifier: pid_t) { tell("- \(identifier)\n") }
+
+    private func tell(_ line: String) {
+        let bytes = Array(line.utf8)
+        // A line is shorter than what a pipe takes as one piece.
+        descriptor.withLock { descriptor in
+            guard let descriptor else { return }
+            while unsafe write(descriptor, bytes, bytes.count) < 0, errno == EINTR {}
+        }
+    }
+
+    /// Kills what is still running, as the end of this process does.
+    func end() {
+        let last = descriptor.withLock { $0.take() }
+        guard let last else { return }
+        close(last)
+        while unsafe waitpid(shell, nil, 0) < 0, errno == EINTR {}
+    }
+}
+
+/// posix_spawn(3): a child inherits nothing but what it is given.
+private enum Spawn {
+    struct Failure: Error {
+        let number: Int32
+    }
+
+    static func makePipe() throws -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [0, 0]
+        guard unsafe pipe(&ends) == 0 else { throw Failure(number: errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    /// Starts a process.
+    ///
+    /// - Parameters:
+    ///   - input: its standard input; `/dev/null` if nothing is given, as for the other two.
+    ///   - isLeader: whether it is in a process group of its own.
+    static func start(
+        _ executable: String,
+        _ arguments: [String],
+        environment: [String: String],
+        input: Int32? = nil,
+        output: Int32? = nil,
+        errors: Int32? = nil,
+        isLeader: Bool = false
+    ) throws -> pid_t {
+        #if canImport(Darwin)
+            var actions: posix_spawn_file_actions_t?
+            var attributes: posix_spawnattr_t?
+        #else
+            var actions = unsafe posix_spawn_file_actions_t()
+            var attributes = posix_spawnattr_t()
+        #endif
+        unsafe posix_spawn_file_actions_init(&actions)
+        unsafe posix_spawnattr_init(&attributes)
+        defer {
+            unsafe posix_spawn_file_actions_destroy(&actions)
+            unsafe posix_spawnattr_destroy(&attributes)
+        }
+        for (given, descriptor) in [(input, STDIN_FILENO), (output, STDOUT_FILENO), (errors, STDERR_FILENO)] {
+            if let given {
+                unsafe posix_spawn_file_actions_adddup2(&actions, given, descriptor)
+            } else {
+                unsafe posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0)
+            }
+        }
+        var flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+        if isLeader { flags |= POSIX_SPAWN_SETPGROUP }
+        #if canImport(Darwin)
+            flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
+        #else
+            // A pipe's or a listener's descriptor that is left open in a child keeps its peer waiting.
+            for descriptor in openDescriptors where descriptor > STDERR_FILENO {
+                unsafe posix_spawn_file_actions_addclose(&actions, descriptor)
+            }
+        #endif
+        // What the tests' process ignores, such as SIGPIPE, would be ignored in the child too.
+        var (all, none) = (sigset_t(), sigset_t())
+        unsafe sigfillset(&all)
+        unsafe sigdelset(&all, SIGKILL)
+        unsafe sigdelset(&all, SIGSTOP)
+        unsafe sigemptyset(&none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
+        var words = unsafe ([executable] + arguments).map { unsafe strdup($0) } + [nil]
+        var variables = unsafe environment.map { unsafe strdup("\($0)=\($1)") } + [nil]
+        defer {
+            unsafe (words + variables).forEach { unsafe free($0) }
+        }
+        var child = pid_t()
+        let number = unsafe posix_spawn(&child, executable, &actions, &attributes, &words, &variables)
+        guard number == 0 else { throw Failure(number: number) }
+        return child
+    }
+
+    /// What is open now. Closing what is gone by then is no error to posix_spawn(3).
+    private static var openDescriptors: [Int32] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        return names?.compactMap { Int32($0) } ?? []
+    }
+}
+
+/// Reads the output of a process to its end, then waits for the process. Safe from any thread.
+private final class ProcessFollower: Sendable {
     private struct State {
         var output: [UInt8] = []
         var errors: [UInt8] = []
@@ -29,104 +226,16 @@ final class CommandProcess: Sendable {
         }
     }
 
-    struct SpawnFailure: Error {
-        let number: Int32
-    }
-
+    let identifier: pid_t
+    private let watch: ProcessWatch
     private let state = Mutex(State())
-    private let identifier: pid_t
 
-    init(_ executable: String, _ arguments: [String], environment: [String: String]) throws {
-        let output = try Self.makePipe()
-        let errors = try Self.makePipe()
-        var child = pid_t()
-        let number = Self.spawn(
-            &child,
-            executable,
-            [executable] + arguments,
-            environment.map { "\($0)=\($1)" },
-            output.write,
-            errors.write
-        )
-        close(output.write)
-        close(errors.write)
-        guard number == 0 else {
-            close(output.read)
-            close(errors.read)
-            throw SpawnFailure(number: number)
-        }
-        identifier = child
-        let thread = Thread { self.follow(output.read, errors.read) }
-        thread.name = "larder command"
-        thread.start()
+    init(_ identifier: pid_t, _ watch: ProcessWatch) {
+        self.identifier = identifier
+        self.watch = watch
     }
 
-    private static func makePipe() throws -> (read: Int32, write: Int32) {
-        var ends: [Int32] = [0, 0]
-        guard unsafe pipe(&ends) == 0 else { throw SpawnFailure(number: errno) }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        return (ends[0], ends[1])
-    }
-
-    private static func spawn(
-        _ child: inout pid_t,
-        _ executable: String,
-        _ arguments: [String],
-        _ environment: [String],
-        _ output: Int32,
-        _ errors: Int32
-    ) -> Int32 {
-        #if canImport(Darwin)
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
-        #else
-            var actions = unsafe posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
-        #endif
-        unsafe posix_spawn_file_actions_init(&actions)
-        unsafe posix_spawnattr_init(&attributes)
-        defer {
-            unsafe posix_spawn_file_actions_destroy(&actions)
-            unsafe posix_spawnattr_destroy(&attributes)
-        }
-        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-        unsafe posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
-        var flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
-        #if canImport(Darwin)
-            flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
-        #else
-            // A pipe's or a listener's descriptor that is left open in a child keeps its peer waiting.
-            for descriptor in openDescriptors where descriptor > STDERR_FILENO {
-                unsafe posix_spawn_file_actions_addclose(&actions, descriptor)
-            }
-        #endif
-        // What the tests' process ignores, such as SIGPIPE, would be ignored in the child too.
-        var (all, none) = (sigset_t(), sigset_t())
-        unsafe sigfillset(&all)
-        unsafe sigdelset(&all, SIGKILL)
-        unsafe sigdelset(&all, SIGSTOP)
-        unsafe sigemptyset(&none)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
-        var words = unsafe arguments.map { unsafe strdup($0) } + [nil]
-        var variables = unsafe environment.map { unsafe strdup($0) } + [nil]
-        defer {
-            unsafe (words + variables).forEach { unsafe free($0) }
-        }
-        return unsafe posix_spawn(&child, executable, &actions, &attributes, &words, &variables)
-    }
-
-    /// What is open now. Closing what is gone by then is no error to posix_spawn(3).
-    private static var openDescriptors: [Int32] {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-        return names?.compactMap { Int32($0) } ?? []
-    }
-
-    // MARK: Following
-
-    private func follow(_ output: Int32, _ errors: Int32) {
+    func follow(_ output: Int32, _ errors: Int32) {
         var polled = [output, errors].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while polled.contains(where: { $0.fd >= 0 }) {
@@ -149,6 +258,7 @@ final class CommandProcess: Sendable {
         var information = unsafe siginfo_t()
         while unsafe waitid(P_PID, id_t(identifier), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         state.withLock { $0.isKnown = false }
+        watch.remove(identifier)
         var status: Int32 = 0
         while unsafe waitpid(identifier, &status, 0) < 0, errno == EINTR {}
         let signal = status & 0x7f
@@ -165,7 +275,7 @@ final class CommandProcess: Sendable {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    private func wait(_ text: [UInt8]?) async {
+    func wait(_ text: [UInt8]?) async {
         // A test whose time is over does not wait for a process that never ends.
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -175,12 +285,6 @@ final class CommandProcess: Sendable {
             send(SIGKILL)
         }
     }
-
-    /// Returns when the process has ended.
-    func ended() async { await wait(nil) }
-
-    /// Returns when a text was printed, or the process has ended.
-    func printed(_ text: String) async { await wait(Array(text.utf8)) }
 
     /// Sends a signal, unless the process has ended.
     func send(_ signal: Int32) {

@@ -22,12 +22,16 @@ struct ServerCommandTests {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     }
 
-    private func start(_ words: [String], executable: String = executable) throws -> CommandProcess {
+    private func start(
+        _ words: [String],
+        executable: String = executable,
+        watch: ProcessWatch? = nil
+    ) throws -> CommandProcess {
         var environment = ["HOME": directory, "XDG_CACHE_HOME": directory, "SWIFT_BACKTRACE": "enable=no"]
         for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH"] {
             environment[name] = ProcessInfo.processInfo.environment[name]
         }
-        return try CommandProcess(executable, words, environment: environment)
+        return try CommandProcess(executable, words, environment: environment, watch: watch)
     }
 
     private func run(_ words: [String]) async throws -> CommandScene.Run {
@@ -68,12 +72,13 @@ struct ServerCommandTests {
     @Test func `what cannot be done ends with one line that names it, and exit code 1`() async throws {
         defer { clean() }
         let backend = try MockBackend.start(.empty)
+        let closed = try ClosedPort()
         let missing = directory + "/missing"
         let table: [([String], String)] = [
             (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port) cannot be listened on"),
-            (["--seed", "1", "--host", "no.such.name", "--no-control"], "no.such.name"),
+            (["--seed", "1", "--host", "larder.invalid", "--no-control"], "larder.invalid"),
             (["--fixtures", missing, "--port", "0"], missing), (["--seed", "1", "--faults", missing], missing),
-            (["--check-health", "http://127.0.0.1:1"], "nothing listens"),
+            (["--check-health", "http://127.0.0.1:\(closed.port)"], "nothing listens"),
         ]
         for (words, text) in table { try await expect(words, 1, text) }
         await backend.stop()
@@ -169,6 +174,28 @@ struct ServerCommandTests {
         process.send(SIGTERM)
         await process.ended()
         #expect(process.run.code == 0, "\(process.run)")
+    }
+
+    @Test func `a server that a test has started is killed when nobody holds it, and with the tests' process`() async throws
+    {
+        defer { clean() }
+        let watch = try ProcessWatch()
+        let words = ["--seed", "1", "--people", "3", "--posts", "3", "--port", "0"]
+        let server = try start(words, watch: watch)
+        await server.printed("Stop: Ctrl-C")
+        // The end of the tests' process closes the same pipe.
+        watch.end()
+        await server.ended()
+        #expect(server.run.code == -SIGKILL, "\(server.run)")
+
+        var other: CommandProcess? = try start(words)
+        await other?.printed("Stop: Ctrl-C")
+        let output = try #require(other?.run.output)
+        let port = try #require(output.firstMatch(of: #/http://127\.0\.0\.1:(\d+)/#).flatMap { Int($0.1) })
+        let client = try RawClient(port: port)
+        other = nil
+        _ = await client.readToEnd()
+        #expect(throws: RawClient.Failure.self) { try RawClient(port: port) }
     }
 
     @Test func `help and version are told and nothing else`() async throws {
