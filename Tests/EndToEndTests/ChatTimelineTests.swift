@@ -59,7 +59,7 @@ struct ChatTimelineTests {
         // A page is on its way while what it holds is edited and deleted, and told of: the page is older than what is known.
         try scene.world.set(Gate(when: FaultMatch("GET", stage.path), count: 1))
         let older = Task { try await timeline.loadOlder() }
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         try stage.edit(start[110], "edited on its way")
         try stage.delete(start[120])
         try stage.edit(start[70], "edited on the screen")
@@ -116,7 +116,7 @@ struct ChatTimelineTests {
         await list.wait { $0.last?.freshness == .fresh }
         try scene.world.set(Gate(when: FaultMatch("POST", stage.path), count: 1))
         try client.chat.send("once", to: stage.id)
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         // The server has it, and nobody has heard that it does; then others hear of it.
         #expect(try await client.sync.catchUp() > 0)
         #expect(try await timeline.snapshot().items.first?.isPending == false)
@@ -189,7 +189,7 @@ struct ChatTimelineTests {
         try scene.world.set(Gate(when: FaultMatch("GET", stage.path), count: 2))
         let list = Task { try await client.cache.refresh(client.chat.messages(stage.id)).value?.items ?? [] }
         let pages = Task { try await timeline.refresh() }
-        #expect(await scene.world.wait(for: .held(2)))
+        #expect(await scene.world.wait(for: .held(2), limit: .seconds(3_600)))
         _ = try stage.write("between", as: stage.friend)
         try await client.sync.catchUp()
         scene.world.releaseAll()

@@ -176,16 +176,19 @@ struct CommandKeepingTests {
             let documents = try run.jsonLines
             #expect(documents.count == 1 && documents[0].object != nil, "\(words): \(run)")
         }
-        // Both at once: each takes its second.
         let followed = try [["feed"], ["sync"]].map { words in
-            try scene.start(words + ["--live", "--seconds", "1", "--json"], on: url)
+            try scene.start(words + ["--live", "--json"], on: url)
         }
         for process in followed {
+            await process.printed("live by WebSocket")
+            process.send(SIGINT)
             await process.ended()
             let documents = try process.run.jsonLines
             #expect(process.run.code == 0 && documents.count > 1, "\(process.run)")
             #expect(documents.contains { $0["live"]?.string == "live by WebSocket" }, "\(process.run)")
         }
+        let short = try await scene.run("sync", "--live", "--seconds", "1", "--json", on: url)
+        #expect(short.code == 0, "\(short)")
         await backend.stop()
     }
 

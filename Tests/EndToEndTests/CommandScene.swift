@@ -59,7 +59,7 @@ final class CommandScene: Sendable {
         }
         let process = try CommandProcess(
             Self.executable,
-            ["--wait", "20", "--timeout", "20"] + words,
+            ["--wait", "3600", "--timeout", "3600"] + words,
             environment: environment
         )
         processes.withLock { $0.append(process) }

@@ -29,7 +29,7 @@ struct InvariantTests {
         scene.clock.advance(by: .seconds(1))
         scene.edit(as: handle, #"{"bio":"second"}"#)
         let slow = Task { try await client.cache.refresh(client.profiles.resource("user_2")).value?.bio }
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         scene.edit(as: handle, #"{"bio":"third"}"#)
         scene.clock.advance(by: .seconds(1))
         #expect(try await client.cache.refresh(client.profiles.resource("user_2")).value?.bio == "third")
@@ -54,7 +54,7 @@ struct InvariantTests {
         // First the server has not heard of it, and somebody else changes the post meanwhile.
         try scene.world.set(Gate(id: "unheard", when: FaultMatch("POST", "/v1/likes"), stage: .request, count: 1))
         try client.likes.set(true, post.id)
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         let author = try scene.handle(post.authorId)
         let _: Post = try scene.act("PATCH", "/v1/posts/\(post.id)", as: author, #"{"text":"edited"}"#)
         scene.clock.advance(by: .seconds(1))
@@ -92,8 +92,9 @@ struct InvariantTests {
                     }
                     // It dies while it sends.
                     let sent = await scene.world.journal(post).count
-                    if step > 6 {
-                        _ = await scene.world.wait(for: .entries(post, count: sent + 2), limit: .milliseconds(100))
+                    while step > 6, !killable.isDead, !client.cache.outbox.entries.isEmpty, !Task.isCancelled {
+                        guard await scene.world.journal(post).count < sent + 2 else { break }
+                        await Task.yield()
                     }
                 } catch {
                     #expect(killable.isDead)
@@ -123,7 +124,7 @@ struct InvariantTests {
             try scene.world.set(Gate(when: FaultMatch("POST", "/v1/likes"), count: 1))
             try client.likes.set(true, post.id)
             // The server has done it, and nobody here knows.
-            #expect(await scene.world.wait(for: .held(1)))
+            #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
             killable.kill()
             client.close()
             online.withLock { $0 = false }

@@ -1,11 +1,12 @@
 import Foundation
-import Larder
 import LarderModels
 import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
 import Testing
+
+@testable import Larder
 
 /// A server with real pictures, and a client whose surroundings are made up.
 private final class PictureScene: Sendable {
@@ -42,7 +43,10 @@ private final class PictureScene: Sendable {
     /// Pictures of the feed that come in several widths.
     func pictures(_ client: LarderClient) async throws -> [Post.Image] {
         let posts = try await client.cache.value(client.feed.newest).items
-        return posts.compactMap(\.image).filter { $0.widths.contains(320) && $0.widths.contains(640) }
+        var seen: Set<String> = []
+        return posts.compactMap(\.image).filter {
+            $0.widths.contains(320) && $0.widths.contains(640) && seen.insert($0.id).inserted
+        }
     }
 }
 
@@ -76,33 +80,34 @@ struct UpkeepPictureTests {
         let scene = try PictureScene()
         let client = try await scene.client()
         let images = try await scene.pictures(client)
-        try #require(images.count >= 3)
-        func prefetches(_ image: Post.Image) async -> Bool {
-            let prefetch = client.images.prefetch([client.picture(image, width: 320)])
-            let before = scene.transport.sent.count
-            for _ in 0..<500 { await Task.yield() }
-            defer { withExtendedLifetime(prefetch) {} }
-            return scene.transport.sent.count > before
-        }
-        for (hold, release) in [
+        try #require(images.count >= 4)
+        let wanted = images[0].id
+        let pressures: [(hold: () -> Void, release: () -> Void)] = [
             ({ client.network?.setOverride(.constrained) }, { client.network?.setOverride(nil) }),
             ({ scene.sources.memory.signal(.warning) }, { scene.sources.memory.signal(.normal) }),
             (
                 { try? client.flags?.setOverride(false, for: LarderFlags.imagePrefetch) },
                 { try? client.flags?.setOverride(nil, for: LarderFlags.imagePrefetch) }
             ),
-        ] as [(() -> Void, () -> Void)] {
-            hold()
-            for _ in 0..<200 { await Task.yield() }
-            #expect(await !prefetches(images[0]))
-            release()
-            // Memory recovers step by step; the network at once.
+        ]
+        for (index, pressure) in pressures.enumerated() {
+            pressure.hold()
+            #expect(await eventually { client.images.state.withLock { $0.isPrefetchPaused } })
+            do {
+                let prefetch = client.images.prefetch([client.picture(images[0], width: 320)])
+                // A picture that is asked for later overtakes it.
+                _ = try await client.images.image(for: client.picture(images[index + 1], width: 320))
+                withExtendedLifetime(prefetch) {}
+            }
+            #expect(!scene.transport.sent.contains { $0.contains(wanted) })
+            pressure.release()
+            // Memory recovers step by step.
             for _ in 0..<5 {
                 scene.clock.advance(by: .seconds(20))
                 client.memory?.tick()
             }
+            #expect(await eventually { client.images.state.withLock { !$0.isPrefetchPaused } })
         }
-        let wanted = images[0].id
         let last = client.images.prefetch([client.picture(images[0], width: 320)])
         #expect(await eventually { scene.transport.sent.contains { $0.contains(wanted) } })
         withExtendedLifetime(last) {}

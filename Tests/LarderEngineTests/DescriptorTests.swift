@@ -67,7 +67,7 @@
             }
             // Who is answered now was looked at after all of them, or with the last.
             var left = try Self.held(port)
-            for _ in 0..<200 where left > 0 {
+            while left > 0, !Task.isCancelled {
                 let client = try RawClient(port: port)
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
                 _ = await client.readToEnd()

@@ -129,7 +129,7 @@ struct EngineTests {
             let client = try RawClient(port: port)
             try client.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\n")
             var exchange: Exchange?
-            while exchange == nil {
+            while exchange == nil, !Task.isCancelled {
                 await Task.yield()
                 exchange = mirror.kept.withLock { $0.first }
             }

@@ -12,11 +12,11 @@ struct JournalTests {
         let stage = try Stage()
         try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/profiles/*"), stage: .reply))
         let first = try stage.send("GET", "/v1/profiles/user_1")
-        #expect(await stage.world.wait(for: .held(1)))
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
         let second = try stage.send("GET", "/v1/profiles/user_2")
-        #expect(await stage.world.wait(for: .held(2)))
+        #expect(await stage.world.wait(for: .held(2), limit: .seconds(3_600)))
         let third = try stage.send("GET", "/v1/profiles/user_3")
-        #expect(await stage.world.wait(for: .held(3)))
+        #expect(await stage.world.wait(for: .held(3), limit: .seconds(3_600)))
         #expect(!first.hasNews && !second.hasNews)
         let held = stage.world.held
         #expect(held.map(\.target) == ["/v1/profiles/user_1", "/v1/profiles/user_2", "/v1/profiles/user_3"])
@@ -50,7 +50,7 @@ struct JournalTests {
         let key = ["Idempotency-Key": "k"]
         try stage.world.set(Gate(id: "g", when: FaultMatch("POST", "/v1/transfers"), stage: .reply, count: 1))
         let first = try stage.send("POST", "/v1/transfers", body, fields: key)
-        #expect(await stage.world.wait(for: .held(1)))
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
         let second = try await stage.ask("POST", "/v1/transfers", body, fields: key)
         #expect(second.status == 409 && second.problem == "idempotency-in-progress")
         stage.world.dialect.idempotency = .blocking
@@ -70,10 +70,10 @@ struct JournalTests {
         for (world, prefix) in [(stage.world, ""), (blue, "/w/blue")] {
             try world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/me"), stage: .reply))
             var client: RawClient? = try stage.send("GET", prefix + "/v1/me", fields: ["Larder-Device": "phone"])
-            #expect(await world.wait(for: .held(1)))
+            #expect(await world.wait(for: .held(1), limit: .seconds(3_600)))
             client?.resetsAtEnd()
             client = nil
-            #expect(await world.wait(for: .entries(JournalFilter(), count: 1)))
+            #expect(await world.wait(for: .entries(JournalFilter(), count: 1), limit: .seconds(3_600)))
             let entry = try #require(await world.journal().last)
             #expect(entry.outcome == "abandoned" && entry.status == nil && entry.target == "/v1/me")
             #expect(entry.user == "ana")

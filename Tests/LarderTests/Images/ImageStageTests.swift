@@ -114,7 +114,7 @@ struct ImageStageTests {
         clock.advance(by: .milliseconds(100))
         // Downloads may have been handed over just now; each drain does one that is wanted.
         var done = 0
-        while done < 2 {
+        while done < 2, !Task.isCancelled {
             done += idle.drain()
             await Task.yield()
         }

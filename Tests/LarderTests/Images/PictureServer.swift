@@ -1,5 +1,6 @@
 import Larder
 import LarderHTTP
+import LarderTime
 import Synchronization
 import Testing
 
@@ -152,7 +153,7 @@ final class PictureServer: Transport {
 final class ImageLog: Sendable {
     private struct State {
         var events: [ImageEvent] = []
-        var waiting: [(holds: @Sendable ([ImageEvent]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: [(holds: @Sendable ([ImageEvent]) -> Bool, isAwake: Pending<Void>)] = []
     }
 
     private let state = Mutex(State())
@@ -163,22 +164,22 @@ final class ImageLog: Sendable {
         let ready = state.withLock { state in
             state.events.append(event)
             let events = state.events
-            let ready = state.waiting.filter { $0.holds(events) }.map(\.continuation)
+            let ready = state.waiting.filter { $0.holds(events) }.map(\.isAwake)
             state.waiting.removeAll { $0.holds(events) }
             return ready
         }
-        for continuation in ready { continuation.resume() }
+        for isAwake in ready { isAwake.finish(()) }
     }
 
+    /// Waits until the events are enough, or the waiting task is cancelled.
     func wait(until holds: @escaping @Sendable ([ImageEvent]) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if holds(state.events) { return true }
-                state.waiting.append((holds, continuation))
-                return false
-            }
-            if isReady { continuation.resume() }
+        let isAwake = Pending<Void>()
+        let isReady = state.withLock { state in
+            if holds(state.events) { return true }
+            state.waiting.append((holds, isAwake))
+            return false
         }
+        if !isReady { await isAwake.value(ifCancelled: ()) }
     }
 
     /// How often what is asked for happened.

@@ -24,7 +24,7 @@ final class FeedModel: Sendable {
         var requests: [Request] = []
         var isAutomatic = false
         var events = 0
-        var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+        var waiter: (count: Int, isAwake: Pending<Void>)?
     }
 
     let cursorsDie: Bool
@@ -110,24 +110,23 @@ final class FeedModel: Sendable {
 
     /// A request has come, or a reader is done.
     func note() {
-        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let isAwake = state.withLock { state -> Pending<Void>? in
             state.events += 1
             guard let waiter = state.waiter, state.events >= waiter.count else { return nil }
             state.waiter = nil
-            return waiter.continuation
+            return waiter.isAwake
         }
-        waiter?.resume()
+        isAwake?.finish(())
     }
 
-    /// Waits until so much has happened.
+    /// Waits until so much has happened, or the waiting task is cancelled.
     func wait(forEvents count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if state.events >= count { return true }
-                state.waiter = (count, continuation)
-                return false
-            }
-            if isReady { continuation.resume() }
+        let isAwake = Pending<Void>()
+        let isReady = state.withLock { state in
+            if state.events >= count { return true }
+            state.waiter = (count, isAwake)
+            return false
         }
+        if !isReady { await isAwake.value(ifCancelled: ()) }
     }
 }
