@@ -1,6 +1,7 @@
 import LarderTime
 import Testing
 
+@Suite("Sleepers")
 struct SleeperTests {
     @Test func `a sleeper on a manual clock wakes when the clock gets there and not before`() async throws {
         let clock = ManualClock()
@@ -20,9 +21,12 @@ struct SleeperTests {
 
     @Test func `a point that has passed is not waited for`() async throws {
         let clock = ManualClock()
-        try await clock.sleep(until: clock.uptime)
+        let start = clock.uptime
+        await #expect(throws: Never.self) { try await clock.sleep(until: start) }
+        #expect(clock.sleeperCount == 0 && clock.uptime == start)
         // What has passed when it is asked for is passed whatever the clock does next.
-        try await SystemSleeper().sleep(until: SystemMonotonicClock().uptime)
+        let now = SystemMonotonicClock().uptime
+        await #expect(throws: Never.self) { try await SystemSleeper().sleep(until: now) }
     }
 
     @Test func `a cancelled sleeper leaves at once and is forgotten`() async throws {
