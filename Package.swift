@@ -102,10 +102,10 @@ let package = Package(
 
         // Tests, beside each target's name.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
-        tests("LarderTimeTests", ["LarderTime"]),
-        tests("LarderCodingTests", ["LarderCoding"]),
-        tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding"]),
-        tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding"]),
+        tests("LarderTimeTests", ["LarderTime", "TestSupport"]),
+        tests("LarderCodingTests", ["LarderCoding", "TestSupport"]),
+        tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding", "TestSupport"]),
+        tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding", "TestSupport"]),
         tests("LarderSQLiteTests", ["LarderSQLite", "CSQLite", "TestSupport"]),
         tests("LarderEngineTests", ["LarderEngine", "LarderHTTP", "LarderWebSocket", "LarderTime", "TestSupport"]),
         tests(
@@ -124,7 +124,7 @@ let package = Package(
         ),
         tests(
             "LarderCommandTests",
-            ["LarderArguments", "LarderCommand", "Larder", "LarderModels", "LarderTime", "LarderCoding"]
+            ["LarderArguments", "LarderCommand", "Larder", "LarderModels", "LarderTime", "LarderCoding", "TestSupport"]
         ),
         tests(
             "EndToEndTests",
