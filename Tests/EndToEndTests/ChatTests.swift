@@ -5,9 +5,10 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Chat and live changes, end to end", .timeLimit(.minutes(20)))
+@Suite("Chat and live changes, end to end", .oneMinute)
 struct ChatTests {
     private func conversation(_ client: LarderClient) async throws -> Conversation {
         try #require(try await client.cache.value(client.chat.conversations).items.first)

@@ -5,9 +5,10 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("A conversation in pages, end to end", .timeLimit(.minutes(20)))
+@Suite("A conversation in pages, end to end", .oneMinute)
 struct ChatTimelineTests {
     private struct Stage {
         let scene: ClientScene

@@ -2,10 +2,11 @@ import Foundation
 import LarderCoding
 import LarderServer
 import LarderTesting
+import TestSupport
 import Testing
 
 /// What the command keeps, and what it says about that. One after another, as `CommandTests`.
-@Suite("The command's stores, end to end", .timeLimit(.minutes(20)), .serialized)
+@Suite("The command's stores, end to end", .oneMinute, .serialized)
 struct CommandKeepingTests {
     private let scene = CommandScene()
 

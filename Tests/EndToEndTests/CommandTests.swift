@@ -3,10 +3,11 @@ import LarderCoding
 import LarderEngine
 import LarderServer
 import LarderTesting
+import TestSupport
 import Testing
 
 /// The built command against a server in this process. One after another: each test has several processes already.
-@Suite("The command, end to end", .timeLimit(.minutes(20)), .serialized)
+@Suite("The command, end to end", .oneMinute, .serialized)
 struct CommandTests {
     private let scene = CommandScene()
 

@@ -4,9 +4,10 @@ import LarderModels
 import LarderServer
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("A feed that changes while it is read, end to end", .timeLimit(.minutes(20)))
+@Suite("A feed that changes while it is read, end to end", .oneMinute)
 struct FeedRaceTests {
     /// A request that the server has answered, and whose answer is still on its way.
     private struct Outstanding {

@@ -4,9 +4,10 @@ import LarderHTTP
 import LarderServer
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("HTTP cache before a real server, end to end", .timeLimit(.minutes(20)))
+@Suite("HTTP cache before a real server, end to end", .oneMinute)
 struct HTTPCacheTests {
     /// A backend on a frozen clock, and a cache that goes by the same clock.
     private struct Stage {

@@ -3,10 +3,11 @@ import Larder
 import LarderServer
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 /// Downloads that the server breaks, over restarts; and files that are damaged.
-@Suite("Pictures that arrive in parts, end to end", .timeLimit(.minutes(20)))
+@Suite("Pictures that arrive in parts, end to end", .oneMinute)
 struct ImageResumeTests {
     /// A server with real pictures, and a directory that outlives pipelines.
     private final class Setting {

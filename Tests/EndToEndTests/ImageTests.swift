@@ -3,9 +3,10 @@ import Larder
 import LarderServer
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Pictures, end to end", .timeLimit(.minutes(20)))
+@Suite("Pictures, end to end", .oneMinute)
 struct ImageTests {
     /// A server with real pictures, and a pipeline over a store of its own.
     private final class Setting {

@@ -5,10 +5,11 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 /// DESIGN's «Always true», each against the real server; ARCHITECTURE says which mechanism keeps which.
-@Suite("What is always true, end to end", .timeLimit(.minutes(20)))
+@Suite("What is always true, end to end", .oneMinute)
 struct InvariantTests {
     private func withDirectory(_ body: (String) async throws -> Void) async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path

@@ -4,9 +4,10 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import LarderURLSession
+import TestSupport
 import Testing
 
-@Suite("Live channels, end to end", .timeLimit(.minutes(20)))
+@Suite("Live channels, end to end", .oneMinute)
 struct LiveTests {
     private let path = "/v1/live"
 

@@ -4,9 +4,10 @@ import LarderModels
 import LarderServer
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Taps over a bad network, end to end", .timeLimit(.minutes(20)))
+@Suite("Taps over a bad network, end to end", .oneMinute)
 struct LossyTapsTests {
     @Test(arguments: 1...3 as ClosedRange<UInt64>)
     func

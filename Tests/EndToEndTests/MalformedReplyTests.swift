@@ -6,6 +6,7 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 /// What may come in place of a reply: each is a typed error, and leaves the cache as it was.
@@ -138,7 +139,7 @@ final class SpoilingTransport: Transport {
     }
 }
 
-@Suite("Replies that are not what the API promises", .timeLimit(.minutes(20)))
+@Suite("Replies that are not what the API promises", .oneMinute)
 struct MalformedReplyTests {
     /// What a person's client has, to ask about.
     struct Facts: Sendable {

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// The built `larder-server` as people start it: what it says of what they got wrong, and how it ends.
-@Suite("larder-server", .timeLimit(.minutes(20)))
+@Suite("larder-server", .oneMinute)
 struct ServerCommandTests {
     private static let executable = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         .appendingPathComponent("larder-server").path

@@ -4,9 +4,10 @@ import LarderModels
 import LarderServer
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Two processes of one account, end to end", .timeLimit(.minutes(20)))
+@Suite("Two processes of one account, end to end", .oneMinute)
 struct SharedStoreTests {
     @Test func `what both promise reaches the server once, messages in the order in which they were written`()
         async throws

@@ -3,9 +3,10 @@ import LarderHTTP
 import LarderServer
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Our sockets before a server that misbehaves, end to end", .timeLimit(.minutes(20)))
+@Suite("Our sockets before a server that misbehaves, end to end", .oneMinute)
 struct SocketFaultTests {
     @Test(arguments: [TransportKind.sockets, .standard])
     func `kept connections that have died cost nobody a request, and repeat no change`(kind: TransportKind) async throws

@@ -5,9 +5,10 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Stories of a client and its server", .timeLimit(.minutes(20)))
+@Suite("Stories of a client and its server", .oneMinute)
 struct StoriesTests {
     @Test func `airplane: what was seen is there, what was not is one clear error, and back online all is fresh`()
         async throws

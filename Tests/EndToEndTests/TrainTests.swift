@@ -4,6 +4,7 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 /// A person on a train: the server's journey of that name, whose tunnels the phone's system knows of. Both clocks are moved by
@@ -96,7 +97,7 @@ private final class Flag: Sendable {
     func set() { state.withLock { $0 = true } }
 }
 
-@Suite("A journey by train", .timeLimit(.minutes(20)))
+@Suite("A journey by train", .oneMinute)
 struct TrainTests {
     @Test func `ten minutes: nothing is sent that cannot succeed, and screens are always filled`() async throws {
         let ride = try await Ride(isLookedAfter: true)

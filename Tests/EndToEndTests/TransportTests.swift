@@ -4,6 +4,7 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import LarderURLSession
+import TestSupport
 import Testing
 
 /// The transports of which the same is asked.
@@ -37,7 +38,7 @@ enum TransportKind: CaseIterable, Sendable {
     }
 }
 
-@Suite("Transports, end to end", .timeLimit(.minutes(20)))
+@Suite("Transports, end to end", .oneMinute)
 struct TransportTests {
     private func code(_ body: () async throws(TransportError) -> Void) async -> TransportError.Code? {
         do throws(TransportError) {

@@ -4,6 +4,7 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
@@ -50,7 +51,7 @@ private final class PictureScene: Sendable {
     }
 }
 
-@Suite("Pictures under pressure", .timeLimit(.minutes(20)))
+@Suite("Pictures under pressure", .oneMinute)
 struct UpkeepPictureTests {
     @Test func `constrained, smaller renditions are asked for, and what is in memory in full is shown in full`()
         async throws

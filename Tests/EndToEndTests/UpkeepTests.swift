@@ -6,6 +6,7 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 /// Sources that a test tells by hand, and of whose life it can know.
@@ -91,7 +92,7 @@ func eventually(_ holds: @escaping @Sendable () async -> Bool) async -> Bool {
     return false
 }
 
-@Suite("What looks after a client", .timeLimit(.minutes(20)))
+@Suite("What looks after a client", .oneMinute)
 struct UpkeepTests {
     // MARK: Beginning and end
 

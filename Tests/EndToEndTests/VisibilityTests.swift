@@ -5,9 +5,10 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("How soon a change elsewhere is seen, end to end", .timeLimit(.minutes(20)))
+@Suite("How soon a change elsewhere is seen, end to end", .oneMinute)
 struct VisibilityTests {
     @Test(arguments: LiveKind.allCases)
     func `an edit elsewhere is shown while no clock moves: nothing between the event and the screen waits for a timer`(

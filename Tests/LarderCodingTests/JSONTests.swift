@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import LarderCoding
 
-@Suite("JSON", .timeLimit(.minutes(20)))
+@Suite("JSON", .oneMinute)
 struct JSONTests {
     @Test(
         "refuses what RFC 8259 does not allow, and says where",
@@ -95,7 +96,7 @@ struct JSONTests {
     }
 }
 
-@Suite("Base64, digests and hashes")
+@Suite("Base64, digests and hashes", .oneMinute)
 struct CodingTests {
     @Test(arguments: [
         ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy"),

@@ -1,9 +1,10 @@
 import LarderArguments
+import TestSupport
 import Testing
 
 @testable import LarderCommand
 
-@Suite("The command's arguments")
+@Suite("The command's arguments", .oneMinute)
 struct ArgumentsTests {
     private func message(_ line: String) -> String? {
         do {

@@ -2,11 +2,12 @@ import Foundation
 import Larder
 import LarderCoding
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import LarderCommand
 
-@Suite("What earlier runs have left")
+@Suite("What earlier runs have left", .oneMinute)
 struct RunHistoryTests {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         .path

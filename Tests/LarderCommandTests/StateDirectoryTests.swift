@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LarderCommand
 
-@Suite("What is known between runs")
+@Suite("What is known between runs", .oneMinute)
 struct StateDirectoryTests {
     @Test func `a damaged note of who logged in is told of, and the next login replaces it`() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path

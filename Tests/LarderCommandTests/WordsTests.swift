@@ -3,11 +3,12 @@ import Larder
 import LarderCoding
 import LarderModels
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import LarderCommand
 
-@Suite("The command's words")
+@Suite("The command's words", .oneMinute)
 struct WordsTests {
     private func units(_ text: String, _ currency: String = "EUR") -> Int64? {
         (try? MoneyText.parse(text, currency: currency))?.minorUnits

@@ -6,7 +6,7 @@
 
     @testable import LarderEngine
 
-    @Suite("Descriptors", .timeLimit(.minutes(20)))
+    @Suite("Descriptors", .oneMinute)
     struct DescriptorTests {
         private struct Yes: ExchangeHandler {
             func handle(_ request: Request, _ exchange: Exchange) -> Reply? {

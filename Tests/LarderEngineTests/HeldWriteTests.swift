@@ -33,7 +33,7 @@ private final class Notebook: ExchangeHandler {
     }
 }
 
-@Suite("Replies that leave together", .timeLimit(.minutes(20)))
+@Suite("Replies that leave together", .oneMinute)
 struct HeldWriteTests {
     /// Keeps the loop busy while `body` sends: what is sent is all there in its next turn.
     private func atOnce(_ server: HTTPServer, _ body: () throws -> Void) throws {

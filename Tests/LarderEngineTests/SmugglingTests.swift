@@ -7,7 +7,7 @@ import Testing
 ///
 /// Each is followed by a second request on the connection. Either both are answered, because the first could mean one thing
 /// only, or the first is refused and the connection closed before anybody looks at the second.
-@Suite("Smuggling", .timeLimit(.minutes(20)))
+@Suite("Smuggling", .oneMinute)
 struct SmugglingTests {
     struct Vector: CustomTestStringConvertible {
         let name: String

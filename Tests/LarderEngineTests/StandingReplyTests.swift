@@ -40,7 +40,7 @@ private final class Counter: ExchangeHandler {
     func finished(_ record: ExchangeRecord) {}
 }
 
-@Suite("Replies that stand", .timeLimit(.minutes(20)))
+@Suite("Replies that stand", .oneMinute)
 struct StandingReplyTests {
     private static let get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 

@@ -6,7 +6,7 @@ import Testing
 
 /// RFC 6455 as a suite from outside would try it, over a socket: what is sent in one write, and what comes back before the
 /// connection ends or is left open.
-@Suite("WebSocket conformance", .timeLimit(.minutes(20)))
+@Suite("WebSocket conformance", .oneMinute)
 struct WebSocketConformanceTests {
     /// A frame as a client sends it, right or wrong.
     private static func frame(

@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import LarderHTTP
 
-@Suite("Cache-Control, RFC 9111 §5.2")
+@Suite("Cache-Control, RFC 9111 §5.2", .oneMinute)
 struct CacheControlTests {
     @Test func `names have no case, arguments are tokens or quoted strings, empty members are passed over`() {
         let terms = CacheControl(parsing: ["Max-AGE=60, , NO-store,", "stale-if-error=\"30\""])
@@ -59,7 +60,7 @@ struct CacheControlTests {
     }
 }
 
-@Suite("Age, Retry-After, Vary")
+@Suite("Age, Retry-After, Vary", .oneMinute)
 struct CachingFieldsTests {
     static let now = WallTime(seconds: 784_111_777)
 

@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import LarderHTTP
 
-@Suite("Preconditions, RFC 9110 §13.2.2")
+@Suite("Preconditions, RFC 9110 §13.2.2", .oneMinute)
 struct PreconditionsTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var match: String?
@@ -96,7 +97,7 @@ struct PreconditionsTests {
     }
 }
 
-@Suite("HTTP dates")
+@Suite("HTTP dates", .oneMinute)
 struct HTTPDateTests {
     static let now = WallTime(seconds: 1_767_225_600)
 
@@ -158,7 +159,7 @@ struct HTTPDateTests {
     }
 }
 
-@Suite("Fields and values")
+@Suite("Fields and values", .oneMinute)
 struct FieldsTests {
     @Test func `names are compared without case, order and repeats are kept`() {
         var fields: Fields = [.etag: "\"a\""]

@@ -9,7 +9,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("SQLite")
+@Suite("SQLite", .oneMinute)
 struct DatabaseTests {
     struct Failure: Error {}
 

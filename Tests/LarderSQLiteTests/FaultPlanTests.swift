@@ -9,7 +9,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("SQLite: planned faults")
+@Suite("SQLite: planned faults", .oneMinute)
 struct FaultPlanTests {
     /// Two rows in one transaction, and then two more.
     private func work(_ database: Database, _ committed: inout Int64) throws {

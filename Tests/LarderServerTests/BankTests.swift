@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("Bank", .timeLimit(.minutes(20)))
+@Suite("Bank", .oneMinute)
 struct BankTests {
     /// Ana's account, somebody else's of the same currency, and that person's handle.
     private func accounts(_ scene: Scene) async throws -> (mine: JSONValue, other: String, handle: String) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("What somebody makes up", .timeLimit(.minutes(20)))
+@Suite("What somebody makes up", .oneMinute)
 struct BoundsTests {
     @Test func `a cursor at the end of all numbers is refused, and one at their beginning is an end of the list`()
         async throws

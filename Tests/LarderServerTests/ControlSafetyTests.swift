@@ -4,7 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Who may steer, and with what", .timeLimit(.minutes(20)))
+@Suite("Who may steer, and with what", .oneMinute)
 struct ControlSafetyTests {
     private func raw(_ stage: Stage, _ head: String) async throws -> RawReply {
         let client = try stage.connect()

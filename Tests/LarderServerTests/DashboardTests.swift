@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("The dashboard", .timeLimit(.minutes(20)))
+@Suite("The dashboard", .oneMinute)
 struct DashboardTests {
     private func raw(_ stage: Stage, _ target: String, _ head: String, _ method: String = "GET") async throws
         -> RawReply

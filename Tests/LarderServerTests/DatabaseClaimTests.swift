@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("Database claim")
+@Suite("Database claim", .oneMinute)
 struct DatabaseClaimTests {
     @Test func `a database is served by one at a time, and by the next when that has stopped`() async throws {
         let directory = try ScratchDirectory()

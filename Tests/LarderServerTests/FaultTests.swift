@@ -4,7 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Faults, seen from the client's side of the socket", .timeLimit(.minutes(20)))
+@Suite("Faults, seen from the client's side of the socket", .oneMinute)
 struct FaultTests {
     private let feed = FaultMatch("GET", "/v1/feed")
 

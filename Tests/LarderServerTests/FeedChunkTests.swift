@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("Chunks of the feed", .timeLimit(.minutes(20)))
+@Suite("Chunks of the feed", .oneMinute)
 struct FeedChunkTests {
     private func faults(_ world: World) throws -> [Int64] {
         try world.read { try FeedChunkTable.faults(in: $0.database) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("Feed and posts", .timeLimit(.minutes(20)))
+@Suite("Feed and posts", .oneMinute)
 struct FeedTests {
     private func ids(_ page: JSONValue) -> [String] { (page["items"]?.array ?? []).compactMap { $0["id"]?.string } }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("Gates, journal, verification and oracles", .timeLimit(.minutes(20)))
+@Suite("Gates, journal, verification and oracles", .oneMinute)
 struct JournalTests {
     @Test func `what a gate holds is released in the order that somebody chooses`() async throws {
         let stage = try Stage()

@@ -6,7 +6,7 @@ import LarderWebSocket
 import TestSupport
 import Testing
 
-@Suite("Faults of live channels", .timeLimit(.minutes(20)))
+@Suite("Faults of live channels", .oneMinute)
 struct LiveFaultTests {
     /// A WebSocket on a bare socket: reads frames as they come.
     private final class Listener {

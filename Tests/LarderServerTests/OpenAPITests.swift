@@ -1,9 +1,10 @@
 import LarderCoding
+import TestSupport
 import Testing
 
 @testable import LarderServer
 
-@Suite("OpenAPI")
+@Suite("OpenAPI", .oneMinute)
 struct OpenAPITests {
     private func document() throws -> JSONValue { try JSONParser.parse(OpenAPI.document) }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("Pages built anew", .timeLimit(.minutes(20)))
+@Suite("Pages built anew", .oneMinute)
 struct PageTests {
     /// The feed as somebody sees it, read another way: by offset.
     private func reference(_ scene: Scene, as handle: String?) async throws -> [JSONValue] {

@@ -7,7 +7,7 @@ import Testing
 @testable import LarderServer
 
 /// What HTTP promises of every resource, asked of this API's own.
-@Suite("Protocol", .timeLimit(.minutes(20)))
+@Suite("Protocol", .oneMinute)
 struct ProtocolTests {
     /// Beside these tests, whatever directory they run in.
     private static let pictures = #filePath.replacing("Tests/LarderServerTests/ProtocolTests.swift", with: "Fixtures")

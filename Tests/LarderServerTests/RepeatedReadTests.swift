@@ -5,7 +5,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Repeated reads", .timeLimit(.minutes(20)))
+@Suite("Repeated reads", .oneMinute)
 struct RepeatedReadTests {
     /// What is asked over and over, in the same bytes.
     private static let reads: [(target: String, handle: String?)] = [

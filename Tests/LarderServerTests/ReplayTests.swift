@@ -4,7 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Recording and replaying", .timeLimit(.minutes(20)))
+@Suite("Recording and replaying", .oneMinute)
 struct ReplayTests {
     private func record(_ stage: Stage, in world: MockWorld) async throws -> [UInt8] {
         let prefix = world.id == "main" ? "" : "/w/" + world.id

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("What worlds keep and let go", .timeLimit(.minutes(20)))
+@Suite("What worlds keep and let go", .oneMinute)
 struct WorldEndTests {
     @Test func `a world that was destroyed is gone, whatever was still to come in it`() async throws {
         let stage = try Stage()

@@ -5,7 +5,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Worlds and clocks", .timeLimit(.minutes(20)))
+@Suite("Worlds and clocks", .oneMinute)
 struct WorldTests {
     @Test func `a world has its own data, clock, faults and journal, by path and by field`() async throws {
         let stage = try Stage()

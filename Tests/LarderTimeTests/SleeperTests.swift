@@ -1,7 +1,8 @@
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Sleepers")
+@Suite("Sleepers", .oneMinute)
 struct SleeperTests {
     @Test func `a sleeper on a manual clock wakes when the clock gets there and not before`() async throws {
         let clock = ManualClock()

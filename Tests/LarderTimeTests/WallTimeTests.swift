@@ -1,9 +1,10 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LarderTime
 
-@Suite("Wall time")
+@Suite("Wall time", .oneMinute)
 struct WallTimeTests {
     @Test(
         "reads what RFC 3339 allows",
@@ -62,7 +63,7 @@ struct WallTimeTests {
     }
 }
 
-@Suite("Manual clock")
+@Suite("Manual clock", .oneMinute)
 struct ManualClockTests {
     @Test func `advancing moves both clocks, setting the wall moves one`() {
         let clock = ManualClock(WallTime(seconds: 100))
@@ -86,7 +87,7 @@ struct ManualClockTests {
     }
 }
 
-@Suite("Seeded generator")
+@Suite("Seeded generator", .oneMinute)
 struct SeededGeneratorTests {
     @Test func `the same seed gives the same numbers for ever`() {
         var random = SeededGenerator(seed: 42)

@@ -1,9 +1,10 @@
 import LarderCoding
+import TestSupport
 import Testing
 
 @testable import LarderWebSocket
 
-@Suite("WebSocket codec")
+@Suite("WebSocket codec", .oneMinute)
 struct WebSocketCodecTests {
     private func events(_ bytes: [UInt8], role: WebSocketRole = .server, limit: Int = 1 << 20, step: Int = .max)
         -> [WebSocketEvent]

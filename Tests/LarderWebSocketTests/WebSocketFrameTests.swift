@@ -1,10 +1,11 @@
 import LarderCoding
+import TestSupport
 import Testing
 
 @testable import LarderWebSocket
 
 /// What RFC 6455 asks of frames, family by family. Every case is read whole and byte by byte.
-@Suite("WebSocket frames")
+@Suite("WebSocket frames", .oneMinute)
 struct WebSocketFrameTests {
     private struct SplitMix: RandomNumberGenerator {
         var state: UInt64

@@ -1,7 +1,8 @@
 import LarderWebSocket
+import TestSupport
 import Testing
 
-@Suite("WebSocket handshake, lists")
+@Suite("WebSocket handshake, lists", .oneMinute)
 struct WebSocketHandshakeListTests {
     private func fields(_ upgrade: String, _ connection: String) -> (StaticString) -> String? {
         { name in

@@ -3,9 +3,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("The cache and its store", .timeLimit(.minutes(20)))
+@Suite("The cache and its store", .oneMinute)
 struct CacheStorageTests {
     let scene = CacheScene()
 

@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Conduct of a cache", .timeLimit(.minutes(20)))
+@Suite("Conduct of a cache", .oneMinute)
 struct ConductTests {
     /// A cache that does as a monitor says, which a source tells that is set by hand.
     private final class Scene: Sendable {

@@ -1,9 +1,10 @@
 import Larder
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Entities and the lists that show them", .timeLimit(.minutes(20)))
+@Suite("Entities and the lists that show them", .oneMinute)
 struct EntityTests {
     let scene = CacheScene()
 

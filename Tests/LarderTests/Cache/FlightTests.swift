@@ -2,11 +2,12 @@ import Foundation
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Requests shared by their readers", .timeLimit(.minutes(20)))
+@Suite("Requests shared by their readers", .oneMinute)
 struct FlightTests {
     let scene = CacheScene()
 

@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Freshness", .timeLimit(.minutes(20)))
+@Suite("Freshness", .oneMinute)
 struct FreshnessTests {
     let scene = CacheScene()
 

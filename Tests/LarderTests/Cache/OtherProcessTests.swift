@@ -1,10 +1,11 @@
 import Larder
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 /// Two caches on one directory, each with a store of its own, stand for two processes: nothing of a cache is shared in memory.
-@Suite("A store that another process changes", .timeLimit(.minutes(20)))
+@Suite("A store that another process changes", .oneMinute)
 struct OtherProcessTests {
     let scene = CacheScene()
 

@@ -1,10 +1,11 @@
 import Larder
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 /// The table at `ReadPolicy`, row by row, as observers see it and as one-shot reads do.
-@Suite("Read policies", .timeLimit(.minutes(20)))
+@Suite("Read policies", .oneMinute)
 struct ReadPolicyTests {
     enum Stored: String, CaseIterable, Sendable { case nothing, fresh, stale }
     enum Network: String, CaseIterable, Sendable { case answers, confirms, fails }

@@ -1,8 +1,9 @@
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Disk store: budget, age and blobs", .timeLimit(.minutes(20)))
+@Suite("Disk store: budget, age and blobs", .oneMinute)
 struct DiskBudgetTests {
     private let fixture = DiskFixture()
 

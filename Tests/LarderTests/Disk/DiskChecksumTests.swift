@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Disk checksum")
+@Suite("Disk checksum", .oneMinute)
 struct DiskChecksumTests {
     private let checksum = DiskChecksum(transform: nil)
 

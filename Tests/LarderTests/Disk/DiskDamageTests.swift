@@ -1,6 +1,7 @@
 import Foundation
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
@@ -12,7 +13,7 @@ import Testing
 #endif
 
 /// Files are overwritten, cut off and taken away. Nothing may crash, and nothing be read that was not stored.
-@Suite("Disk store: damage", .timeLimit(.minutes(20)))
+@Suite("Disk store: damage", .oneMinute)
 struct DiskDamageTests {
     private static let count = 200
 

@@ -1,12 +1,13 @@
 import Foundation
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// The process dies at every step of random work in turn.
-@Suite("Disk store: killed at every step", .timeLimit(.minutes(20)))
+@Suite("Disk store: killed at every step", .oneMinute)
 struct DiskKillTests {
     /// What should be stored.
     private struct Model: Equatable {

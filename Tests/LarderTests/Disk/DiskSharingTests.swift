@@ -1,11 +1,12 @@
 import Foundation
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
 /// Two stores on one directory, each with connections of its own, stand for two processes: SQLite's locks work between
 /// connections, and nothing of a store is shared in memory.
-@Suite("Disk store: shared by processes", .timeLimit(.minutes(20)))
+@Suite("Disk store: shared by processes", .oneMinute)
 struct DiskSharingTests {
     private let fixture = DiskFixture()
 

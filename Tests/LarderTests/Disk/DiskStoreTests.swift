@@ -1,10 +1,11 @@
 import Foundation
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Disk store", .timeLimit(.minutes(20)))
+@Suite("Disk store", .oneMinute)
 struct DiskStoreTests {
     struct Failure: Error {}
 

@@ -1,8 +1,9 @@
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Disk store: payloads that change on their way", .timeLimit(.minutes(20)))
+@Suite("Disk store: payloads that change on their way", .oneMinute)
 struct DiskTransformTests {
     /// Not a cipher: only unlike the payload.
     private struct Mask: PayloadTransform {

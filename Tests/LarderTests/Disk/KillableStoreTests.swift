@@ -1,8 +1,9 @@
 import Larder
 import LarderTesting
+import TestSupport
 import Testing
 
-@Suite("Killable store")
+@Suite("Killable store", .oneMinute)
 struct KillableStoreTests {
     private let fixture = DiskFixture()
 

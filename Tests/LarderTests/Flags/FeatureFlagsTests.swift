@@ -1,6 +1,7 @@
 import Larder
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 private enum Layout: String, FlagValue {
@@ -14,7 +15,7 @@ extension FlagKey<Double> { fileprivate static let ratio = FlagKey("ratio", defa
 extension FlagKey<String> { fileprivate static let greeting = FlagKey("greeting", default: "hello") }
 extension FlagKey<Layout> { fileprivate static let layout = FlagKey("layout", default: .list) }
 
-@Suite("Feature flags")
+@Suite("Feature flags", .oneMinute)
 struct FeatureFlagsTests {
     private struct Offline: Error {}
     private struct Full: FlagStorage {

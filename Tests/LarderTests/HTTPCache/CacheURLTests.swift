@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("URLs as the cache names them")
+@Suite("URLs as the cache names them", .oneMinute)
 struct CacheURLTests {
     @Test(arguments: [
         ("HTTP://Origin.TEST/A?b=C#d", "http://origin.test/A?b=C"), ("http://origin.test", "http://origin.test/"),

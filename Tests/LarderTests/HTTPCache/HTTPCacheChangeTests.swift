@@ -1,9 +1,10 @@
 import Larder
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("HTTP cache: changes, removal, bad days", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: changes, removal, bad days", .oneMinute)
 struct HTTPCacheChangeTests {
     private let fresh: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

@@ -1,10 +1,11 @@
 import Larder
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
 /// Behaviours of HTTP caches, one row each: what a server says, what is asked for later, and where the answer comes from.
-@Suite("HTTP cache, behaviour by behaviour", .timeLimit(.minutes(20)))
+@Suite("HTTP cache, behaviour by behaviour", .oneMinute)
 struct HTTPCacheConformanceTests {
     enum Expectation: Sendable, Equatable {
         case network, hit, revalidated, stale, refused

@@ -1,9 +1,10 @@
 import Larder
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("HTTP cache: what it says of itself", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: what it says of itself", .oneMinute)
 struct HTTPCacheExplanationTests {
     @Test func `every decision is a sentence with its figures and its section`() async throws {
         let stage = CacheStage(Origin())

@@ -1,10 +1,11 @@
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("HTTP cache: what always holds", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: what always holds", .oneMinute)
 struct HTTPCachePropertyTests {
     /// Makes up requests, responses and times.
     private struct Maker {

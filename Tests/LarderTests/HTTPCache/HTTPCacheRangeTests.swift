@@ -1,9 +1,10 @@
 import Larder
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("HTTP cache: parts of content", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: parts of content", .oneMinute)
 struct HTTPCacheRangeTests {
     private let terms: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

@@ -1,9 +1,10 @@
 import Larder
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("HTTP cache: rules for endpoints", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: rules for endpoints", .oneMinute)
 struct HTTPCacheRuleTests {
     private func stage(_ origin: Origin, _ rule: HTTPCacheRule) -> CacheStage {
         CacheStage(origin) { $0.rules = [rule] }

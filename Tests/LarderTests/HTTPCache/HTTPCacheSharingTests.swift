@@ -1,11 +1,12 @@
 import LarderHTTP
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("HTTP cache: requests that share an exchange", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: requests that share an exchange", .oneMinute)
 struct HTTPCacheSharingTests {
     private let fresh: Fields = [.cacheControl: "max-age=60"]
 

@@ -4,9 +4,10 @@ import LarderHTTP
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("HTTP cache: what it is kept in", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: what it is kept in", .oneMinute)
 struct HTTPCacheStorageTests {
     private let fresh: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

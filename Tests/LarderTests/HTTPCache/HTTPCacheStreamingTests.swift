@@ -1,9 +1,10 @@
 import Larder
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("HTTP cache: content in pieces", .timeLimit(.minutes(20)))
+@Suite("HTTP cache: content in pieces", .oneMinute)
 struct HTTPCacheStreamingTests {
     private let fresh: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
 

@@ -1,11 +1,12 @@
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// What RFC 9111 says of pictures, in memory and on disk.
-@Suite("Image pipeline, HTTP caching", .timeLimit(.minutes(20)))
+@Suite("Image pipeline, HTTP caching", .oneMinute)
 struct ImageCachingTests {
     private let url = "http://pictures/a.png"
     private let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }

@@ -2,11 +2,12 @@ import LarderCoding
 import LarderHTTP
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Image pipeline, failures", .timeLimit(.minutes(20)))
+@Suite("Image pipeline, failures", .oneMinute)
 struct ImageFailureTests {
     private let url = "http://pictures/a.png"
     private let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }

@@ -1,12 +1,13 @@
 import LarderHTTP
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// What memory keeps of pictures, what leaves it first, where that goes, and what pressure does.
-@Suite("Image pipeline, memory", .timeLimit(.minutes(20)))
+@Suite("Image pipeline, memory", .oneMinute)
 struct ImageMemoryTests {
     /// 1,024 bytes of pixels.
     private func picture(_ shade: Int) -> [UInt8] {

@@ -1,11 +1,12 @@
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// Downloads that break off and go on, also in another process.
-@Suite("Image pipeline, parts of files", .timeLimit(.minutes(20)))
+@Suite("Image pipeline, parts of files", .oneMinute)
 struct ImagePartTests {
     private let url = "http://pictures/a.png"
     private let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }

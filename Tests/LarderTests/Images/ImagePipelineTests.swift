@@ -2,6 +2,7 @@ import Foundation
 import LarderHTTP
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
@@ -56,7 +57,7 @@ struct ImageSetting {
     func remove() { try? FileManager.default.removeItem(atPath: directory) }
 }
 
-@Suite("Image pipeline", .timeLimit(.minutes(20)))
+@Suite("Image pipeline", .oneMinute)
 struct ImagePipelineTests {
     private let url = "http://pictures/a.png"
     private let other = "http://pictures/b.png"

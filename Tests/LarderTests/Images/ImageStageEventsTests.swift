@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("What an image pipeline tells", .timeLimit(.minutes(20)))
+@Suite("What an image pipeline tells", .oneMinute)
 struct ImageStageEventsTests {
     /// Takes three seconds of the test's clock.
     private struct Slow: ImageProcessor {

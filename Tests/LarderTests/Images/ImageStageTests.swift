@@ -1,10 +1,11 @@
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Image stages and idle moments", .timeLimit(.minutes(20)))
+@Suite("Image stages and idle moments", .oneMinute)
 struct ImageStageTests {
     private let url = "http://pictures/a.png"
     private let placeholder = PNGBuilder.picture(width: 2, height: 2) { _, _ in (1, 2, 3) }

@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("PNG decoder", .timeLimit(.minutes(20)))
+@Suite("PNG decoder", .oneMinute)
 struct PNGDecoderTests {
     private func decode(
         _ bytes: [UInt8],

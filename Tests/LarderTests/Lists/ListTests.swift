@@ -1,9 +1,10 @@
 import Larder
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Lists that are looked at", .timeLimit(.minutes(20)))
+@Suite("Lists that are looked at", .oneMinute)
 struct ListTests {
     struct Item: Identifiable, Equatable, Sendable {
         var id: Int

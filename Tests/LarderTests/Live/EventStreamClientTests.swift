@@ -2,9 +2,10 @@ import Larder
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Event stream client", .timeLimit(.minutes(20)))
+@Suite("Event stream client", .oneMinute)
 struct EventStreamClientTests {
     private let stream: Fields = [.contentType: "text/event-stream; charset=utf-8"]
 

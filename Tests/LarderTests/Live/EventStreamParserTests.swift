@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Event stream parser")
+@Suite("Event stream parser", .oneMinute)
 struct EventStreamParserTests {
     private func parse(_ bytes: [UInt8], cuts: [Int] = []) throws -> [ServerSentEvent] {
         var parser = EventStreamParser()

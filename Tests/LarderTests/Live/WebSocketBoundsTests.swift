@@ -1,6 +1,7 @@
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
@@ -21,7 +22,7 @@ private struct Draws: RandomNumberGenerator, Sendable {
     }
 }
 
-@Suite("What a WebSocket waits for, and what it keeps", .timeLimit(.minutes(20)))
+@Suite("What a WebSocket waits for, and what it keeps", .oneMinute)
 struct WebSocketBoundsTests {
     @Test func `an address that does not answer leaves the next one its share of the time`() async throws {
         let dead = try WireServer()

@@ -1,11 +1,12 @@
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("WebSocket client", .timeLimit(.minutes(20)))
+@Suite("WebSocket client", .oneMinute)
 struct WebSocketClientTests {
     @Test func `it connects, says what it was told, and speaks`() async throws {
         let pair = try await WebSocketPair.connect(

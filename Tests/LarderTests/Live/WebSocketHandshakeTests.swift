@@ -2,11 +2,12 @@ import LarderHTTP
 import LarderTesting
 import LarderTime
 import LarderURLSession
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("WebSocket handshake of the client", .timeLimit(.minutes(20)))
+@Suite("WebSocket handshake of the client", .oneMinute)
 struct WebSocketHandshakeTests {
     private let key = Array("the sample nonce".utf8)
 

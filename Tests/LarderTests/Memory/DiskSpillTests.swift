@@ -1,12 +1,13 @@
 import Foundation
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// Entries that leave memory for the disk, and come back.
-@Suite("Spilling to disk", .timeLimit(.minutes(20)))
+@Suite("Spilling to disk", .oneMinute)
 struct DiskSpillTests {
     private typealias Spill = DiskSpill<String, String>
 

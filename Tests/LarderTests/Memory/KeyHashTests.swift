@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Hashes of keys")
+@Suite("Hashes of keys", .oneMinute)
 struct KeyHashTests {
     @Test func `every character that Unicode calls the same as an ASCII one has its hash`() {
         // As a key: a dictionary finds it under the very equality that is asked about.

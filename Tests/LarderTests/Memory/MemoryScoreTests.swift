@@ -1,9 +1,10 @@
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Memory tier, scores")
+@Suite("Memory tier, scores", .oneMinute)
 struct MemoryScoreTests {
     /// GreedyDual the plain way: the least due leaves, and what it was due by is the floor for who comes.
     private struct Model {

@@ -1,10 +1,11 @@
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Memory tier beside an oracle")
+@Suite("Memory tier beside an oracle", .oneMinute)
 struct MemoryTierOracleTests {
     private struct Known {
         var value: Int

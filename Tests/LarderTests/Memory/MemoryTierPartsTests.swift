@@ -1,10 +1,11 @@
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Parts of the memory tier")
+@Suite("Parts of the memory tier", .oneMinute)
 struct MemoryTierPartsTests {
     @Test func `the index finds what is there, also where hashes meet`() {
         for seed in UInt64(1)...8 {

@@ -1,9 +1,10 @@
 import Larder
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Memory tier")
+@Suite("Memory tier", .oneMinute)
 struct MemoryTierTests {
     @Test(arguments: EvictionPolicy.allCases)
     func `limits hold and a hit gives what was stored last, whatever happens`(_ policy: EvictionPolicy) {

@@ -1,10 +1,11 @@
 import Foundation
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Memory control groups")
+@Suite("Memory control groups", .oneMinute)
 struct MemoryCgroupTests {
     @Test func `the paths of both versions are found, and nonsense has none`() {
         let hybrid = "12:cpu,cpuacct:/a\n5:memory:/docker/abc\n0::/user.slice\n"
@@ -80,7 +81,7 @@ struct MemoryCgroupTests {
 
         private static let calm = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 
-        @Test(.timeLimit(.minutes(20)))
+        @Test(.oneMinute)
         func `a limit of a group above counts, though the process's own group has none`() async throws {
             let machine = Machine()
             try machine.write([
@@ -97,7 +98,7 @@ struct MemoryCgroupTests {
             #expect(signal?.level == .warning && signal?.cause.contains("90 %") == true)
         }
 
-        @Test(.timeLimit(.minutes(20)))
+        @Test(.oneMinute)
         func `a container's own group is the root of what it sees`() async throws {
             let machine = Machine()
             // The kernel names the group as it is called outside; inside there is no such directory.
@@ -110,7 +111,7 @@ struct MemoryCgroupTests {
             #expect(source.explanation.contains("cgroup/memory.pressure"), "Its own stalls, not the machine's.")
         }
 
-        @Test(.timeLimit(.minutes(20)))
+        @Test(.oneMinute)
         func `a group of version 1 is watched where version 2 does not account for memory`() async throws {
             for place in ["docker/abc/", ""] {
                 let machine = Machine()
@@ -143,7 +144,7 @@ struct MemoryCgroupTests {
             #expect(!source.isWatching && source.explanation.contains("ManualMemorySource"))
         }
 
-        @Test(.timeLimit(.minutes(20)))
+        @Test(.oneMinute)
         func `files that vanish while they are watched are no pressure and no end`() async throws {
             let machine = Machine()
             try machine.write([

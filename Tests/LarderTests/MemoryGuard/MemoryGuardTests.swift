@@ -1,9 +1,10 @@
 import Larder
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Memory guard")
+@Suite("Memory guard", .oneMinute)
 struct MemoryGuardTests {
     private let clock = ManualClock()
     private let source = ManualMemorySource()

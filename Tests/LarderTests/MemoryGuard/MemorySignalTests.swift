@@ -1,11 +1,12 @@
 import Foundation
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Memory signals")
+@Suite("Memory signals", .oneMinute)
 struct MemorySignalTests {
     @Test func `stalls are read as the kernel writes them`() {
         let text = """
@@ -94,7 +95,7 @@ struct MemorySignalTests {
             return (stream, source.observe { continuation.yield($0) })
         }
 
-        @Test(.timeLimit(.minutes(20)))
+        @Test(.oneMinute)
         func `a container near its limit is warned, though the machine has plenty`() async throws {
             let kernel = Kernel()
             try kernel.write("proc/self/cgroup", "0::/app.slice\n")
@@ -115,7 +116,7 @@ struct MemorySignalTests {
             _ = registration
         }
 
-        @Test(.timeLimit(.minutes(20)))
+        @Test(.oneMinute)
         func `without groups and triggers the average is read, and it is said why`() async throws {
             let kernel = Kernel()
             try kernel.write("proc/self/cgroup", "4:cpu:/x\n")

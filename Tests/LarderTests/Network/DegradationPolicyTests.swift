@@ -1,7 +1,8 @@
 import Larder
+import TestSupport
 import Testing
 
-@Suite("Degradation policy")
+@Suite("Degradation policy", .oneMinute)
 struct DegradationPolicyTests {
     @Test func `each level has its conduct, and a user's own takes its place`() {
         var policy = DegradationPolicy.standard

@@ -3,9 +3,10 @@ import LarderHTTP
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Monitored transport")
+@Suite("Monitored transport", .oneMinute)
 struct MonitoredTransportTests {
     /// A transport whose exchanges take time on a clock that is moved by hand.
     private struct SlowTransport: Transport {

@@ -1,11 +1,12 @@
 import Foundation
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Netlink")
+@Suite("Netlink", .oneMinute)
 struct NetlinkTests {
     /// Builds messages as the kernel does.
     private struct Kernel {

@@ -1,8 +1,9 @@
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Network monitor")
+@Suite("Network monitor", .oneMinute)
 struct NetworkMonitorTests {
     private let clock = ManualClock()
     private let source = ManualNetworkSource()

@@ -1,8 +1,9 @@
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Network quality")
+@Suite("Network quality", .oneMinute)
 struct NetworkQualityEstimatorTests {
     private typealias Estimator = NetworkQualityEstimator
 

@@ -1,10 +1,11 @@
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("What a monitor and a guard keep going", .timeLimit(.minutes(20)))
+@Suite("What a monitor and a guard keep going", .oneMinute)
 struct NetworkUpkeepTests {
     /// A source of whose life a test can know.
     private final class Source: NetworkStatusSource, MemoryPressureSource {

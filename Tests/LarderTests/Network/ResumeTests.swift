@@ -1,8 +1,9 @@
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Coming back")
+@Suite("Coming back", .oneMinute)
 struct ResumeTests {
     @Test func `ten thousand clients that come back at once arrive at less than the server's limit`() {
         // What the backend's operator allows: 150 requests a second. 10,000 clients over 100 s are 100 a second on average.

@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Outbox: what was refused", .timeLimit(.minutes(20)))
+@Suite("Outbox: what was refused", .oneMinute)
 struct OutboxDeadLetterTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 60)

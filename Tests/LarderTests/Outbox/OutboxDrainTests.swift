@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Outbox: draining within a time", .timeLimit(.minutes(20)))
+@Suite("Outbox: draining within a time", .oneMinute)
 struct OutboxDrainTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 10)

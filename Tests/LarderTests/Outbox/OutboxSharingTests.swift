@@ -8,7 +8,7 @@ import Testing
 
 /// Two caches on one directory, each with an open file of its own, stand for two processes: the lock works between open files, and
 /// nothing of a cache is shared in memory.
-@Suite("Outbox: shared by processes", .timeLimit(.minutes(20)))
+@Suite("Outbox: shared by processes", .oneMinute)
 struct OutboxSharingTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 60)

@@ -3,9 +3,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Outbox", .timeLimit(.minutes(20)))
+@Suite("Outbox", .oneMinute)
 struct OutboxTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 60)

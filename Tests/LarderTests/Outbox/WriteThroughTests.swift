@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Changes that are awaited", .timeLimit(.minutes(20)))
+@Suite("Changes that are awaited", .oneMinute)
 struct WriteThroughTests {
     struct Payment: Codable, Sendable {
         var account: String

@@ -3,9 +3,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("The generic cached request", .timeLimit(.minutes(20)))
+@Suite("The generic cached request", .oneMinute)
 struct CachedRequestTests {
     enum Kind: String, CaseIterable, Sendable { case memory, file, disk }
 

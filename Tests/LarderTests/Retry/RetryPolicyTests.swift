@@ -1,10 +1,11 @@
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Retry policy")
+@Suite("Retry policy", .oneMinute)
 struct RetryPolicyTests {
     private let now = WallTime(seconds: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
 

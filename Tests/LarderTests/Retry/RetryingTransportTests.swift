@@ -2,9 +2,10 @@ import Larder
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Retrying transport", .timeLimit(.minutes(20)))
+@Suite("Retrying transport", .oneMinute)
 struct RetryingTransportTests {
     private let get = TransportRequest(url: "http://h/")
 

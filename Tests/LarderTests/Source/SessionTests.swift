@@ -2,9 +2,10 @@ import Larder
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("The session, while its renewal is on its way", .timeLimit(.minutes(20)))
+@Suite("The session, while its renewal is on its way", .oneMinute)
 struct SessionTests {
     private let scene = CacheScene()
     private let gate = TransportGate()

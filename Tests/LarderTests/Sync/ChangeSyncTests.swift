@@ -1,6 +1,7 @@
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
@@ -10,7 +11,7 @@ private final class Passed: Sendable {
     let numbers = Mutex<[Int]>([])
 }
 
-@Suite("Following changes, whatever fails", .timeLimit(.minutes(20)))
+@Suite("Following changes, whatever fails", .oneMinute)
 struct ChangeSyncTests {
     private let scene = CacheScene()
 

@@ -3,9 +3,10 @@ import LarderHTTP
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Following changes, while the network comes and goes", .timeLimit(.minutes(20)))
+@Suite("Following changes, while the network comes and goes", .oneMinute)
 struct NetworkReturnTests {
     let scene = CacheScene()
 

@@ -10,7 +10,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("Flight recorder")
+@Suite("Flight recorder", .oneMinute)
 struct FlightRecorderTests {
     private let directory = StoreDirectory()
     private let clock = ManualClock()

@@ -1,8 +1,9 @@
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Latency histogram")
+@Suite("Latency histogram", .oneMinute)
 struct LatencyHistogramTests {
     @Test func `a percentile is never below what it stands for and at most a thirty-second above`() {
         for seed in UInt64(1)...40 {

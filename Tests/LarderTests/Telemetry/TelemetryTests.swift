@@ -1,9 +1,10 @@
 import Larder
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Telemetry")
+@Suite("Telemetry", .oneMinute)
 struct TelemetryTests {
     private let clock = ManualClock()
 

@@ -1,9 +1,10 @@
 import Foundation
 import Larder
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("Telemetry totals")
+@Suite("Telemetry totals", .oneMinute)
 struct TelemetryTotalsTests {
     private func totals(_ kinds: [TelemetryEvent.Kind]) -> TelemetryTotals {
         kinds.reduce(into: TelemetryTotals()) { $0.add($1) }

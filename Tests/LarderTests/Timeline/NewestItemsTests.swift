@@ -1,9 +1,10 @@
 import Larder
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
-@Suite("What is told of and belongs in front", .timeLimit(.minutes(20)))
+@Suite("What is told of and belongs in front", .oneMinute)
 struct NewestItemsTests {
     let scene = CacheScene()
     let source = PageSource()

@@ -1,12 +1,13 @@
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// Whatever happens in whatever order, a run of items without a gap is a run of the server's list.
-@Suite("Lists in pages, against an oracle", .timeLimit(.minutes(20)))
+@Suite("Lists in pages, against an oracle", .oneMinute)
 struct TimelinePropertyTests {
     @Test(arguments: 1...24 as ClosedRange<UInt64>)
     func `every run that is shown is one of the server's, and in the end all of it is there`(_ seed: UInt64)

@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Lists in pages, with several things at once", .timeLimit(.minutes(20)))
+@Suite("Lists in pages, with several things at once", .oneMinute)
 struct TimelineRaceTests {
     let scene = CacheScene()
     let source = PageSource()

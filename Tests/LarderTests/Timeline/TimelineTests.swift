@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Lists in pages", .timeLimit(.minutes(20)))
+@Suite("Lists in pages", .oneMinute)
 struct TimelineTests {
     let scene = CacheScene()
     let source = PageSource()

@@ -1,10 +1,11 @@
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Finding hosts", .timeLimit(.minutes(20))) struct HostResolverTests {
+@Suite("Finding hosts", .oneMinute) struct HostResolverTests {
     private func origin(_ host: String) -> SocketTarget.Origin { SocketTarget.Origin(host: host, port: 80) }
 
     @Test func `an address needs no lookup`() {

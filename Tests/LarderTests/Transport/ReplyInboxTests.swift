@@ -1,10 +1,11 @@
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("A reply between the one who receives it and the one who reads it")
+@Suite("A reply between the one who receives it and the one who reads it", .oneMinute)
 struct ReplyInboxTests {
     private let late = TransportError(.timedOut, "late")
 

@@ -1,10 +1,11 @@
 import LarderHTTP
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Reading replies") struct ReplyReaderTests {
+@Suite("Reading replies", .oneMinute) struct ReplyReaderTests {
     struct Whole: Hashable {
         var status = 0
         var fields: [String] = []

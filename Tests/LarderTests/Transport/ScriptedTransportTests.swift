@@ -1,9 +1,10 @@
 import Larder
 import LarderHTTP
 import LarderTesting
+import TestSupport
 import Testing
 
-@Suite("Scripted transport", .timeLimit(.minutes(20)))
+@Suite("Scripted transport", .oneMinute)
 struct ScriptedTransportTests {
     private let get = TransportRequest(url: "http://h/")
 

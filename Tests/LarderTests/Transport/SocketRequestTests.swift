@@ -1,9 +1,10 @@
 import LarderHTTP
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Requests over sockets") struct SocketRequestTests {
+@Suite("Requests over sockets", .oneMinute) struct SocketRequestTests {
     @Test func `a URL names host, port and what is asked for`() throws {
         let cases: [(String, String, Int, String, String)] = [
             ("http://h", "h", 80, "h", "/"), ("HTTP://H:80/", "h", 80, "h", "/"),

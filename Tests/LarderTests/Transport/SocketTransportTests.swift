@@ -1,11 +1,12 @@
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("HTTP over sockets of our own", .timeLimit(.minutes(20))) struct SocketTransportTests {
+@Suite("HTTP over sockets of our own", .oneMinute) struct SocketTransportTests {
     private let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     private func url(_ server: WireServer) -> String { "http://127.0.0.1:\(server.port)/x" }

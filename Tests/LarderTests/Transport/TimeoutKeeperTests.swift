@@ -1,10 +1,11 @@
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Timeouts kept by one task", .timeLimit(.minutes(20))) struct TimeoutKeeperTests {
+@Suite("Timeouts kept by one task", .oneMinute) struct TimeoutKeeperTests {
     private func time(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
 
     @Test func `each is called at its time, in order, and those that were removed are not`() async throws {
