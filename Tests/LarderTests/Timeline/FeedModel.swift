@@ -23,6 +23,7 @@ final class FeedModel: Sendable {
         var last = 0
         var requests: [Request] = []
         var isAutomatic = false
+        var life = 0
         var events = 0
         var waiter: (count: Int, isAwake: Pending<Void>)?
     }
@@ -60,15 +61,16 @@ final class FeedModel: Sendable {
 
     // MARK: What is asked
 
-    func fetch(_ request: PageRequest) async -> Fetched<EntityPage<Note>> {
-        let now = state.withLock { state in state.isAutomatic ? self.answer(request, state.posts) : nil }
-        if let now { return now }
-        return await withCheckedContinuation { continuation in
-            state.withLock { state in
+    /// Answers a request of a process: by hand, or at once where everything is or where the process has ended.
+    func fetch(_ request: PageRequest, life: Int) async -> Fetched<EntityPage<Note>> {
+        await withCheckedContinuation { continuation in
+            let now = state.withLock { state -> Fetched<EntityPage<Note>>? in
                 let early = self.answer(request, state.posts)
+                if state.isAutomatic || state.life != life { return early }
                 state.requests.append(Request(request: request, early: early, continuation: continuation))
+                return nil
             }
-            note()
+            if let now { continuation.resume(returning: now) } else { note() }
         }
     }
 
@@ -101,7 +103,15 @@ final class FeedModel: Sendable {
         while waiting > 0 { release(0, isEarly: true) }
     }
 
-    func answerByHand() { state.withLock { $0.isAutomatic = false } }
+    /// From now on requests are answered by hand: those of a new process, whose number this gives. What the process before has
+    /// left running may still ask, and is no event.
+    func answerByHand() -> Int {
+        state.withLock { state in
+            state.isAutomatic = false
+            state.life += 1
+            return state.life
+        }
+    }
 
     // MARK: What happens
 

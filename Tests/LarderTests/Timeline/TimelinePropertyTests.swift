@@ -39,17 +39,24 @@ private final class FeedStory {
     private var events: [@Sendable (inout Update) -> Void] = []
     private var expected = 0
     private let isBounded: Bool
+    private let seed: UInt64
 
     init(_ seed: UInt64) throws {
+        self.seed = seed
         generator = SeededGenerator(seed: seed)
         let server = FeedModel(cursorsDie: seed % 2 == 0)
         self.server = server
         isBounded = seed % 5 == 4
         cache = try scene.cache()
-        feed = PagedResource("feed", pageSize: 3 + Int(seed % 3)) { await server.fetch($0) }
-        feed.settlingTime = seed % 3 == 0 ? .zero : .seconds(5)
-        if isBounded { feed.itemsMaximum = 14 }
+        feed = Self.feed(server, life: server.answerByHand(), seed)
         for _ in 0..<generator.uniform(in: 0..<20) { _ = server.insert() }
+    }
+
+    private static func feed(_ server: FeedModel, life: Int, _ seed: UInt64) -> PagedResource<Note> {
+        var feed = PagedResource<Note>("feed", pageSize: 3 + Int(seed % 3)) { await server.fetch($0, life: life) }
+        feed.settlingTime = seed % 3 == 0 ? .zero : .seconds(5)
+        if seed % 5 == 4 { feed.itemsMaximum = 14 }
+        return feed
     }
 
     private var timeline: Timeline<Note> { cache.timeline(feed, .cacheOnly) }
@@ -139,7 +146,7 @@ private final class FeedStory {
         server.answerAll()
         for reader in readers { await reader.value }
         readers = []
-        server.answerByHand()
+        feed = Self.feed(server, life: server.answerByHand(), seed)
         expected = server.events
         cache = try scene.cache()
     }
