@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test, and says at the end once more what failed, or never ended: among a thousand lines it is not found.
+# Runs every test, and repeats at the end which tests failed or did not end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,8 +12,18 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Line by line, so that what was printed last is known where a run has to be ended. A part takes a minute, and much longer on a
-# machine that has other things to do.
+# At most a few tests at once: a test's time limit then measures the test, not its turn, and few files are open. The limit is one
+# minute; each process that already waits for a processor makes it longer.
+cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+if swift test --help-hidden | grep maximum-parallelization-width >/dev/null; then
+  export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-$((2 * cores + 2))}
+fi
+if [ -z "${LARDER_TEST_TIME_FACTOR:-}" ] && [ -n "${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-}" ]; then
+  load=$(uptime | sed -E 's/.*load averages?: *([0-9]+).*/\1/')
+  export LARDER_TEST_TIME_FACTOR=$((1 + load / cores))
+fi
+
+# Line by line, so that the last line of a run that has to be ended says where it was.
 limited=()
 if command -v stdbuf >/dev/null 2>&1; then limited+=(stdbuf -oL); fi
 if command -v timeout >/dev/null 2>&1; then limited=(timeout -k 10 1500 "${limited[@]}"); fi
@@ -30,7 +40,7 @@ part() {
   exit 1
 }
 
-# Three parts, because tests that keep every processor busy would let those that wait for a socket wait in vain.
+# Three parts: the tests of the disk keep every processor busy, and those end to end start processes.
 part --skip '(\.(Disk|Killable)|^EndToEndTests)'
 part --filter '\.(Disk|Killable)'
 part --filter '^EndToEndTests'

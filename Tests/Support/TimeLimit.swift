@@ -3,8 +3,13 @@ package import Testing
 
 extension Trait where Self == TimeLimitTrait {
     /// One minute for each test, times `LARDER_TEST_TIME_FACTOR` of the environment (a whole number, for slow machines).
+    ///
+    /// Without that variable the factor is 1 where the number of tests at once is limited, and 10 where it is not: all tests start
+    /// at once then, and the time of each runs while it waits for a processor.
     package static var oneMinute: Self {
-        let factor = ProcessInfo.processInfo.environment["LARDER_TEST_TIME_FACTOR"].flatMap { Int($0) } ?? 1
+        let environment = ProcessInfo.processInfo.environment
+        let isLimited = environment["SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"] != nil
+        let factor = environment["LARDER_TEST_TIME_FACTOR"].flatMap { Int($0) } ?? (isLimited ? 1 : 10)
         return .timeLimit(.minutes(max(1, factor)))
     }
 }
