@@ -118,7 +118,7 @@ final class ProcessWatch: Sendable {
         let last = descriptor.withLock { $0.take() }
         guard let last else { return }
         close(last)
-        while unsafe waitpid(shell, nil, 0) < 0, errno == EINTR {}
+        while waitpid(shell, nil, 0) < 0, errno == EINTR {}
     }
 }
 

@@ -68,7 +68,8 @@ struct FeedRaceTests {
                 case .changes: try await client.sync.catchUp()
                 }
             }
-            try #require(await scene.world.wait(for: .held(outstanding.count + 1), limit: .seconds(3_600)), "seed \(seed): \(script)")
+            let isHeld = await scene.world.wait(for: .held(outstanding.count + 1), limit: .seconds(3_600))
+            try #require(isHeld, "seed \(seed): \(script)")
             let held = try #require(scene.world.held.first { !known.contains($0.number) })
             outstanding.append(Outstanding(kind: kind, held: held, task: task))
         }

@@ -176,8 +176,7 @@ struct ServerCommandTests {
         #expect(process.run.code == 0, "\(process.run)")
     }
 
-    @Test func `a server that a test has started is killed when nobody holds it, and with the tests' process`() async throws
-    {
+    @Test func `a server is killed when no test holds it any more, and with the tests' process`() async throws {
         defer { clean() }
         let watch = try ProcessWatch()
         let words = ["--seed", "1", "--people", "3", "--posts", "3", "--port", "0"]

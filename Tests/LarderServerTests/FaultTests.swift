@@ -75,7 +75,8 @@ struct FaultTests {
         #expect(!client.hasNews)
         client.finishSending()
         #expect(await client.readToEnd().ending == .closed)
-        #expect(await stage.world.wait(for: .entries(JournalFilter("GET", "/v1/feed"), count: 1), limit: .seconds(3_600)))
+        let entry = WaitCondition.entries(JournalFilter("GET", "/v1/feed"), count: 1)
+        #expect(await stage.world.wait(for: entry, limit: .seconds(3_600)))
         #expect(await stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.outcome == "silent")
         await stage.backend.stop()
     }

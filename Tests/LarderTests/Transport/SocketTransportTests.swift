@@ -260,7 +260,8 @@ import Testing
         #expect(text(await whole.value) == "ok")
     }
 
-    @Test func `a reply that comes before the body was sent counts, and the connection is not used again`() async throws {
+    @Test func `a reply that comes before the body was sent counts, and the connection is not used again`() async throws
+    {
         let server = try WireServer(receiveBufferBytes: 262_144)
         // Four times what the system's buffers take of a connection whose peer does not read.
         let address = try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
