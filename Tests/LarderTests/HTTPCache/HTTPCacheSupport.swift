@@ -11,7 +11,7 @@ final class Origin: Transport {
         var requests: [TransportRequest] = []
         var isGated = false
         var held: [CheckedContinuation<Void, Never>] = []
-        var arrivals: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var arrivals: [(count: Int, isAwake: Pending<Void>)] = []
         var cancelled = 0
         var pieces: Int?
         var handler: Handler
@@ -56,16 +56,15 @@ final class Origin: Transport {
     /// Streams break off after so many pieces of four bytes.
     func breakStreams(after pieces: Int?) { state.withLock { $0.pieces = pieces } }
 
-    /// Waits until so many requests have come in all.
+    /// Waits until so many requests have come in all, or the waiting task is cancelled.
     func waitForRequests(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                if state.requests.count >= count { return true }
-                state.arrivals.append((count, continuation))
-                return false
-            }
-            if isThere { continuation.resume() }
+        let isAwake = Pending<Void>()
+        let isThere = state.withLock { state in
+            if state.requests.count >= count { return true }
+            state.arrivals.append((count, isAwake))
+            return false
         }
+        if !isThere { await isAwake.value(ifCancelled: ()) }
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
@@ -83,7 +82,7 @@ final class Origin: Transport {
                 return state.isGated
             }
             if !isHeld { continuation.resume() }
-            for arrival in arrivals { arrival.continuation.resume() }
+            for arrival in arrivals { arrival.isAwake.finish(()) }
         }
         if Task.isCancelled {
             state.withLock { $0.cancelled += 1 }
