@@ -42,8 +42,14 @@ struct ServerCommandTests {
 
     private func expect(_ words: [String], _ code: Int32, _ text: String) async throws {
         let run = try await run(words)
-        #expect(run.code == code && run.output.isEmpty && run.errorLines.count == 1, "\(words): \(run)")
-        #expect(run.errors.hasPrefix("larder-server: ") && run.errors.contains(text), "\(words): \(run)")
+        let lines = errorLines(run)
+        #expect(run.code == code && run.output.isEmpty && lines.count == 1, "\(words): \(run)")
+        #expect(lines.first?.hasPrefix("larder-server: ") == true && run.errors.contains(text), "\(words): \(run)")
+    }
+
+    /// What a run has reported, apart from the machine's limit of open files.
+    private func errorLines(_ run: CommandScene.Run) -> [Substring] {
+        run.errorLines.filter { !$0.hasSuffix("(see ulimit -n)") }
     }
 
     private func clean() { try? FileManager.default.removeItem(atPath: directory) }
@@ -138,7 +144,7 @@ struct ServerCommandTests {
         #expect(words.ranges(of: "dev-").count >= 4, "\(words)")
         process.send(signal)
         await process.ended()
-        #expect(process.run.code == 0 && process.run.errors.isEmpty, "\(process.run)")
+        #expect(process.run.code == 0 && errorLines(process.run).isEmpty, "\(process.run)")
     }
 
     /// Starts the server where so many files may be open.
@@ -159,7 +165,8 @@ struct ServerCommandTests {
             try client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await client.reply().status == 200)
         }
-        #expect(!process.run.errors.contains("ulimit"), "\(process.run)")
+        // A shell with a low hard limit is told about the connections that the server can have.
+        #expect(!process.run.errors.contains("about 0 connections"), "\(process.run)")
         process.send(SIGTERM)
         await process.ended()
     }
