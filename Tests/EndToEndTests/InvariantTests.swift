@@ -93,9 +93,10 @@ struct InvariantTests {
                     }
                     // It dies while it sends.
                     let sent = await scene.world.journal(post).count
+                    // Whatever comes first: the requests, the death, or the end of what there is to send.
                     while step > 6, !killable.isDead, !client.cache.outbox.entries.isEmpty, !Task.isCancelled {
-                        guard await scene.world.journal(post).count < sent + 2 else { break }
-                        await Task.yield()
+                        let both = WaitCondition.entries(post, count: sent + 2)
+                        if await scene.world.wait(for: both, limit: .milliseconds(20)) { break }
                     }
                 } catch {
                     #expect(killable.isDead)

@@ -46,8 +46,8 @@ struct LossyTapsTests {
                 // The network gets a word in: what is sent, lost and sent again lies between the taps.
                 let count = await scene.world.journal(sent).count
                 while !killable.isDead, !client.cache.outbox.entries.isEmpty, !Task.isCancelled {
-                    guard await scene.world.journal(sent).count == count else { break }
-                    await Task.yield()
+                    let next = WaitCondition.entries(sent, count: count + 1)
+                    if await scene.world.wait(for: next, limit: .milliseconds(20)) { break }
                 }
             }
             if tap == 250 { killable.kill(atStep: random.uniform(in: 1..<40), halfWay: seed.isMultiple(of: 2)) }

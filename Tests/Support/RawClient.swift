@@ -87,10 +87,11 @@ package final class RawClient {
         }
     }
 
-    /// Waits until more can be sent, and reads meanwhile; false when the task is cancelled first.
+    /// Waits until more can be sent, and reads meanwhile; false after about a minute, or when the task is cancelled: it holds its
+    /// thread.
     private func waitToSend() -> Bool {
         var events = Int16(POLLIN | POLLOUT)
-        while !Task.isCancelled {
+        for _ in 0..<600 where !Task.isCancelled {
             var waiting = pollfd(fd: descriptor, events: events, revents: 0)
             guard unsafe poll(&waiting, 1, 100) > 0 else { continue }
             // At the end of what the peer sends there is nothing more to read, and the rest may still be sent.
