@@ -87,6 +87,7 @@ struct ServerCommandTests {
             (["--check-health", "http://127.0.0.1:\(closed.port)"], "nothing listens"),
         ]
         for (words, text) in table { try await expect(words, 1, text) }
+        withExtendedLifetime(closed) {}
         await backend.stop()
     }
 
@@ -200,8 +201,7 @@ struct ServerCommandTests {
         let port = try #require(output.firstMatch(of: #/http://127\.0\.0\.1:(\d+)/#).flatMap { Int($0.1) })
         let client = try RawClient(port: port)
         other = nil
-        _ = await client.readToEnd()
-        #expect(throws: RawClient.Failure.self) { try RawClient(port: port) }
+        #expect(await client.readToEnd().ending != .open)
     }
 
     @Test func `help and version are told and nothing else`() async throws {

@@ -227,14 +227,15 @@ struct TransportTests {
         async throws
     {
         let server = try WireServer()
-        let dead = try WireServer().port
+        let dead = try ClosedPort()
         let transport = kind.make()
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        await peer.send("HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:\(dead)/\r\nContent-Length: 0\r\n\r\n")
+        await peer.send("HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:\(dead.port)/\r\nContent-Length: 0\r\n\r\n")
         #expect(await sending.value == .interrupted)
+        withExtendedLifetime(dead) {}
     }
 
     @Test(arguments: TransportKind.allCases)

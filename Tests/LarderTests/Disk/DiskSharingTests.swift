@@ -84,8 +84,8 @@ struct DiskSharingTests {
     }
 
     @Test func `many threads read and write, and every read is of one commit`() async throws {
-        let one = try fixture.store { $0.busyTimeout = .seconds(20) }
-        let two = try fixture.store { $0.busyTimeout = .seconds(20) }
+        let one = try fixture.store { $0.busyTimeout = .seconds(3_600) }
+        let two = try fixture.store { $0.busyTimeout = .seconds(3_600) }
         let fixture = self.fixture
         let keys = ["a", "b", "c"].map { fixture.key($0) }
         try await withThrowingTaskGroup(of: Void.self) { group in
