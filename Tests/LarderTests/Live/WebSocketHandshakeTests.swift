@@ -158,12 +158,13 @@ struct WebSocketHandshakeTests {
     @Test func `nobody there is unreachable, and time passes by the clock`() async throws {
         let clock = ManualClock()
         let client = WebSocketClient(clock: clock)
-        let dead = try WireServer().port
+        let dead = try ClosedPort()
         #expect(
             await failure { () async throws(WebSocketError) in
-                _ = try await client.connect("ws://127.0.0.1:\(dead)/")
+                _ = try await client.connect("ws://127.0.0.1:\(dead.port)/")
             }?.code == .unreachable
         )
+        withExtendedLifetime(dead) {}
         let server = try WireServer()
         let url = "ws://127.0.0.1:\(server.port)/"
         let connecting = Task { await failure { () async throws(WebSocketError) in _ = try await client.connect(url) } }
