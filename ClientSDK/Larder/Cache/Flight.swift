@@ -85,8 +85,11 @@ final class Flight: Sendable {
     /// Whether it has ended.
     var isFinished: Bool { state.withLock { $0.result != nil } }
 
+    /// The task that carries it out; nil before it was given.
+    var task: Task<Void, Never>? { state.withLock { $0.task } }
+
     /// Stops it, whoever still waits.
-    func cancel() { state.withLock { $0.task }?.cancel() }
+    func cancel() { task?.cancel() }
 
     /// Ends it. Only the first end counts.
     func finish(_ result: Result<Void, LarderError>) {

@@ -289,6 +289,9 @@ final class TimelineRegistry: Sendable {
 
     private let entries = Mutex<[NodeRegistry.Name: Entry]>([:])
 
+    /// The number of engines that are known.
+    var count: Int { entries.withLock { $0.count } }
+
     /// The engine of a resource.
     func engine<Item: Entity>(of resource: PagedResource<Item>, in core: CacheCore) -> TimelineEngine<Item> {
         let name = NodeRegistry.Name(key: resource.key, type: ObjectIdentifier(Item.self))

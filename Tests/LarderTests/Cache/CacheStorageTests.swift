@@ -98,14 +98,33 @@ struct CacheStorageTests {
         await #expect(throws: LarderError.self) { try await scene.cache().value(secret, .cacheOnly) }
     }
 
-    @Test func `a record that does not decode any more is a miss, is reported and removed`() async throws {
+    @Test func `a value read as another type is a miss that is reported, and stays for the right type`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(Resource<String>("thing") { _ in .value("text") })
         let again = try scene.cache()
         let number = Resource<Int>("thing") { _ in .value(7) }
         await #expect(throws: LarderError.self) { try await again.value(number, .cacheOnly) }
-        #expect(scene.events.withLock { $0.contains { if case .disk(.discarded) = $0 { true } else { false } } })
+        let reports = scene.events.withLock { events in
+            events.compactMap { event -> String? in
+                guard case .storageFailed(let error) = event, error.code == .storage else { return nil }
+                return error.description
+            }
+        }
+        #expect(reports.contains { $0.contains("\"=thing/\"") })
+        _ = try again.maintain()
+        try again.update { $0.setToken("t", for: "changes") }
+        #expect(try await again.value(Resource<String>("thing") { _ in .value("new") }, .cacheOnly) == "text")
+        #expect(try await scene.cache().value(Resource<String>("thing") { _ in .value("new") }, .cacheOnly) == "text")
         #expect(try await again.value(number) == 7)
+    }
+
+    @Test func `a value of another type does not lend its validator`() async throws {
+        let cache = try scene.cache()
+        _ = try await cache.value(Resource<String>("thing") { _ in .value("text", validator: "1") })
+        let source = ScriptedSource<Int>()
+        source.prepare(.value(7))
+        #expect(try await cache.value(Resource<Int>("thing") { try await source.fetch($0) }) == 7)
+        #expect(source.requests.map(\.validator) == [nil])
     }
 
     @Test func `a database that is overwritten while in use costs what it held, and nothing crashes`() async throws {

@@ -205,4 +205,28 @@ struct FlightTests {
         await seen.wait { $0.last?.refreshError != nil }
         #expect(seen.elements.allSatisfy { $0.value == "content" && $0.freshness == .fresh })
     }
+
+    @Test func `a late answer of a request that was given up does not replace a newer value`() async throws {
+        let cache = try scene.cache()
+        let (began, late) = (Pending<Void>(), Pending<String>())
+        let isFirst = Atomic<Bool>(true)
+        var resource = Resource<String>("word") { _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else { return .value("new") }
+            began.finish(())
+            // This fetch function does not notice that it is cancelled.
+            return .value(await Task { await late.value(ifCancelled: "cancelled") }.value)
+        }
+        resource.timeout = nil
+        let word = resource
+        let old = Task { try await cache.value(word) }
+        await began.value(ifCancelled: ())
+        let flight = cache.core.nodes.node(of: word, in: cache.core).state.withLock { $0.flight }
+        old.cancel()
+        await #expect(throws: LarderError.self) { try await old.value }
+        #expect(try await cache.value(word) == "new")
+        late.finish("old")
+        await flight?.task?.value
+        #expect(try await cache.value(word, .cacheOnly) == "new")
+        #expect(try await scene.cache().value(word, .cacheOnly) == "new")
+    }
 }

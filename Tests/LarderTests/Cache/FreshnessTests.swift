@@ -198,6 +198,84 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(note).freshness == .fresh)
     }
 
+    @Test func `a known newer version is remembered, or what is stored is stale, however many are known`() async throws
+    {
+        let cache = try scene.cache(inMemory: true)
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1", freshness: .rule(FreshnessRule(.version))) { try await source.fetch($0) }
+        source.prepare(.value(Note(id: "1", text: "a", revision: 3)))
+        _ = try await cache.value(note)
+        cache.noteVersion(5, of: Note.self, "1")
+        for number in 0..<20_000 { cache.noteVersion(1, of: Note.self, "other \(number)") }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
+        scene.clock.advance(by: .seconds(1))
+        source.prepare(.value(Note(id: "1", text: "b", revision: 5)))
+        #expect(try await cache.snapshot(note).freshness == .fresh)
+    }
+
+    @Test func `tags with any characters are invalidated in the next process too, and no others`() async throws {
+        let tags = ["a\nb", "a\r", "a\r\nb", "\u{301}x", "x\u{301}", " ", "", "%", "%0A", "\n", "9 a", "\u{0}", "🧺"]
+        let others = ["a", "b", "\r", "0A", "x"]
+        func resources() -> [Resource<String>] {
+            (tags + others).enumerated().map { index, tag in
+                var resource = Resource<String>("word", ["n": "\(index)"], freshness: .reference) { _ in .value("v") }
+                resource.tags = [tag]
+                return resource
+            }
+        }
+        let cache = try scene.cache()
+        for resource in resources() { _ = try await cache.value(resource) }
+        scene.clock.advance(by: .seconds(1))
+        for tag in tags { try cache.invalidate(tag: tag) }
+        let again = try scene.cache()
+        for (tag, resource) in zip(tags + others, resources()) {
+            for cache in [cache, again] {
+                let freshness = try await cache.snapshot(resource, .cacheOnly).freshness
+                #expect(freshness == (tags.contains(tag) ? .stale(.invalidated) : .fresh), "\(Array(tag.utf8))")
+            }
+        }
+    }
+
+    @Test func `a tag is never taken for a type of entities`() async throws {
+        let cache = try scene.cache()
+        let note = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "a", revision: 1)) }
+        _ = try await cache.value(note)
+        for tag in ["=type note", "note", "type note"] { try cache.invalidate(tag: tag) }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .fresh)
+        try cache.update { $0.invalidate(all: Note.self) }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.invalidated))
+    }
+
+    @Test func `the spread of bounded refreshes is drawn once for each observer`() async throws {
+        let draws = Draws()
+        var configuration = scene.configuration(inMemory: true)
+        configuration.random = { draws.next() }
+        let cache = try LarderCache(configuration)
+        let source = ScriptedSource<String>()
+        source.prepare(.value("a"))
+        let rule = FreshnessRule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(30)))
+        _ = try await cache.value(word(source, rule))
+        let seen = SequenceRecorder(cache.snapshots(word(source, rule)))
+        await seen.wait(for: 1)
+        // Each of these shows it anew.
+        for _ in 0..<10 { cache.noteCaughtUp("changes", followedSince: nil) }
+        #expect(draws.count == 1)
+    }
+
+    private final class Draws: Sendable {
+        private let state = Mutex(0)
+
+        var count: Int { state.withLock { $0 } }
+
+        /// First a large number, then small ones.
+        func next() -> Double {
+            state.withLock { count in
+                count += 1
+                return count == 1 ? 0.9 : 0
+            }
+        }
+    }
+
     @Test func `a change feed vouches for what it has followed since, for as long as it keeps up`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()

@@ -1,8 +1,10 @@
-import Larder
 import LarderTesting
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Lists that are looked at", .oneMinute)
 struct ListTests {
@@ -77,5 +79,41 @@ struct ListTests {
         try cache.update { $0.remove(Note.self, "4", deletedInVersion: 2) }
         await views.wait { $0.last?.items.count == 4 }
         #expect(views.elements.last?.difference.removals.map(\.id) == ["4"])
+    }
+
+    private func held(_ cache: LarderCache) -> (HeldBackSnapshots<Note>, Resource<EntityList<Note>>) {
+        let list = Resource<EntityList<Note>>.list("all", of: Note.self) { _ in
+            .value(EntityList([Note(id: "2", text: "", revision: 1), Note(id: "1", text: "", revision: 1)]))
+        }
+        return (cache.snapshots(list).holdingNewItems(), list)
+    }
+
+    @Test func `a list with held-back items can be iterated again after a cancellation`() async throws {
+        let cache = try CacheScene().cache(inMemory: true)
+        let (held, list) = held(cache)
+        let first = SequenceRecorder(held)
+        await first.wait { $0.last?.items.count == 2 }
+        first.cancel()
+        await first.waitForEnd()
+        try cache.update { update in
+            update.put(Note(id: "3", text: "", revision: 1))
+            update.edit(list.key) { $0.insert(Note.key("3"), at: 0) }
+        }
+        let second = SequenceRecorder(held)
+        await second.wait { $0.last?.heldCount == 1 }
+        // What was shown before is still shown, and what came meanwhile is held back.
+        #expect(second.elements.last?.items.map(\.id) == ["2", "1"])
+        #expect(held.take() == 1)
+        await second.wait { $0.last?.items.count == 3 }
+        #expect(second.elements.last?.difference.insertions.map(\.id) == ["3"])
+    }
+
+    @Test func `a list with held-back items is not observed after its loop was left`() async throws {
+        let cache = try CacheScene().cache(inMemory: true)
+        let (held, list) = held(cache)
+        for await view in held where view.items.count == 2 { break }
+        let node = cache.core.nodes.node(of: list, in: cache.core)
+        #expect(node.state.withLock { $0.observers.isEmpty })
+        withExtendedLifetime(held) {}
     }
 }

@@ -123,6 +123,48 @@ struct CachedRequestTests {
         #expect(requests.retrieve(Answer.self, for: "r")?.value.text == "new")
     }
 
+    /// A value that tells when its last copy is released.
+    private struct Traced: Codable, Sendable {
+        final class End: Codable, Sendable {
+            private let body: @Sendable () -> Void
+
+            init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+            init(from decoder: any Decoder) { body = {} }
+
+            deinit { body() }
+
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                try container.encode(0)
+            }
+        }
+
+        var text: String
+        var end = End({})
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a late answer of a call that was given up is not recorded`(_ kind: Kind) async throws {
+        let requests = try requests(kind)
+        let (began, late, ended) = (Pending<Void>(), Pending<Void>(), Pending<Void>())
+        let first = Task {
+            try await requests.request("r") { () -> Traced in
+                began.finish(())
+                // This function does not notice that it is cancelled.
+                await Task { await late.value(ifCancelled: ()) }.value
+                return Traced(text: "old", end: Traced.End { ended.finish(()) })
+            }.value.text
+        }
+        await began.value(ifCancelled: ())
+        first.cancel()
+        await #expect(throws: LarderError.self) { try await first.value }
+        #expect(try await requests.request("r") { Traced(text: "new") }.value.text == "new")
+        late.finish(())
+        await ended.value(ifCancelled: ())
+        #expect(requests.retrieve(Traced.self, for: "r")?.value.text == "new")
+    }
+
     @Test(arguments: Kind.allCases)
     func `outdated records are removed, and others are not`(_ kind: Kind) async throws {
         let requests = try requests(kind)
@@ -138,10 +180,11 @@ struct CachedRequestTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func `a record of another type is a miss`(_ kind: Kind) async throws {
+    func `a record of another type is a miss, and stays`(_ kind: Kind) async throws {
         let requests = try requests(kind)
         try requests.store(Answer(text: "x"), for: "r")
         #expect(requests.retrieve(Int.self, for: "r") == nil)
+        #expect(requests.retrieve(Answer.self, for: "r")?.value.text == "x")
         #expect(try await requests.request("r") { 7 }.value == 7)
     }
 
