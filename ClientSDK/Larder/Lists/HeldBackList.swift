@@ -56,17 +56,34 @@ public struct HeldBackView<Item: Entity>: Sendable {
     public let snapshot: Snapshot<EntityList<Item>>
 }
 
-/// Observes a list for one reader, who decides when new items are shown. Safe from any task; one task iterates.
+/// Observes a list for one reader, who decides when new items are shown. Safe from any task; one task iterates at a time.
+///
+/// It observes for as long as an iteration lasts. What is shown and what is held back stays for the next iteration, also after a
+/// cancellation.
 public final class HeldBackSnapshots<Item: Entity>: AsyncSequence, Sendable {
     /// Gives views.
     public struct Iterator: AsyncIteratorProtocol {
         let source: HeldBackSnapshots
+        private var subscription: Snapshots<EntityList<Item>>.Subscription?
+        private var last: HeldBackView<Item>?
+
+        init(source: HeldBackSnapshots) { self.source = source }
 
         /// The next view; nil when the task was cancelled or the cache closed.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> HeldBackView<Item>? {
-            let subscription = source.subscribe()
-            guard let snapshot = await subscription.mailbox.next() else { return nil }
-            return source.view(of: snapshot)
+            let subscription = subscription ?? source.subscribe()
+            self.subscription = subscription
+            while let snapshot = await subscription.mailbox.next() {
+                let view = source.view(of: snapshot)
+                if let last, view.difference.isEmpty, last.heldCount == view.heldCount,
+                    last.snapshot.says(thatOf: view.snapshot)
+                {
+                    continue
+                }
+                last = view
+                return view
+            }
+            return nil
         }
     }
 
@@ -74,7 +91,8 @@ public final class HeldBackSnapshots<Item: Entity>: AsyncSequence, Sendable {
         var list = HeldBackList<Item>()
         var last: Snapshot<EntityList<Item>>?
         var shown: [Item] = []
-        var subscription: Snapshots<EntityList<Item>>.Subscription?
+        /// The iteration's own.
+        weak var subscription: Snapshots<EntityList<Item>>.Subscription?
     }
 
     private let snapshots: Snapshots<EntityList<Item>>
@@ -96,14 +114,13 @@ public final class HeldBackSnapshots<Item: Entity>: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(source: self) }
 
     private func subscribe() -> Snapshots<EntityList<Item>>.Subscription {
-        if let known = state.withLock({ $0.subscription }) { return known }
-        let new = Snapshots<EntityList<Item>>.Subscription(snapshots.node, snapshots.options)
-        state.withLock { $0.subscription = new }
-        return new
+        let subscription = Snapshots<EntityList<Item>>.Subscription(snapshots.node, snapshots.options)
+        state.withLock { $0.subscription = subscription }
+        return subscription
     }
 
     private func view(of snapshot: Snapshot<EntityList<Item>>) -> HeldBackView<Item> {
-        state.withLock { state in
+        let (list, before) = state.withLock { state in
             // One that was put again by `take` may be older than the last.
             if state.last.map({ snapshot.revision >= $0.revision }) ?? true {
                 if let items = snapshot.value?.items, state.last?.revision != snapshot.revision || state.last == nil {
@@ -111,15 +128,16 @@ public final class HeldBackSnapshots<Item: Entity>: AsyncSequence, Sendable {
                 }
                 state.last = snapshot
             }
-            let items = state.list.items
-            defer { state.shown = items }
-            return HeldBackView(
-                items: items,
-                heldCount: state.list.heldCount,
-                difference: ListDifference(from: state.shown, to: items),
-                snapshot: snapshot
-            )
+            defer { state.shown = state.list.items }
+            return (state.list, state.shown)
         }
+        // Compared outside of the lock: `==` is the user's.
+        return HeldBackView(
+            items: list.items,
+            heldCount: list.heldCount,
+            difference: ListDifference(from: before, to: list.items),
+            snapshot: snapshot
+        )
     }
 }
 
