@@ -4,12 +4,12 @@ import Synchronization
 /// What all parts of a cache share: the tiers, the clocks, the order of requests, and who shows what.
 ///
 /// Safe from any thread. Locks are taken in this order: a commit, then the disk, then memory; nodes' own last. Nothing of a
-/// user's is called while one is held, except the functions that encode and decode.
+/// user's is called while one is held, except within a commit the functions that `ChangeOwner.Function` lists: one of them that
+/// changes the cache is stopped with a message.
 final class CacheCore: Sendable {
     /// Told when the network can be asked again.
     let returns = OrderedObservers<Void>()
     private struct Commits {
-        var isClosed = false
         var savedHighWater: WallTime
     }
 
@@ -34,13 +34,22 @@ final class CacheCore: Sendable {
     private let memory = Mutex<UInt64>(0)
     private let distrusts = Atomic<Bool>(false)
     /// By what times to live are multiplied at present, by the name of the freshness class.
-    private let stretches = Mutex<[String: Double]>([:])
-    private let hasStretches = Atomic<Bool>(false)
+    let stretches = Mutex<[String: Double]>([:])
+    let hasStretches = Atomic<Bool>(false)
     let foreign = ForeignWatch()
+    /// What readers keep off the disk.
+    let memoryOnly = MemoryOnlyKeys()
+    /// The thread that holds `commits`.
+    let owner: ChangeOwner
+    private let delayed: DelayedEvents
+    /// Set within `commits`, so that no commit follows.
+    private let closed = Atomic<Bool>(false)
 
     init(_ configuration: CacheConfiguration) throws(LarderError) {
         self.configuration = configuration
         let onEvent = configuration.onEvent
+        let (owner, delayed) = (ChangeOwner(), DelayedEvents())
+        (self.owner, self.delayed) = (owner, delayed)
         if let store = configuration.store {
             disk = store
         } else if let directory = configuration.directory {
@@ -49,8 +58,11 @@ final class CacheCore: Sendable {
             settings.clock = configuration.wallClock
             let onDiskEvent = settings.onEvent
             settings.onEvent = { event in
-                onDiskEvent(event)
-                onEvent(.disk(event))
+                let tell = { @Sendable in
+                    onDiskEvent(event)
+                    onEvent(.disk(event))
+                }
+                if owner.isCaller { delayed.add(tell) } else { tell() }
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         } else {
@@ -136,32 +148,6 @@ final class CacheCore: Sendable {
 
     private static func encode(_ time: WallTime) -> [UInt8] { Array("\(time.nanosecondsSinceEpoch)".utf8) }
 
-    // MARK: Conduct
-
-    /// By what the times to live of a class are multiplied at present: at least 1. Looked at under a node's lock.
-    func stretch(of name: FreshnessClass) -> Double {
-        guard hasStretches.load(ordering: .relaxed) else { return 1 }
-        return stretches.withLock { $0[name.rawValue] ?? 1 }
-    }
-
-    /// Takes over from the present conduct what is looked at under locks. Not called while a node is locked.
-    ///
-    /// - Returns: whether that is something else than before.
-    func takeConduct() -> Bool {
-        let conduct = configuration.conduct()
-        var factors: [String: Double] = [:]
-        for name in conduct.lifetimeFactors.keys {
-            let factor = conduct.lifetimeFactor(class: name)
-            if factor != 1 { factors[name] = factor }
-        }
-        return stretches.withLock { stretches in
-            guard stretches != factors else { return false }
-            stretches = factors
-            hasStretches.store(!factors.isEmpty, ordering: .relaxed)
-            return true
-        }
-    }
-
     // MARK: Reading
 
     /// An entity as the server said, and whether it was read from the disk for that.
@@ -171,11 +157,20 @@ final class CacheCore: Sendable {
         let sight = sight
         let count = memory.withLock { $0 }
         do {
-            let found = try disk.entity(key, decodedBy: { row in try decode(row.payload) })
-            guard let found else { return nil }
+            guard let row = try disk.entity(key) else { return nil }
+            let value: any Sendable
+            do { value = try decode(row.payload) } catch {
+                // It stays: it may be a value of another type, or of a newer version of the application.
+                throw LarderError(
+                    .storage,
+                    "What is stored under \"\(key)\" cannot be read as the type that was asked for: \(error). It stays as it is. Read it "
+                        + "as the type that it was stored as, or fetch it again.",
+                    cause: error
+                )
+            }
             let stored = StoredEntity(
-                found.entity,
-                value: found.value,
+                row,
+                value: value,
                 epoch: now().epoch,
                 isDistrusted: isDistrusted,
                 sight: sight
@@ -240,6 +235,7 @@ final class CacheCore: Sendable {
         moment: Moment? = nil,
         isTolerant: Bool = false
     ) throws(LarderError) {
+        defer { delayed.deliver() }
         announce(try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant))
     }
 
@@ -250,12 +246,15 @@ final class CacheCore: Sendable {
         moment: Moment? = nil,
         isTolerant: Bool = false
     ) throws(LarderError) -> Commit {
+        owner.requireOutside("A change to the cache")
         let moment = moment ?? now()
         let order = answered ?? self.order.now()
         let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
         do {
             return try commits.withLock { commits in
-                guard !commits.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
+                owner.begin()
+                defer { owner.end() }
+                guard !isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
                 var commit = try perform(update, start, &commits, isTolerant: isTolerant)
                 commit.affected = apply(commit)
                 return commit
@@ -267,6 +266,7 @@ final class CacheCore: Sendable {
 
     /// Tells everyone who shows any of what was changed.
     func announce(_ commit: Commit) {
+        delayed.deliver()
         if isDistrusted { noteDistrust() }
         for problem in commit.problems { configuration.onEvent(.storageFailed(problem)) }
         tell(commit)
@@ -281,11 +281,13 @@ final class CacheCore: Sendable {
     ) throws -> Commit {
         func inMemory() throws -> Commit {
             var commit = start
-            commit.isMemoryOnly = update.isMemoryOnly
+            commit.isMemoryOnly = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
             try commit.perform(update.steps, DiskPart(connection: nil))
             return commit
         }
-        guard let disk, !update.isMemoryOnly else { return try inMemory() }
+        // Asked here, where no reader can come in between that keeps it off the disk.
+        let isOffDisk = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
+        guard let disk, !isOffDisk else { return try inMemory() }
         let seen = clocks.highWater
         let isTimeToSave = seen - commits.savedHighWater > .seconds(60)
         do {
@@ -308,8 +310,9 @@ final class CacheCore: Sendable {
             if isTimeToSave { commits.savedHighWater = seen }
             return commit
         } catch let error as DiskError where isTolerant {
-            configuration.onEvent(.storageFailed(LarderError(error)))
-            return try inMemory()
+            var commit = try inMemory()
+            commit.note(LarderError(error))
+            return commit
         }
     }
 
@@ -363,7 +366,8 @@ final class CacheCore: Sendable {
 
     /// Ends everything: requests are cancelled, observations end, nothing is written any more.
     func close() {
-        commits.withLock { $0.isClosed = true }
+        owner.requireOutside("LarderCache.close")
+        commits.withLock { _ in closed.store(true, ordering: .releasing) }
         scheduler.close()
         for node in nodes.all { node.close() }
         timelines.close()
@@ -371,7 +375,8 @@ final class CacheCore: Sendable {
         forget()
     }
 
-    var isClosed: Bool { commits.withLock { $0.isClosed } }
+    /// Whether everything has ended. It does not wait for a commit.
+    var isClosed: Bool { closed.load(ordering: .acquiring) }
 
     private func forget() {
         memory.withLock { count in

@@ -29,7 +29,7 @@ extension Commit {
     /// A list is this from now on; it is written with the others, unless it is kept from the disk.
     mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
         var stored = stored
-        if isMemoryOnly { stored.isMemoryOnly = true }
+        if isMemoryOnly || core.memoryOnly.contains(.query(key)) { stored.isMemoryOnly = true }
         if !stored.isMemoryOnly {
             stored.sight = sight
             unwritten.insert(key)
@@ -45,6 +45,7 @@ extension Commit {
         edits.append((key, change))
         guard var stored = try current(key, disk) else { return }
         let before = stored.query
+        core.owner.calls(.edit)
         change(&stored.query)
         guard stored.query != before else { return }
         set(stored, key)

@@ -34,6 +34,8 @@ struct Commit {
     var unwritten: Set<QueryKey> = []
     private(set) var problems: [LarderError] = []
     private(set) var hasNewMarks = false
+    /// Whether something was on disk that was to be kept off it.
+    private(set) var hasLeftDisk = false
     /// Who is made of what was changed, once it is in memory.
     var affected: [DependencyIndex.Affected] = []
 
@@ -80,8 +82,8 @@ struct Commit {
         case .invalidateQuery(let key):
             try invalidate(key, disk)
             try invalidate(EntityKey(wholeValueOf: key), disk)
-        case .invalidateTag(let tag):
-            core.invalidations.mark(tag, at: moment.wall, order: order)
+        case .invalidateTag(let name):
+            core.invalidations.mark(name, at: moment.wall, order: order)
             hasNewMarks = true
         case .token(let token, let feed): try disk.write { transaction in try transaction.setToken(token, for: feed) }
         case .metadata(let value, let key):
@@ -91,8 +93,13 @@ struct Commit {
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
         case .reread(let key): entities[key] = .elsewhere
         case .rereadQuery(let key): queries[key] = .elsewhere
+        case .keepOffDisk(.entity(let key)): try keepOffDisk(key, disk)
+        case .keepOffDisk(.query(let key)): try keepOffDisk(key, disk)
         }
     }
+
+    /// Notes what went wrong without stopping the change: it is told of when that is done.
+    mutating func note(_ problem: LarderError) { problems.append(problem) }
 
     // MARK: Entities
 
@@ -121,8 +128,9 @@ struct Commit {
         _ source: DiskEntity.Source,
         _ disk: DiskPart
     ) throws {
-        let disk = draft.isMemoryOnly ? DiskPart(connection: nil) : disk
         let key = draft.key
+        let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
+        let disk = isOffDisk ? DiskPart(connection: nil) : disk
         let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
             guard let new = draft.version, let old = known?.version, new > old else { return }
@@ -131,6 +139,7 @@ struct Commit {
             if new < old { return }
             if new == old && draft.completeness < known.completeness { return try renew(key, known, lifetime, disk) }
         }
+        core.owner.calls(.comparison)
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
@@ -147,9 +156,10 @@ struct Commit {
             order: order,
             cost: 256
         )
-        stored.isMemoryOnly = isMemoryOnly || draft.isMemoryOnly
+        stored.isMemoryOnly = isOffDisk
         if disk.isThere {
             let payload: [UInt8]
+            core.owner.calls(.codec)
             do {
                 payload = try draft.encode()
             } catch {
@@ -251,6 +261,7 @@ struct Commit {
                 row = try transaction.read { reading in try reading.entity(key) }
             }
             guard let row else { return }
+            core.owner.calls(.codec)
             known = StoredEntity(
                 row,
                 value: try modifier.decode(row.payload),
@@ -260,12 +271,14 @@ struct Commit {
             )
         }
         guard var stored = known else { return }
+        core.owner.calls(.modify)
         stored.value = modifier.change(stored.value)
         stored.version = modifier.version(stored.value) ?? stored.version
         // What it says now is not what came with the validator.
         stored.validator = nil
         stored.order = order
         if disk.isThere, !stored.isMemoryOnly {
+            core.owner.calls(.codec)
             let payload = try modifier.encode(stored.value)
             stored.cost = 256 + payload.count
             guard try write(stored, payload, key, disk) == .stored else { return }
@@ -310,5 +323,43 @@ struct Commit {
         }
         stored.isInvalidated = true
         entities[key] = .set(stored)
+    }
+
+    // MARK: Keeping off the disk
+
+    private mutating func keepOffDisk(_ key: EntityKey, _ disk: DiskPart) throws {
+        var isThere = false
+        try disk.write { transaction in
+            // A tombstone stays: it is no value.
+            isThere = try transaction.read { reading in try reading.entity(key) } != nil
+            if isThere { try transaction.remove(key) }
+        }
+        hasLeftDisk = hasLeftDisk || isThere
+        guard var stored = current(key) else {
+            if isThere { entities[key] = .elsewhere }
+            return
+        }
+        stored.isMemoryOnly = true
+        stored.sight = StoredEntity.memoryOnly
+        entities[key] = .set(stored)
+    }
+
+    /// A list, and those of its entities that no other stored list names.
+    private mutating func keepOffDisk(_ key: QueryKey, _ disk: DiskPart) throws {
+        guard var stored = try current(key, disk) else { return }
+        var leaving: [EntityKey] = []
+        try disk.write { transaction in
+            let isThere = try transaction.read { reading in try reading.query(key) } != nil
+            guard isThere else { return }
+            hasLeftDisk = true
+            try transaction.remove(key)
+            leaving = try transaction.read { reading in
+                try stored.query.ids.filter { try reading.queries(with: $0).isEmpty }
+            }
+        }
+        for entity in leaving { try keepOffDisk(entity, disk) }
+        stored.isMemoryOnly = true
+        stored.sight = StoredEntity.memoryOnly
+        queries[key] = .set(stored)
     }
 }

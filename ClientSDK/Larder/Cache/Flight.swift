@@ -1,3 +1,4 @@
+import LarderTime
 import Synchronization
 
 /// A request on its way, and those who wait for it. It survives those who give up, and is cancelled when the last one has.
@@ -9,6 +10,8 @@ final class Flight: Sendable {
         var waiters: [UInt64: CheckedContinuation<Result<Void, LarderError>, Never>] = [:]
         var lastWaiter: UInt64 = 0
         var result: Result<Void, LarderError>?
+        /// Whether its answer is being stored: it is not given up any more.
+        var isClaimed = false
         var task: Task<Void, Never>?
     }
 
@@ -16,13 +19,21 @@ final class Flight: Sendable {
     let order: UInt64
     /// When it began: what its answer says was true at some time after that.
     let moment: Moment
+    /// How long it may take; nil: without a limit.
+    let timeout: Duration?
     private let state = Mutex(State())
     private let onAbandoned: @Sendable (Flight) -> Void
 
     /// - Parameter onAbandoned: called when the last holder has left before there was an answer.
-    init(order: UInt64, moment: Moment, onAbandoned: @escaping @Sendable (Flight) -> Void) {
+    init(
+        order: UInt64,
+        moment: Moment,
+        timeout: Duration? = nil,
+        onAbandoned: @escaping @Sendable (Flight) -> Void
+    ) {
         self.order = order
         self.moment = moment
+        self.timeout = timeout
         self.onAbandoned = onAbandoned
     }
 
@@ -48,7 +59,7 @@ final class Flight: Sendable {
     func leave() {
         let abandoned = state.withLock { state -> Task<Void, Never>?? in
             state.holders -= 1
-            guard state.holders == 0, state.result == nil else { return nil }
+            guard state.holders == 0, state.result == nil, !state.isClaimed else { return nil }
             state.result = .failure(LarderError(.cancelled, "Nobody waits for the request any more."))
             return .some(state.task)
         }
@@ -90,6 +101,25 @@ final class Flight: Sendable {
 
     /// Stops it, whoever still waits.
     func cancel() { task?.cancel() }
+
+    /// Claims the right to store its answer: from then on nobody gives it up.
+    ///
+    /// - Returns: false where everybody has left or it was ended. Its answer is dropped then: it has no place in the order of requests
+    ///   any more, and could replace what a later request brought.
+    func claim() -> Bool {
+        state.withLock { state in
+            guard state.result == nil else { return false }
+            state.isClaimed = true
+            return true
+        }
+    }
+
+    /// How long one who takes part now waits at most; nil where the request ends earlier by itself, or there is no limit.
+    func limit(within timeout: Duration?, at now: Moment) -> Duration? {
+        guard let timeout else { return nil }
+        guard let own = self.timeout else { return timeout }
+        return own <= timeout || moment.uptime + own <= now.uptime + timeout ? nil : timeout
+    }
 
     /// Ends it. Only the first end counts.
     func finish(_ result: Result<Void, LarderError>) {

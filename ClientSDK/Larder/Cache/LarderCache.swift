@@ -57,8 +57,8 @@ public final class LarderCache: Sendable {
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) async throws(LarderError) -> Value {
-        let options = ReadOptions(policy: policy, fields: fields)
-        let node = core.nodes.node(of: resource, in: core)
+        let node = node(of: resource)
+        let options = node.options(resource, policy, fields: fields)
         let now = core.now()
         core.lookForOthers(at: now)
         if let value = node.valueAtHand(options, at: now) {
@@ -80,8 +80,8 @@ public final class LarderCache: Sendable {
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) async throws(LarderError) -> Snapshot<Value> {
-        let options = ReadOptions(policy: policy, fields: fields)
-        let node = core.nodes.node(of: resource, in: core)
+        let node = node(of: resource)
+        let options = node.options(resource, policy, fields: fields)
         let now = core.now()
         core.lookForOthers(at: now)
         if let content = node.atHand(options, at: now) {
@@ -101,9 +101,16 @@ public final class LarderCache: Sendable {
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) -> Snapshots<Value> {
-        let node = core.nodes.node(of: resource, in: core)
+        let node = node(of: resource)
         node.take(resource)
-        return Snapshots(node: node, options: ReadOptions(policy: policy, fields: fields))
+        return Snapshots(node: node, options: node.options(resource, policy, fields: fields))
+    }
+
+    /// The node of a resource, which knows from now on what this resource says about the value.
+    private func node<Value>(of resource: Resource<Value>) -> Node<Value> {
+        let node = core.nodes.node(of: resource, in: core)
+        node.admit(resource)
+        return node
     }
 
     /// Asks the network, whatever is stored, as when a user pulls to refresh. It never joins a request that was sent before, and
@@ -112,9 +119,9 @@ public final class LarderCache: Sendable {
     /// - Throws: what the network failed with. Observers go on seeing what there was.
     @discardableResult
     public func refresh<Value>(_ resource: Resource<Value>) async throws(LarderError) -> Snapshot<Value> {
-        let node = core.nodes.node(of: resource, in: core)
+        let node = node(of: resource)
         node.take(resource)
-        return try await node.refresh(since: core.now().uptime, ReadOptions())
+        return try await node.refresh(since: core.now().uptime, node.options(resource))
     }
 
     /// A gate: gives a value that the server has confirmed within the time, asking it if need be.
@@ -128,9 +135,9 @@ public final class LarderCache: Sendable {
         guard limit >= .zero else {
             throw LarderError(.invalidArgument, "A gate cannot demand less than no time; \(limit) was given.")
         }
-        let node = core.nodes.node(of: resource, in: core)
+        let node = node(of: resource)
         node.take(resource)
-        return try await node.requireValidated(within: limit, ReadOptions())
+        return try await node.requireValidated(within: limit, node.options(resource))
     }
 
     // MARK: Anything
@@ -190,9 +197,10 @@ public final class LarderCache: Sendable {
     /// Declares a resource stale, until it is fetched or confirmed again. Where it is observed, that happens at once.
     public func invalidate<Value>(_ resource: Resource<Value>) throws(LarderError) {
         try update { update in
-            switch resource.shape {
-            case .single(let key, _, _): update.steps.append(.invalidate(key))
-            case .normalized: update.invalidate(resource.key)
+            if let entity = resource.shape.entity {
+                update.invalidate(entity)
+            } else {
+                update.invalidate(resource.key)
             }
         }
     }
@@ -222,7 +230,7 @@ public final class LarderCache: Sendable {
 
     /// Notes that an entity has a version that may not have come yet: by `FreshnessMetric.version` what is older is stale.
     public func noteVersion<E: Entity>(_ version: Int64, of type: E.Type, _ id: String) {
-        core.invalidations.note(E.key(id), version: version)
+        if core.invalidations.note(E.key(id), version: version, at: core.now().wall) { return core.standingChanged() }
         for affected in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { affected.node.standingChanged() }
     }
 

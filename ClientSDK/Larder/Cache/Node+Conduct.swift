@@ -29,10 +29,9 @@ extension Node {
     /// Whether what is stale may be refreshed without anybody asking.
     var refreshesByItself: Bool { core.configuration.conduct().refreshesByItself }
 
-    /// Whether a bounded resource is to be refreshed in time at present; for others it does not matter.
+    /// Whether what observers want refreshed within a bound is to be at present; where none does it does not matter.
     var keepsBound: Bool {
-        guard case .boundedStaleness = rule.level else { return false }
-        return refreshesByItself
+        state.withLock { $0.observers.values.contains { $0.options.bound != nil } } && refreshesByItself
     }
 
     /// - Throws: `.offline` where a refresh that a person asks for could not succeed. What is shown stays as it is.
@@ -66,14 +65,11 @@ extension Node {
 
     /// How large what is stored of it is, as far as it is in memory.
     var storedBytes: Int {
-        switch resource.shape {
-        case .single(let key, _, _): return core.entities.bytes(of: key)
-        case .normalized:
-            return state.withLock { $0.parts }.reduce(0) { sum, part in
-                switch part {
-                case .entity(let key): sum + core.entities.bytes(of: key)
-                case .query(let key): sum + (core.queries.peek(key)?.query.details.count ?? 0)
-                }
+        if let entity { return core.entities.bytes(of: entity) }
+        return state.withLock { $0.parts }.reduce(0) { sum, part in
+            switch part {
+            case .entity(let key): sum + core.entities.bytes(of: key)
+            case .query(let key): sum + (core.queries.peek(key)?.query.details.count ?? 0)
             }
         }
     }

@@ -7,15 +7,22 @@ extension Node {
     /// - Parameters:
     ///   - since: a request that began earlier is no answer, and another is begun beside it.
     ///   - isForced: whether somebody asked for the network by name.
-    func join(startedSince since: MonotonicTime? = nil, isForced: Bool = false) throws(LarderError) -> Flight {
+    func join(
+        _ options: ReadOptions,
+        startedSince since: MonotonicTime? = nil,
+        isForced: Bool = false
+    ) throws(LarderError) -> Flight {
         while true {
-            if let flight = try join(startedSince: since, isForced: isForced, unlessChangedSince: nil) { return flight }
+            if let flight = try join(options, startedSince: since, isForced: isForced, unlessChangedSince: nil) {
+                return flight
+            }
         }
     }
 
     /// Joins as above. Nil where there is no request on its way and what there is has changed since the caller looked at it: the
     /// request that it would have joined has just ended, and may have brought what it wants.
     func join(
+        _ options: ReadOptions,
         startedSince since: MonotonicTime? = nil,
         isForced: Bool = false,
         unlessChangedSince changes: UInt64?
@@ -29,7 +36,9 @@ extension Node {
                 return (flight, false)
             }
             if let changes, state.changes != changes { return (nil, false) }
-            let flight = Flight(order: core.order.begin(), moment: now) { [weak self] in self?.abandon($0) }
+            let flight = Flight(order: core.order.begin(), moment: now, timeout: options.timeout) { [weak self] in
+                self?.abandon($0)
+            }
             state.flight = flight
             state.hasNetworkReturned = false
             return (flight, true)
@@ -38,45 +47,49 @@ extension Node {
             if flight != nil { core.configuration.onEvent(.merged(resource: key.name)) }
             return flight
         }
-        let context = FetchContext(validator: content.validator, isForced: isForced)
+        let context = FetchContext(validator: content.validator(options), isForced: isForced)
         flight.run(Task { await self.carryOut(flight, context) })
         return flight
     }
 
     /// Begins a request that nobody waits for, unless one is on its way.
-    func fetchInBackground() {
+    func fetchInBackground(_ options: ReadOptions) {
         // It takes part for ever: it is ended by its answer, its time limit, or the end of the cache.
-        do { _ = try join() } catch { return }
+        do { _ = try join(options) } catch { return }
     }
 
     private func carryOut(_ flight: Flight, _ context: FetchContext) async {
+        let resource = state.withLock { $0.resource }
         guard core.configuration.mayUseNetwork() else {
             let error = LarderError(.offline, "The network may not be used at present; «\(key)» was not asked for.")
-            return finish(flight, .failure(error))
+            return finish(flight, resource, .failure(error))
         }
         do {
-            let fetched = try await fetch(context)
+            let fetched = try await fetch(resource, context, flight.timeout)
             guard case .notModified = fetched.content, let validator = context.validator, !isThere(validator, flight)
             else {
-                return finish(flight, .success((fetched, context)))
+                return finish(flight, resource, .success((fetched, context)))
             }
             // What was confirmed has left the cache meanwhile: it is asked for whole.
             let whole = FetchContext(validator: nil, isForced: context.isForced)
-            finish(flight, .success((try await fetch(whole), whole)))
+            finish(flight, resource, .success((try await fetch(resource, whole, flight.timeout), whole)))
         } catch {
-            finish(flight, .failure(LarderError(error)))
+            finish(flight, resource, .failure(LarderError(error)))
         }
     }
 
-    private func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
-        let fetch = state.withLock { $0.fetch }
+    private func fetch(
+        _ resource: Resource<Value>,
+        _ context: FetchContext,
+        _ timeout: Duration?
+    ) async throws -> Fetched<Value> {
         do {
             return try await within(
-                resource.timeout,
+                timeout,
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.sleeper
             ) {
-                try await fetch(context)
+                try await resource.fetch(context)
             }
         } catch let error as TimeLimitExceeded {
             throw LarderError(.timedOut, "«\(key)» did not come within \(error.limit).", cause: error)
@@ -86,15 +99,20 @@ extension Node {
     /// Whether what the server has confirmed is still there to be confirmed, or a later request has brought something newer.
     private func isThere(_ validator: String, _ flight: Flight) -> Bool {
         let content = content()
-        return content.validator == validator || content.order > flight.order
+        return content.facts.validator == validator || content.order > flight.order
     }
 
-    private func finish(_ flight: Flight, _ result: Result<(Fetched<Value>, FetchContext), LarderError>) {
+    private func finish(
+        _ flight: Flight,
+        _ resource: Resource<Value>,
+        _ result: Result<(Fetched<Value>, FetchContext), LarderError>
+    ) {
         defer { core.order.end(flight.order) }
+        guard flight.claim() else { return }
         let took = core.configuration.monotonicClock.uptime - flight.moment.uptime
         do {
             let (fetched, context) = try result.get()
-            let update = try update(for: fetched, context)
+            let update = try update(for: fetched, resource, context)
             // What the commit changes is shown once, together with the end of the request.
             state.withLock { $0.answers += 1 }
             defer { state.withLock { $0.answers -= 1 } }
@@ -115,10 +133,16 @@ extension Node {
     }
 
     /// What the answer changes in the store.
-    private func update(for fetched: Fetched<Value>, _ context: FetchContext) throws(LarderError) -> Update {
+    private func update(
+        for fetched: Fetched<Value>,
+        _ resource: Resource<Value>,
+        _ context: FetchContext
+    ) throws(LarderError) -> Update {
         var update = Update()
-        update.isMemoryOnly = resource.retention == .memory
-        let lifetime = [fetched.lifetime, rule.lifetime].compactMap { $0 }.min()
+        update.answered = storedKey
+        // Only the source's own word is stored: each reader applies its own rule to it.
+        let rule = resource.freshness.rule(in: core.configuration.freshness)
+        let lifetime = fetched.lifetime ?? max(CacheCore.longestLifetime, rule.lifetime ?? .zero)
         if case .notModified = fetched.content, context.validator == nil {
             throw LarderError(.unexpectedReply, "«\(key)» was said to be unmodified, although nothing is stored.")
         }

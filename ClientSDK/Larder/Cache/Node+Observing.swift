@@ -4,12 +4,12 @@ import Synchronization
 extension Node {
     /// Begins to observe: the first snapshot is in the mailbox when this returns.
     func observe(_ options: ReadOptions, _ mailbox: Mailbox<Snapshot<Value>>) -> UInt64 {
-        let policy = effective(options.policy)
+        let policy = options.policy
         let start = core.configuration.monotonicClock.uptime
         core.lookForOthers(at: core.now())
         let content = content()
         let now = core.now()
-        let freshness = freshness(content, fields: options.fields, at: now)
+        let freshness = freshness(content, options, at: now)
         let asking = asking(policy, content, freshness, at: now)
         let mayShow = asking == .spared || permits(policy.local, content, freshness, at: now)
         let wantsNetwork = asking == .yes
@@ -18,15 +18,14 @@ extension Node {
         )
         let observer = Observer<Value>(
             mailbox,
-            policy,
-            rule,
-            options.fields,
+            options,
+            spread: options.bound == nil ? 1 : 0.8 + 0.2 * core.configuration.random(),
             isSettled: mayShow || policy.remote == .never,
             askedAt: start
         )
         if wantsNetwork {
             // Where the cache was closed the mailbox ends below.
-            do { observer.flight = try join() } catch { mailbox.end() }
+            do { observer.flight = try join(options) } catch { mailbox.end() }
         }
         let id = state.withLock { state -> UInt64 in
             state.lastObserver += 1
@@ -69,8 +68,8 @@ extension Node {
         let now = core.now()
         state.withLock { state in
             guard let observer = state.observers[id], !observer.isSettled else { return }
-            let freshness = freshness(content, fields: observer.fields, at: now)
-            if permits(observer.policy.fallback, content, freshness, at: now) { state.observers[id]?.isSettled = true }
+            let freshness = freshness(content, observer.options, at: now)
+            if permits(observer.options.policy.fallback, content, freshness, at: now) { observer.isSettled = true }
         }
         showAll()
     }
@@ -107,10 +106,10 @@ extension Node {
                     // It may have ended before they were known to observe.
                     if let theirs = observer.flight, theirs === flight || theirs.isFinished {
                         let error = theirs === flight ? error : state.error
-                        let freshness = freshness(content, fields: observer.fields, at: now)
+                        let freshness = freshness(content, observer.options, at: now)
                         observer.isSettled =
                             observer.isSettled || error == nil
-                            || permits(observer.policy.fallback, content, freshness, at: now)
+                            || permits(observer.options.policy.fallback, content, freshness, at: now)
                         isAnswer = isAnswer || error == nil
                         settled.append(observer.release())
                     }
@@ -118,7 +117,7 @@ extension Node {
                         isAnswer ? .network : id == newcomer && isFromDisk ? .disk : nil
                     let snapshot = snapshot(
                         content,
-                        fields: observer.fields,
+                        observer.options,
                         shows: observer.isSettled,
                         source: source,
                         error: state.error,
@@ -126,7 +125,7 @@ extension Node {
                         revision: state.revision,
                         at: now
                     )
-                    observer.show(snapshot)
+                    observer.mailbox.put(snapshot)
                     if snapshot.value != nil, let start = observer.askedAt.take() {
                         firsts.append((snapshot.source, start))
                     }
@@ -152,28 +151,25 @@ extension Node {
         at now: Moment
     ) -> Duration? {
         guard let times = content.times else { return nil }
-        let expiry = presentRule.remaining(facts(content, times), fields: observer.fields, at: now)
+        let options = observer.options
+        let facts = facts(content, times, options)
+        let expiry = presentRule(options).remaining(facts, fields: options.fields, at: now)
         guard let failures, let bound = refreshIn(times, observer, failures, at: now) else { return expiry }
         return min(bound, expiry ?? bound)
     }
 
-    /// How long a bounded resource may wait for its next refresh; nothing or less when it is due. Spread, so that what was read
-    /// together is not refreshed together.
+    /// How long an observer that wants a bound may wait for the next refresh; nothing or less when it is due.
     private func refreshIn(
         _ times: ValueTimes,
         _ observer: Observer<Value>,
         _ failures: Int,
         at now: Moment
     ) -> Duration? {
-        guard case .boundedStaleness(let bound) = rule.level, observer.policy.remote != .never else { return nil }
-        let spread = Self.spread(key, core.configuration.random)
-        if failures > 0 { return min(bound * (1 << min(failures, 6)), .seconds(600)) * spread }
+        guard let bound = observer.options.bound else { return nil }
+        if failures > 0 { return min(bound * (1 << min(failures, 6)), .seconds(600)) * observer.spread }
         guard let age = times.age(at: now) else { return .milliseconds(1) }
-        return max(.milliseconds(1), bound * spread - age)
+        return max(.milliseconds(1), bound * observer.spread - age)
     }
-
-    /// Between 0.8 and 1.
-    private static func spread(_ key: QueryKey, _ random: () -> Double) -> Double { 0.8 + 0.2 * random() }
 
     // MARK: What happens
 
@@ -193,7 +189,10 @@ extension Node {
         guard state.withLock({ !$0.observers.isEmpty && $0.answers == 0 }) else { return }
         let content = content()
         // An event may have declared it stale: whoever looks at it wants it anew.
-        if content.isInvalidated || content.isPartial { revalidateObserved() }
+        let isWanted =
+            content.isInvalidated
+            || state.withLock { $0.observers.values.contains { content.isPartial($0.options) } }
+        if isWanted { revalidateObserved() }
         showAll()
     }
 
@@ -239,9 +238,7 @@ extension Node {
         if let times = content.times {
             let isDue = state.withLock { state in
                 state.observers.values.contains { observer in
-                    guard case .boundedStaleness(let bound) = rule.level, observer.policy.remote != .never else {
-                        return false
-                    }
+                    guard let bound = observer.options.bound else { return false }
                     // Whatever it was spread by, it was woken for this or for an expiry: a little early does no harm.
                     guard state.failures == 0 else { return true }
                     return times.age(at: now).map { $0 >= bound * 0.8 } ?? true
@@ -259,14 +256,15 @@ extension Node {
         let now = core.now()
         let wanting = state.withLock { state in
             state.observers.filter { _, observer in
-                guard observer.flight == nil, observer.policy.remote != .never else { return false }
-                return isBounded || freshness(content, fields: observer.fields, at: now) != .fresh
-            }.map(\.key)
+                guard observer.flight == nil, observer.options.policy.remote != .never else { return false }
+                if isBounded, observer.options.bound != nil { return true }
+                return freshness(content, observer.options, at: now) != .fresh
+            }.map { ($0.key, $0.value.options) }
         }
-        for id in wanting {
+        for (id, options) in wanting {
             let flight: Flight
             // Where the cache was closed nobody observes any more.
-            do { flight = try join() } catch { return }
+            do { flight = try join(options) } catch { return }
             let isTaken = state.withLock { state in
                 guard state.observers[id] != nil, state.observers[id]?.flight == nil, state.flight === flight else {
                     return false

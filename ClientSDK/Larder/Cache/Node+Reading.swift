@@ -2,38 +2,79 @@ import LarderTime
 import Synchronization
 
 extension Node {
+    /// The settings of a read that passes this resource.
+    func options(
+        _ resource: Resource<Value>,
+        _ policy: ReadPolicy? = nil,
+        fields: Set<String> = []
+    ) -> ReadOptions {
+        let isUsual = resource.freshness == first.freshness
+        let rule = isUsual ? first.rule : resource.freshness.rule(in: core.configuration.freshness)
+        return ReadOptions(resource, policy, rule, fields: fields)
+    }
+
+    /// Takes over what a reader says about the value for all its readers. Before anything is read, also where memory has it.
+    func admit(_ resource: Resource<Value>) {
+        if resource.retention == .memory, !isOffDisk.load(ordering: .relaxed) { keepOffDisk() }
+        guard !resource.tags.isEmpty, resource.tags != first.tags else { return }
+        let isNew = state.withLock { state in
+            guard !resource.tags.isSubset(of: state.tags) else { return false }
+            state.tags.formUnion(resource.tags)
+            return true
+        }
+        if isNew { standingChanged() }
+    }
+
+    /// From now on it is fetched as this reader says: they may know a newer session.
+    func take(_ resource: Resource<Value>) {
+        // The one before is released outside of the lock: what it holds is a user's.
+        _ = state.withLock { state in
+            let old = state.resource
+            state.resource = resource
+            return old
+        }
+    }
+
+    /// Keeps the value in memory, removes it from the disk, and keeps everything under the key off the disk from now on.
+    private func keepOffDisk() {
+        // It is read before it is removed: a value that was there is not lost.
+        _ = content()
+        do {
+            if try core.keepOffDisk(storedKey) { isOffDisk.store(true, ordering: .relaxed) }
+        } catch  where error.code == .closed {
+            // The read that follows says so.
+        } catch {
+            // The next read tries again. Nothing is written meanwhile.
+            core.configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+    }
+
+    /// What the value is in the store.
+    var storedKey: StoredKey { entity.map { .entity($0) } ?? .query(key) }
+
     /// What memory has, where the policy is satisfied with that and nothing else is to be done. Neither waits nor reads the disk.
     func atHand(_ options: ReadOptions, at now: Moment) -> Content? {
-        let policy = effective(options.policy)
+        let policy = options.policy
         guard policy.remote != .always, policy.local != .never else { return nil }
         guard let content = state.withLock({ $0.content }), content.value != nil else { return nil }
-        let freshness = freshness(content, fields: options.fields, at: now)
+        let freshness = freshness(content, options, at: now)
         if policy.remote == .ifStale { return freshness == .fresh ? content : nil }
         return permits(policy.local, content, freshness, at: now) ? content : nil
     }
 
     /// The value that memory has, where `atHand` gives it: judged first, and then copied alone.
     func valueAtHand(_ options: ReadOptions, at now: Moment) -> Value? {
-        let policy = effective(options.policy)
+        let policy = options.policy
         guard policy.remote != .always, policy.local != .never else { return nil }
         guard let standing = standing.withLock({ $0 }) else { return nil }
-        let freshness = rule.judge(inContext(standing.facts), fields: options.fields, at: now)
+        let facts = facts(standing.facts, held: standing.held, options)
+        let freshness = options.rule.judge(facts, fields: options.fields, at: now)
         guard
             policy.remote == .ifStale
                 ? freshness == .fresh : permits(policy.local, standing.facts.times, freshness, at: now)
         else { return nil }
         // What was judged is what is given, and nothing that came after it.
         return state.withLock { state in state.changes == standing.changes ? state.content?.value : nil }
-    }
-
-    /// From now on it is fetched as this reader says: they may know a newer session.
-    func take(_ resource: Resource<Value>) { state.withLock { $0.fetch = resource.fetch } }
-
-    /// The policy of a read. What demands validation gives nothing stale, unless a reader says what to do by name.
-    func effective(_ policy: ReadPolicy?) -> ReadPolicy {
-        if let policy { return policy }
-        guard rule.level == .validated else { return resource.policy }
-        return ReadPolicy(.fresh, .ifStale, fallback: .never)
     }
 
     /// Reads once.
@@ -45,27 +86,27 @@ extension Node {
     }
 
     private func answer(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
-        let policy = effective(options.policy)
+        let policy = options.policy
         core.lookForOthers(at: core.now())
         let changes = state.withLock { $0.changes }
         let content = content()
         let now = core.now()
-        let freshness = freshness(content, fields: options.fields, at: now)
+        let freshness = freshness(content, options, at: now)
         let asking = asking(policy, content, freshness, at: now)
         let wantsNetwork = asking == .yes
         if asking == .spared || permits(policy.local, content, freshness, at: now) {
             core.configuration.onEvent(hit(content))
-            if wantsNetwork { fetchInBackground() }
+            if wantsNetwork { fetchInBackground(options) }
             return current(content, options, isFetching: wantsNetwork)
         }
         core.configuration.onEvent(.miss(resource: key.name))
         guard policy.remote != .never else {
             throw LarderError(.notCached, "«\(key)» is not stored, and the policy forbids to ask the network.")
         }
-        guard let flight = try join(unlessChangedSince: changes) else { return try await answer(options) }
+        guard let flight = try join(options, unlessChangedSince: changes) else { return try await answer(options) }
         let error: LarderError
         do {
-            try await wait(for: flight, policy, content, freshness, now)
+            try await wait(for: flight, options, content, freshness, now)
             let answered = self.content()
             guard answered.value != nil else {
                 throw LarderError(.gone, "The server says that there is no «\(key)» (any more).")
@@ -79,7 +120,7 @@ extension Node {
         if error.code == .cancelled, Task.isCancelled { throw error }
         let present = self.content()
         let later = core.now()
-        let judged = self.freshness(present, fields: options.fields, at: later)
+        let judged = self.freshness(present, options, at: later)
         guard error.code != .gone, permits(policy.fallback, present, judged, at: later) else { throw error }
         return current(present, options, error: error)
     }
@@ -87,23 +128,17 @@ extension Node {
     /// Waits for a request, and leaves it. Where patience ends first, the request goes on by itself.
     private func wait(
         for flight: Flight,
-        _ policy: ReadPolicy,
+        _ options: ReadOptions,
         _ content: Content,
         _ freshness: Freshness,
         _ now: Moment
     ) async throws(LarderError) {
-        guard let patience = policy.patience, permits(policy.fallback, content, freshness, at: now) else {
-            defer { flight.leave() }
-            return try await flight.wait()
-        }
+        let mayFallBack = permits(options.policy.fallback, content, freshness, at: now)
+        guard let patience = options.policy.patience, mayFallBack,
+            flight.limit(within: options.timeout, at: now).map({ patience < $0 }) ?? true
+        else { return try await wait(for: flight, options) }
         do {
-            try await within(
-                patience,
-                clock: core.configuration.monotonicClock,
-                sleeper: core.configuration.sleeper
-            ) {
-                try await flight.wait()
-            }
+            try await wait(for: flight, patience)
             flight.leave()
         } catch let error as TimeLimitExceeded {
             // It is not left: its answer is for those who come later.
@@ -114,12 +149,37 @@ extension Node {
         }
     }
 
+    /// Waits for a request, no longer than the reader's own timeout, and leaves it.
+    private func wait(for flight: Flight, _ options: ReadOptions) async throws(LarderError) {
+        defer { flight.leave() }
+        guard let limit = flight.limit(within: options.timeout, at: core.now()) else { return try await flight.wait() }
+        do {
+            try await wait(for: flight, limit)
+        } catch let error as TimeLimitExceeded {
+            throw LarderError(
+                .timedOut,
+                "\"\(key)\" did not come within \(error.limit). The request that another read began goes on for that read.",
+                cause: error
+            )
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    private func wait(for flight: Flight, _ limit: Duration) async throws {
+        try await within(
+            limit,
+            clock: core.configuration.monotonicClock,
+            sleeper: core.configuration.sleeper
+        ) {
+            try await flight.wait()
+        }
+    }
+
     /// Asks the network, whatever is stored: a request of its own unless one began after `since`.
     func refresh(since: MonotonicTime, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         try checkUserRefresh()
-        let flight = try join(startedSince: since, isForced: true)
-        defer { flight.leave() }
-        try await flight.wait()
+        try await wait(for: try join(options, startedSince: since, isForced: true), options)
         let content = content()
         guard content.value != nil else {
             throw LarderError(.gone, "The server says that there is no «\(key)» (any more).")
@@ -133,7 +193,7 @@ extension Node {
         let content = content()
         let now = core.now()
         let age = content.value == nil ? nil : content.times?.age(at: now)
-        let isGood = !content.isInvalidated && !content.isPartial
+        let isGood = !content.isInvalidated && !content.isPartial(options)
         if let age, age <= limit, isGood { return current(content, options) }
         do {
             // A request that is older than the limit would be answered with something too old.
@@ -176,7 +236,7 @@ extension Node {
         let (revision, isBusy) = state.withLock { ($0.revision, $0.flight != nil) }
         return snapshot(
             content,
-            fields: options.fields,
+            options,
             source: source,
             error: error,
             isFetching: isFetching || (isBusy && source == nil),
@@ -188,6 +248,6 @@ extension Node {
     /// A snapshot of what memory has, for the fast way.
     func snapshot(atHand content: Content, _ options: ReadOptions, at now: Moment) -> Snapshot<Value> {
         let (revision, isBusy) = state.withLock { ($0.revision, $0.flight != nil) }
-        return snapshot(content, fields: options.fields, isFetching: isBusy, revision: revision, at: now)
+        return snapshot(content, options, isFetching: isBusy, revision: revision, at: now)
     }
 }

@@ -32,15 +32,25 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// The parts that the index of dependencies knows.
         var parts: Set<StoredKey> = []
         var isClosed = false
-        /// As the last reader gave it: it may know a newer session.
-        var fetch: @Sendable (FetchContext) async throws -> Fetched<Value>
+        /// As the latest reader gave it: it may know a newer session.
+        var resource: Resource<Value>
+        /// The tags that its readers have given.
+        var tags: Set<String>
+
+        init(_ resource: Resource<Value>) {
+            self.resource = resource
+            tags = resource.tags
+        }
     }
 
     let key: QueryKey
     let core: CacheCore
-    let resource: Resource<Value>
-    let rule: FreshnessRule
-    let needsContext: Bool
+    /// The entity that holds the value; nil where it is made of several.
+    let entity: EntityKey?
+    /// What the first reader gave: most readers give the same, and then nothing is looked up for them.
+    let first: (freshness: FreshnessDemand, rule: FreshnessRule, tags: Set<String>)
+    /// Whether nothing is on disk under the key, and nothing is to be.
+    let isOffDisk = Atomic<Bool>(false)
     let state: Mutex<State>
     /// Nil where there is no value at hand. Locked alone, or while the state is.
     let standing = Mutex<Standing?>(nil)
@@ -48,12 +58,11 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     init(_ resource: Resource<Value>, _ core: CacheCore) {
         key = resource.key
-        name = NodeRegistry.Name(key: resource.key, type: ObjectIdentifier(Value.self))
+        name = NodeRegistry.Name(resource)
         self.core = core
-        self.resource = resource
-        state = Mutex(State(fetch: resource.fetch))
-        rule = resource.freshness.rule(in: core.configuration.freshness)
-        needsContext = rule.metric.needsContext
+        entity = resource.shape.entity
+        first = (resource.freshness, resource.freshness.rule(in: core.configuration.freshness), resource.tags)
+        state = Mutex(State(resource))
     }
 
     deinit {
@@ -67,19 +76,19 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     func content() -> Content {
         while true {
             if let known = state.withLock({ $0.content }) { return known }
-            let (changes, notes, recall, changed) = state.withLock { state in
-                (state.changes, state.notes, state.recall, state.changed)
-            }
+            let (changes, notes, parts) = state.withLock { ($0.changes, $0.notes, $0.parts) }
             let count = core.commitCount
-            let (new, found) = assemble(recall, changed)
+            let (new, found) = assemble()
             let isKnown = state.withLock { state in
                 guard state.content == nil, state.changes == changes, state.notes == notes else { return false }
                 core.dependencies.replace(state.parts, by: new.facts.parts, for: self)
                 state.parts = new.facts.parts
                 return true
             }
-            // What was committed before the index knew could not be told.
-            guard isKnown, core.commitCount == count else { continue }
+            // This waits for a commit that is just being applied. Commits to parts that were known before they were looked up are
+            // noted; of commits to the others nothing is known here, so nothing may have been committed at all.
+            let isUndisturbed = core.commitCount == count
+            guard isKnown, isUndisturbed || new.facts.parts.isSubset(of: parts) else { continue }
             let isSet = state.withLock { state in
                 guard state.changes == changes, state.notes == notes, state.parts == new.facts.parts else {
                     return false
@@ -89,7 +98,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 state.changed = []
                 let judged = new.value == nil ? nil : new.times
                 standing.withLock { standing in
-                    standing = judged.map { Standing(facts: intrinsic(new, $0), changes: changes) }
+                    standing = judged.map { times in
+                        Standing(facts: intrinsic(new, times), held: new.facts.held, changes: changes)
+                    }
                 }
                 return true
             }
@@ -97,14 +108,17 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         }
     }
 
-    private func assemble(_ recall: EntityRecall?, _ changed: [EntityKey]) -> (Content, EntityRecall?) {
-        switch resource.shape {
-        case .single(let key, let codec, _): (single(key, codec), nil)
-        case .normalized(let normalizer): normalized(normalizer, recall, changed)
+    private func assemble() -> (Content, EntityRecall?) {
+        let (shape, tags, recall, changed) = state.withLock { state in
+            (state.resource.shape, state.tags, state.recall, state.changed)
+        }
+        switch shape {
+        case .single(let key, let codec, _): return (single(key, codec, tags), nil)
+        case .normalized(let normalizer): return normalized(normalizer, tags, recall, changed)
         }
     }
 
-    private func single(_ key: EntityKey, _ codec: Codec<Value>) -> Content {
+    private func single(_ key: EntityKey, _ codec: Codec<Value>, _ tags: Set<String>) -> Content {
         let found = core.entity(key, { try codec.decode($0) })
         let (visible, pending) = core.entities.visible(found?.stored.value, key)
         let value = visible as? Value
@@ -125,13 +139,14 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.times = stored.times
         facts.version = stored.version
         facts.completeness = Completeness(stored.completeness)
-        facts.isPartial = stored.completeness < resource.demands.step
-        // What a list brought has no validator of its own, and what is partial must not be confirmed.
-        facts.validator = facts.isPartial ? nil : stored.validator
+        facts.held = stored.completeness
+        // What a list brought has no validator of its own, and a value of another type must not be confirmed.
+        facts.validator = stored.value is Value ? stored.validator : nil
         facts.isInvalidated =
             stored.isInvalidated
             || core.invalidations.covers(
-                resource.tags.union([InvalidationTable.tag(entityType: key.type)]),
+                tags,
+                type: key.type,
                 validatedAt: stored.times.validatedAt,
                 order: stored.order
             )
@@ -145,6 +160,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     ///   - changed: the entities that are others since.
     private func normalized(
         _ normalizer: Normalizer<Value>,
+        _ tags: Set<String>,
         _ recall: EntityRecall?,
         _ changed: [EntityKey]
     ) -> (Content, EntityRecall?) {
@@ -172,7 +188,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var lookup = EntityLookup(keys: basis.keys, overlays: core.entities) { key, decode in
             if let known = core.entities[key] { return judged(known, key) }
             guard let row = rows?[key], let value = try? decode(row.payload) else {
-                // A row that does not decode is reported and removed by the read that follows.
+                // A row that does not decode is reported by the read that follows.
                 guard let found = core.entity(key, decode) else { return nil }
                 isFromDisk = isFromDisk || found.isFromDisk
                 return judged(found.stored, key)
@@ -210,7 +226,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.isInvalidated =
             stored.query.isInvalidated || !lookup.stale.isEmpty
             || core.invalidations.covers(
-                resource.tags,
+                tags,
                 validatedAt: stored.times.validatedAt,
                 order: stored.order
             )
@@ -222,7 +238,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     private static func judged(_ stored: StoredEntity, _ key: EntityKey, _ core: CacheCore) -> StoredEntity {
         var stored = stored
         if core.invalidations.covers(
-            [InvalidationTable.tag(entityType: key.type)],
+            [],
+            type: key.type,
             validatedAt: stored.times.validatedAt,
             order: stored.order
         ) {
@@ -231,113 +248,11 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         return stored
     }
 
-    // MARK: Judging
-
-    func facts(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
-        inContext(intrinsic(content, times)).stretched(by: stretch)
-    }
-
-    /// By what times to live are multiplied at present: 1 on a good network, and where the rule is of no class.
-    var stretch: Double { rule.family.map { core.stretch(of: $0) } ?? 1 }
-
-    /// The rule as it is at present. What it calls fresh on a good network it calls fresh on a bad one.
-    var presentRule: FreshnessRule { rule.stretched(by: stretch) }
-
-    private func intrinsic(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
+    func intrinsic(_ content: Content, _ times: ValueTimes) -> FreshnessFacts {
         var facts = FreshnessFacts(times: times)
         facts.version = content.facts.version
         facts.isInvalidated = content.isInvalidated
-        facts.isPartial = content.isPartial
+        facts.isPartial = content.facts.isPartial
         return facts
-    }
-
-    /// With what others know of it at present, where the rule looks at that.
-    func inContext(_ known: FreshnessFacts) -> FreshnessFacts {
-        guard needsContext else { return known }
-        var facts = known
-        if case .single(let key, _, _) = resource.shape { facts.knownVersion = core.invalidations.knownVersion(key) }
-        facts.feeds = core.invalidations.feeds
-        return facts
-    }
-
-    func freshness(_ content: Content, fields: Set<String>, at now: Moment) -> Freshness {
-        guard content.value != nil, let times = content.times else { return .missing }
-        return presentRule.judge(facts(content, times), fields: fields, at: now)
-    }
-
-    /// Whether a policy allows to show it.
-    func permits(_ local: ReadPolicy.Local, _ content: Content, _ freshness: Freshness, at now: Moment) -> Bool {
-        content.value != nil && permits(local, content.times, freshness, at: now)
-    }
-
-    /// Whether a policy allows to show a value that was confirmed at these times.
-    func permits(_ local: ReadPolicy.Local, _ times: ValueTimes?, _ freshness: Freshness, at now: Moment) -> Bool {
-        switch local {
-        case .never: return false
-        case .fresh: return freshness == .fresh
-        case .any(within: nil): return true
-        case .any(within: let limit?):
-            if freshness == .fresh { return true }
-            guard let age = times?.age(at: now) else { return false }
-            return age <= limit
-        }
-    }
-
-    func snapshot(
-        _ content: Content,
-        fields: Set<String> = [],
-        shows: Bool = true,
-        source: Snapshot<Value>.Source? = nil,
-        error: LarderError? = nil,
-        isFetching: Bool,
-        revision: UInt64,
-        at now: Moment
-    ) -> Snapshot<Value> {
-        guard shows, let value = content.value, var times = content.times else {
-            return Snapshot(
-                value: nil,
-                freshness: .missing,
-                completeness: .unknown,
-                source: nil,
-                times: nil,
-                version: nil,
-                validator: nil,
-                activity: isFetching ? .fetching : .idle,
-                refreshError: error,
-                pendingChanges: 0,
-                revision: revision
-            )
-        }
-        let facts = facts(content, times)
-        let rule = presentRule
-        if let remaining = rule.remaining(facts, fields: fields, at: now) {
-            times.expiresAt = now.wall + remaining
-        } else if let lifetime = rule.lifetime {
-            times.expiresAt = min(times.expiresAt, times.validatedAt + lifetime)
-        }
-        return Snapshot(
-            value: value,
-            freshness: rule.judge(facts, fields: fields, at: now),
-            completeness: content.completeness,
-            source: content.pending > 0 ? .merged : source ?? (content.isFromDisk ? .disk : .memory),
-            times: times,
-            version: content.facts.version,
-            validator: content.validator,
-            activity: isFetching ? .fetching : .idle,
-            refreshError: error,
-            pendingChanges: content.pending,
-            revision: revision
-        )
-    }
-}
-
-extension FreshnessMetric {
-    /// Whether it looks at more than times.
-    var needsContext: Bool {
-        switch self {
-        case .timeToLive: false
-        case .version, .feed: true
-        case .all(let metrics), .any(let metrics): metrics.contains(where: \.needsContext)
-        }
     }
 }

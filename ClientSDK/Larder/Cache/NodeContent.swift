@@ -6,7 +6,10 @@ struct ContentFacts: Sendable {
     var version: Int64?
     var validator: String?
     var completeness = Completeness.unknown
+    /// Whether a part of it is missing, whatever a reader demands.
     var isPartial = false
+    /// How much of it the value holds; a value that is made of entities holds what they do.
+    var held = DiskEntity.Completeness.complete
     var isInvalidated = false
     /// The entities that make it stale.
     var stale: [EntityKey] = []
@@ -33,9 +36,11 @@ final class NodeContent<Value: Sendable>: Sendable {
     }
 
     var times: ValueTimes? { facts.times }
-    var validator: String? { facts.validator }
     var completeness: Completeness { facts.completeness }
-    var isPartial: Bool { facts.isPartial }
+    /// Whether it holds less than a reader demands.
+    func isPartial(_ options: ReadOptions) -> Bool { facts.isPartial || facts.held < options.demands }
+    /// The validator of a whole value: what is partial must not be confirmed.
+    func validator(_ options: ReadOptions) -> String? { isPartial(options) ? nil : facts.validator }
     var isInvalidated: Bool { facts.isInvalidated }
     var stale: [EntityKey] { facts.stale }
     var pending: Int { facts.pending }

@@ -21,13 +21,20 @@ protocol AnyNode: AnyObject, Sendable {
     func close()
 }
 
-/// The nodes: one for each key and type of value. Those that were used lately stay, and those that somebody holds cannot be lost.
+/// The nodes: one for each key, type of value and kind of shape. Those that were used lately stay, and those that somebody holds cannot be lost.
 ///
 /// Safe from any thread.
 final class NodeRegistry: Sendable {
     struct Name: Hashable, Sendable {
         let key: QueryKey
         let type: ObjectIdentifier
+        let kind: ShapeKind
+
+        init<Value>(_ resource: Resource<Value>) {
+            key = resource.key
+            type = ObjectIdentifier(Value.self)
+            kind = resource.kind
+        }
     }
 
     private struct Weak {
@@ -41,7 +48,7 @@ final class NodeRegistry: Sendable {
 
     /// The node of a resource.
     func node<Value>(of resource: Resource<Value>, in core: CacheCore) -> Node<Value> {
-        let name = Name(key: resource.key, type: ObjectIdentifier(Value.self))
+        let name = Name(resource)
         if let known = recent[name] { return cast(known) }
         let node: any AnyNode = live.withLock { live in
             if let node = live[name]?.node { return node }
@@ -62,7 +69,13 @@ final class NodeRegistry: Sendable {
 
     /// A node has gone.
     func forget(_ name: Name) {
-        live.withLock { live in if live[name]?.node == nil { live[name] = nil } }
+        // Released outside of the lock: it may be the last reference to a node that has come since.
+        let successor = live.withLock { live in
+            let successor = live[name]?.node
+            if successor == nil { live[name] = nil }
+            return successor
+        }
+        withExtendedLifetime(successor) {}
     }
 
     func trim(toCount count: Int) { recent.trim(toCount: count) }

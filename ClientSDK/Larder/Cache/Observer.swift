@@ -1,45 +1,35 @@
 import LarderTime
 
-/// One who observes a node: how they want to read it, and what they were shown last.
+/// One who observes a node, and how they want to read it.
 ///
 /// `@unchecked Sendable`: it lives in the node's dictionary and is reached under the node's lock alone. Before that only whoever makes
 /// it knows it (`Node.observe`), after that only whoever has taken it out (`removeObserver`, `close`).
 final class Observer<Value: Sendable & Equatable>: @unchecked Sendable {
     let mailbox: Mailbox<Snapshot<Value>>
-    let policy: ReadPolicy
-    let rule: FreshnessRule
-    let fields: Set<String>
+    let options: ReadOptions
+    /// By what the time to the next refresh is multiplied, so that what was read together is not refreshed together.
+    let spread: Double
     /// Whether what there is may be shown: from the beginning, since the network has answered, or since it was waited for long enough.
     var isSettled: Bool
     /// The request that was started or joined for them.
     var flight: Flight?
     /// Ends the wait for the network.
     var patience: Task<Void, Never>?
-    var last: Snapshot<Value>?
     /// When they began; nil once they were shown something.
     var askedAt: MonotonicTime?
 
     init(
         _ mailbox: Mailbox<Snapshot<Value>>,
-        _ policy: ReadPolicy,
-        _ rule: FreshnessRule,
-        _ fields: Set<String>,
+        _ options: ReadOptions,
+        spread: Double,
         isSettled: Bool,
         askedAt: MonotonicTime
     ) {
         self.mailbox = mailbox
-        self.policy = policy
-        self.rule = rule
-        self.fields = fields
+        self.options = options
+        self.spread = spread
         self.isSettled = isSettled
         self.askedAt = askedAt
-    }
-
-    /// Shows a snapshot, unless it says nothing new.
-    func show(_ snapshot: Snapshot<Value>) {
-        if let last, last.says(thatOf: snapshot) { return }
-        last = snapshot
-        mailbox.put(snapshot)
     }
 
     /// What was started for them, which is theirs no more: to be ended outside of the lock.

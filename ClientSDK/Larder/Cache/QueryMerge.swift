@@ -38,6 +38,7 @@ extension Commit {
             startedAt: moment.wall,
             stored: try self.stored(merge.keys, disk)
         )
+        core.owner.calls(.merge)
         try merge.apply(&stored.query, &stored.orders, context)
         noteInvalidated(stored, key, since: before)
         let hasChanged = stored.query != before

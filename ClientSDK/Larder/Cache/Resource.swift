@@ -1,6 +1,14 @@
 /// What can be read: its name and parameters, how fresh it has to be, how it is read, and where it comes from. One value says it all.
 ///
-/// Two resources with one key and one type of value are one thing: they share what is stored, what is in memory, and requests.
+/// Resources with the same key, type of value and shape (a value stored whole, an entity, or a value made of entities) are one
+/// thing: they share what is stored, what is in memory, and requests. Their other settings may differ, and travel with each read:
+///
+/// - `policy`, `freshness` and `demands` hold for the read or the observer that passes the resource, whoever stored the value.
+/// - `timeout`: a request has the timeout of the read that begins it. A read that joins the request waits no longer than its own.
+/// - `tags`: a value has all tags that readers in this process have given it.
+/// - `retention`: `.memory` wins over `.disk`. The first read with `.memory` removes from the disk what is stored under the key, and
+///   nothing is written under the key until the cache is closed.
+/// - A request calls the fetch function of the latest reader, which may know a newer session.
 public struct Resource<Value: Sendable & Equatable>: Sendable {
     /// Where values are kept.
     public enum Retention: Sendable, Hashable {
@@ -18,7 +26,7 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
     public var policy: ReadPolicy
     /// Where its values are kept.
     public var retention: Retention = .disk
-    /// Names by which it can be invalidated together with others (`LarderCache.invalidate(tag:)`).
+    /// Names by which it can be invalidated together with others (`LarderCache.invalidate(tag:)`). They may have any characters.
     public var tags: Set<String> = []
     /// How long a fetch may take; nil: as long as it likes.
     public var timeout: Duration? = .seconds(30)
@@ -26,6 +34,8 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
     public var demands: Completeness
 
     let shape: Shape<Value>
+    /// The kind of the shape: a part of the resource's identity.
+    let kind: ShapeKind
     let fetch: @Sendable (FetchContext) async throws -> Fetched<Value>
 
     init(
@@ -41,8 +51,14 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
         self.policy = policy
         self.demands = demands
         self.shape = shape
+        kind = shape.kind
         self.fetch = fetch
     }
+}
+
+/// The kinds of shapes. Resources of different kinds are different things, whatever their keys.
+enum ShapeKind: Sendable, Hashable {
+    case whole, entity, normalized
 }
 
 /// How a resource's values lie in the store.
@@ -51,11 +67,38 @@ enum Shape<Value: Sendable & Equatable>: Sendable {
     case single(EntityKey, Codec<Value>, version: @Sendable (Value) -> Int64?)
     /// As entities, and an index that names them.
     case normalized(Normalizer<Value>)
+
+    var kind: ShapeKind {
+        switch self {
+        case .single(let key, _, _): key.type.utf8.first == EntityKey.wholeValuePrefix ? .whole : .entity
+        case .normalized: .normalized
+        }
+    }
+
+    /// The entity that holds the value; nil where it is made of several.
+    var entity: EntityKey? {
+        guard case .single(let key, _, _) = self else { return nil }
+        return key
+    }
 }
 
 extension EntityKey {
-    /// What a value that is stored whole is called. No entity type of a user's should begin with «=».
+    /// The first character of the types under which values are stored whole: `=`. Entity types must not begin with it.
+    static let wholeValuePrefix = UInt8(ascii: "=")
+
+    /// The key under which a value is stored whole.
     init(wholeValueOf key: QueryKey) { self.init(type: "=" + key.name, id: key.canonicalParameters) }
+
+    /// The key of an entity of a user's type.
+    init<E: Entity>(_ type: E.Type, _ id: String) {
+        let name = E.entityType
+        precondition(
+            name.utf8.first != EntityKey.wholeValuePrefix,
+            "The entityType of \(E.self) is \"\(name)\". Names that begin with \"=\" are reserved for values that are stored whole. "
+                + "Choose another name."
+        )
+        self.init(type: name, id: id)
+    }
 }
 
 extension Resource where Value: Codable {

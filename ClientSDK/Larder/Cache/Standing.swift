@@ -4,6 +4,8 @@
 /// generic over a user's type is several times as slow where the compiler does not know that type.
 struct Standing: Sendable {
     var facts: FreshnessFacts
+    /// How much of what it could hold the value holds.
+    var held: DiskEntity.Completeness
     /// The change to what the value is made of up to which this holds.
     var changes: UInt64
 }

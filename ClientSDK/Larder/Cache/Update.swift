@@ -1,6 +1,9 @@
 /// Changes to what is stored that happen together or not at all, and that every list and every observer then shows.
 ///
 /// It collects; `LarderCache.update` carries it out, in the order in which it was said.
+///
+/// The closures that it is given, codecs and `==` run in the middle of that, within a transaction: they must not change the cache. A
+/// call from one of them to `LarderCache.update`, `enqueue` and the like stops the process with a message.
 public struct Update: Sendable {
     enum Step: Sendable {
         case put(EntityDraft, validator: String?, lifetime: Duration?, source: DiskEntity.Source)
@@ -15,7 +18,7 @@ public struct Update: Sendable {
         case touchQuery(QueryKey, validator: String?, lifetime: Duration?)
         case removeQuery(QueryKey)
         case invalidateQuery(QueryKey)
-        case invalidateTag(String)
+        case invalidateTag(InvalidationTable.Name)
         case token(String?, feed: String)
         case metadata([UInt8]?, key: String)
         case disk(@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void)
@@ -24,11 +27,15 @@ public struct Update: Sendable {
         /// Another process may have changed it on disk.
         case reread(EntityKey)
         case rereadQuery(QueryKey)
+        /// It stays in memory, and is removed from the disk.
+        case keepOffDisk(StoredKey)
     }
 
     var steps: [Step] = []
     /// Nothing of it touches the disk.
     var isMemoryOnly = false
+    /// What the update is the answer to: where that is kept off the disk, nothing of the update touches the disk.
+    var answered: StoredKey?
 
     init() {}
 
@@ -86,7 +93,7 @@ public struct Update: Sendable {
 
     /// Declares all entities of a type stale.
     public mutating func invalidate<E: Entity>(all type: E.Type) {
-        steps.append(.invalidateTag(InvalidationTable.tag(entityType: E.entityType)))
+        steps.append(.invalidateTag(.type(E.entityType)))
     }
 
     // MARK: Queries
@@ -95,7 +102,7 @@ public struct Update: Sendable {
     public mutating func invalidate(_ key: QueryKey) { steps.append(.invalidateQuery(key)) }
 
     /// Declares everything stale whose resource has the tag.
-    public mutating func invalidate(tag: String) { steps.append(.invalidateTag(tag)) }
+    public mutating func invalidate(tag: String) { steps.append(.invalidateTag(.tag(tag))) }
 
     /// Changes which entities a list names, and their order. Where it is not stored nothing happens.
     ///

@@ -63,6 +63,8 @@ extension DiskStore {
         let database = try Database(.file(context.path), context.options(), faults: context.files.faults)
         // A reader that stays long makes the log long. Afterwards it is cut to this.
         try database.execute("PRAGMA journal_size_limit = 4194304")
+        // Debian's SQLite does this by default: what is removed is overwritten.
+        try database.execute("PRAGMA secure_delete = ON")
         do {
             try DiskSchema.migrations.run(on: database)
         } catch let error as MigrationError {

@@ -3,7 +3,7 @@
 /// Entities are kept once, under their type and identifier; lists name them. Changing `entityType` or the coding of a type that
 /// was stored makes what is stored unreadable, which is a miss and not an error.
 public protocol Entity: Codable, Sendable, Equatable, Identifiable where ID == String {
-    /// The type's name in the store: `post`.
+    /// The type's name in the store: `post`. It must not begin with "=": such names are reserved.
     static var entityType: String { get }
     /// The server's version, which only grows with changes; nil where the server has none, and then the order of requests decides.
     var entityVersion: Int64? { get }
@@ -21,10 +21,10 @@ extension Entity {
     public static var isMemoryOnly: Bool { false }
 
     /// What the entity is called in the store.
-    public var entityKey: EntityKey { EntityKey(type: Self.entityType, id: id) }
+    public var entityKey: EntityKey { EntityKey(Self.self, id) }
 
     /// What an entity of this type is called in the store.
-    public static func key(_ id: String) -> EntityKey { EntityKey(type: entityType, id: id) }
+    public static func key(_ id: String) -> EntityKey { EntityKey(Self.self, id) }
 }
 
 extension Entity {

@@ -23,7 +23,7 @@ public enum StaleReason: String, Sendable, Hashable, CaseIterable {
     case clockUncertain
     /// It is recent but does not hold what was asked for.
     case partial
-    /// A newer version of it is known to exist.
+    /// A newer version of it is known to exist, or may have been: how many are remembered is bounded.
     case olderVersion
     /// The change feed that vouches for it has not caught up for too long.
     case feedBehind

@@ -8,6 +8,8 @@ struct FreshnessFacts: Sendable {
     var isPartial = false
     /// The newest version that anybody has told of.
     var knownVersion: Int64?
+    /// What was confirmed up to then may have had a newer known version that was forgotten.
+    var versionsForgottenAt = ValueTimes.never
     /// Since when, and until when, each change feed covers the value.
     var feeds: [String: FeedCoverage] = [:]
 }
@@ -68,7 +70,9 @@ extension FreshnessMetric {
         case .timeToLive(let duration):
             return age >= duration || now.wall >= facts.times.expiresAt ? .expired : nil
         case .version:
-            guard let known = facts.knownVersion else { return nil }
+            guard let known = facts.knownVersion else {
+                return facts.times.validatedAt <= facts.versionsForgottenAt ? .olderVersion : nil
+            }
             return facts.version.map { $0 >= known } ?? false ? nil : .olderVersion
         case .feed(let name, let limit):
             guard let feed = facts.feeds[name], feed.epoch == now.epoch, facts.times.fetchedAt >= feed.since else {

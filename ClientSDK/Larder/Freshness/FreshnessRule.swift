@@ -2,7 +2,8 @@
 public indirect enum FreshnessMetric: Sendable, Hashable {
     /// For so long after the server has confirmed it.
     case timeToLive(Duration)
-    /// For as long as no newer version is known (`LarderCache.noteVersion`).
+    /// For as long as no newer version is known (`LarderCache.noteVersion`). The 16,384 versions noted last are remembered; where
+    /// others were forgotten, what was confirmed before that is stale.
     case version
     /// For as long as the change feed of that name has caught up within the time, and has covered the value since it was fetched.
     case feed(String, within: Duration)

@@ -175,6 +175,7 @@ public final class Outbox: Sendable {
         _ input: Input,
         _ operation: WriteBehind<Input, Receipt>
     ) throws(LarderError) -> OperationID? {
+        core.owner.requireOutside("Outbox.enqueue")
         ensureRegistered(operation.name) { OutboxOperation(operation) }
         let coalesce = { (old: [UInt8]) throws -> Coalesced<Input> in
             operation.coalesce(try operation.codec.decode(old), input)

@@ -82,10 +82,35 @@ public struct ReadPolicy: Sendable, Hashable {
     public static let cacheElseLoad = cacheFirst
 }
 
-/// What a reader wants.
-struct ReadOptions: Sendable, Hashable {
-    /// How the read goes about it; nil: as the resource says.
-    var policy: ReadPolicy?
+/// The settings of one read or observer: its own, and those of the resource that it passes.
+struct ReadOptions: Sendable {
+    /// How the read proceeds.
+    var policy: ReadPolicy
+    /// When the reader calls a value fresh.
+    var rule: FreshnessRule
+    /// How much a value must hold for that.
+    var demands: DiskEntity.Completeness
+    /// How long the reader waits for a request at most; nil: without a limit.
+    var timeout: Duration?
     /// The sensitive fields that the reader uses.
-    var fields: Set<String> = []
+    var fields: Set<String>
+
+    /// - Parameters:
+    ///   - policy: the policy that the reader names; nil: the resource's, except that a rule that demands validation shows nothing stale.
+    ///   - rule: what the resource's freshness means.
+    init<Value>(_ resource: Resource<Value>, _ policy: ReadPolicy?, _ rule: FreshnessRule, fields: Set<String>) {
+        self.policy =
+            policy
+            ?? (rule.level == .validated ? ReadPolicy(.fresh, .ifStale, fallback: .never) : resource.policy)
+        self.rule = rule
+        demands = resource.demands.step
+        timeout = resource.timeout
+        self.fields = fields
+    }
+
+    /// How often the reader wants the value refreshed while it observes; nil: never without a reason.
+    var bound: Duration? {
+        guard case .boundedStaleness(let bound) = rule.level, policy.remote != .never else { return nil }
+        return bound
+    }
 }

@@ -5,6 +5,7 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
         private let node: Node<Value>
         private let options: ReadOptions
         private var subscription: Subscription?
+        private var last: Snapshot<Value>?
 
         init(node: Node<Value>, options: ReadOptions) {
             self.node = node
@@ -13,10 +14,15 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
 
         /// The next snapshot; nil when the task was cancelled or the cache closed.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
-            if let subscription { return await subscription.mailbox.next() }
-            let new = Subscription(node, options)
-            subscription = new
-            return await new.mailbox.next()
+            let subscription = subscription ?? Subscription(node, options)
+            self.subscription = subscription
+            // Compared here and not where it is shown: `==` is the user's, and must not run while the node is locked.
+            while let snapshot = await subscription.mailbox.next() {
+                if let last, last.says(thatOf: snapshot) { continue }
+                last = snapshot
+                return snapshot
+            }
+            return nil
         }
     }
 

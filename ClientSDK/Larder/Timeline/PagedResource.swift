@@ -1,7 +1,8 @@
 /// A list that comes in pages by cursors, newest first: a feed, a conversation, an account's history. One value says it all.
 ///
 /// Its pages are put together into a `Timeline`. Resources of one name, parameters and type of item are one thing: they share
-/// what is stored and what is asked for.
+/// what is stored and what is asked for. Settings that differ travel with each `Timeline` as with reads of a `Resource`; how pages
+/// are fetched and merged is decided by the resource that was given last.
 public struct PagedResource<Item: Entity>: Sendable {
     /// Its name and its parameters.
     public let key: QueryKey

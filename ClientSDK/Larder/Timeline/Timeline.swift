@@ -7,7 +7,7 @@ import Synchronization
 /// Readers of one resource share what is stored and what is asked for; what is held back is each reader's own. Safe from any task.
 public final class Timeline<Item: Entity>: Sendable {
     let engine: TimelineEngine<Item>
-    let policy: ReadPolicy?
+    let options: ReadOptions
     private struct State {
         var reader: TimelineReader<Item>
         var wakers: [UInt64: @Sendable () -> Void] = [:]
@@ -15,9 +15,9 @@ public final class Timeline<Item: Entity>: Sendable {
     }
     private let state: Mutex<State>
 
-    init(_ engine: TimelineEngine<Item>, _ policy: ReadPolicy?, holdsBackNew: Bool) {
+    init(_ engine: TimelineEngine<Item>, _ options: ReadOptions, holdsBackNew: Bool) {
         self.engine = engine
-        self.policy = policy
+        self.options = options
         state = Mutex(State(reader: TimelineReader(holdsBack: holdsBackNew)))
     }
 
@@ -36,7 +36,6 @@ public final class Timeline<Item: Entity>: Sendable {
     ///
     /// - Throws: what the network failed with, where nothing is stored; `.notCached`, `.cancelled`.
     public func snapshot() async throws(LarderError) -> TimelineSnapshot<Item> {
-        let options = ReadOptions(policy: policy)
         let now = engine.core.now()
         engine.core.lookForOthers(at: now)
         if let content = engine.node.atHand(options, at: now) {
@@ -53,7 +52,7 @@ public final class Timeline<Item: Entity>: Sendable {
         let isReset = separation == .reset
         if isReset { engine.wishes.beginReset() }
         defer { if isReset { engine.wishes.endReset() } }
-        _ = try await engine.node.refresh(since: engine.core.now().uptime, ReadOptions())
+        _ = try await engine.node.refresh(since: engine.core.now().uptime, options)
     }
 
     /// Gets the page after the last item.
@@ -104,7 +103,7 @@ public final class Timeline<Item: Entity>: Sendable {
     /// - Throws: `.storage`, `.encoding`; then nothing has changed.
     public func insertNewest(_ item: Item, isOwn: Bool = false) throws(LarderError) {
         var update = Update()
-        update.isMemoryOnly = engine.resource.retention == .memory
+        update.answered = engine.node.storedKey
         update.insertNewest(item, in: key, isOwn: isOwn)
         try engine.core.commit(update)
     }
@@ -148,6 +147,7 @@ extension LarderCache {
         _ policy: ReadPolicy? = nil,
         holdsBackNew: Bool = true
     ) -> Timeline<Item> {
-        Timeline(core.timelines.engine(of: resource, in: core), policy, holdsBackNew: holdsBackNew)
+        let engine = core.timelines.engine(of: resource, in: core)
+        return Timeline(engine, engine.take(resource, policy), holdsBackNew: holdsBackNew)
     }
 }

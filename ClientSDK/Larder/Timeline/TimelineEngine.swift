@@ -17,20 +17,34 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
 
     let core: CacheCore
     let node: Node<TimelineList<Item>>
-    let wishes: TimelineWishes
+    let wishes = TimelineWishes()
+    private let name: TimelineRegistry.Name
     private let state: Mutex<State>
 
-    init(_ resource: PagedResource<Item>, _ core: CacheCore, _ wishes: TimelineWishes) {
+    init(_ resource: PagedResource<Item>, _ core: CacheCore, _ name: TimelineRegistry.Name) {
         self.core = core
-        self.wishes = wishes
+        self.name = name
         state = Mutex(State(resource: resource))
         node = core.nodes.node(of: resource.newestPage(asked: wishes), in: core)
     }
 
+    deinit { core.timelines.forget(name) }
+
     /// From now on pages are fetched as this reader says: they may know a newer session.
-    func take(_ resource: PagedResource<Item>) {
-        state.withLock { $0.resource = resource }
-        node.take(resource.newestPage(asked: wishes))
+    ///
+    /// - Returns: the settings of the reader.
+    func take(_ resource: PagedResource<Item>, _ policy: ReadPolicy?) -> ReadOptions {
+        // The one before is released outside of the lock: what it holds is a user's.
+        _ = state.withLock { state in
+            let old = state.resource
+            state.resource = resource
+            return old
+        }
+        let newest = resource.newestPage(asked: wishes)
+        node.admit(newest)
+        // The node may be older than this engine, whose wishes it is to look at from now on.
+        node.take(newest)
+        return node.options(newest, policy)
     }
 
     var resource: PagedResource<Item> { state.withLock { $0.resource } }
@@ -174,7 +188,7 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
     /// Removes the boundary of a page that cannot be asked for any more.
     private func forget(_ cursor: String) throws {
         var update = Update()
-        update.isMemoryOnly = resource.retention == .memory
+        update.answered = node.storedKey
         let merge = QueryMerge(confirms: false) { query, _, _ in
             try query.editLayout { $0.elements.removeAll { $0 == .boundary(cursor) } }
         }
@@ -184,7 +198,8 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
 
     /// Asks for the newest page, as a refresh does.
     private func newest() async throws {
-        let flight = try node.join(startedSince: core.now().uptime, isForced: true)
+        let options = node.options(resource.newestPage(asked: wishes))
+        let flight = try node.join(options, startedSince: core.now().uptime, isForced: true)
         defer { flight.leave() }
         try await flight.wait()
     }
@@ -238,7 +253,7 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
         let drafts = page.items.map { EntityDraft($0, completeness: resource.completeness) }
         let keys = drafts.map(\.key)
         var update = Update()
-        update.isMemoryOnly = resource.retention == .memory
+        update.answered = node.storedKey
         update.steps = drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
             // A list that was removed meanwhile does not come back by one of its older pages.
@@ -281,31 +296,42 @@ protocol AnyTimelineEngine: AnyObject, Sendable {
 
 /// The engines: one for each key and type of item that somebody reads. Safe from any thread.
 final class TimelineRegistry: Sendable {
-    private struct Entry {
-        weak var engine: (any AnyTimelineEngine)?
-        /// Stays with the name: the node, which outlives an engine, looks at it.
-        let wishes = TimelineWishes()
+    struct Name: Hashable, Sendable {
+        let key: QueryKey
+        let type: ObjectIdentifier
     }
 
-    private let entries = Mutex<[NodeRegistry.Name: Entry]>([:])
+    private struct Entry {
+        weak var engine: (any AnyTimelineEngine)?
+    }
+
+    private let entries = Mutex<[Name: Entry]>([:])
 
     /// The number of engines that are known.
     var count: Int { entries.withLock { $0.count } }
 
     /// The engine of a resource.
     func engine<Item: Entity>(of resource: PagedResource<Item>, in core: CacheCore) -> TimelineEngine<Item> {
-        let name = NodeRegistry.Name(key: resource.key, type: ObjectIdentifier(Item.self))
-        let (engine, isNew) = entries.withLock { entries -> (TimelineEngine<Item>, Bool) in
-            var entry = entries[name] ?? Entry()
-            if let known = entry.engine as? TimelineEngine<Item> { return (known, false) }
-            let engine = TimelineEngine(resource, core, entry.wishes)
-            entry.engine = engine
-            entries[name] = entry
-            return (engine, true)
+        let name = Name(key: resource.key, type: ObjectIdentifier(Item.self))
+        let engine = entries.withLock { entries -> TimelineEngine<Item> in
+            if let known = entries[name]?.engine as? TimelineEngine<Item> { return known }
+            let engine = TimelineEngine(resource, core, name)
+            entries[name] = Entry(engine: engine)
+            return engine
         }
-        if !isNew { engine.take(resource) }
         if core.isClosed { engine.close() }
         return engine
+    }
+
+    /// An engine has gone.
+    func forget(_ name: Name) {
+        // Released outside of the lock: it may be the last reference to an engine that has come since.
+        let successor = entries.withLock { entries in
+            let successor = entries[name]?.engine
+            if successor == nil { entries[name] = nil }
+            return successor
+        }
+        withExtendedLifetime(successor) {}
     }
 
     func close() {

@@ -52,7 +52,7 @@ public struct TimelineSnapshots<Item: Entity>: AsyncSequence, Sendable {
             }
             watcher = timeline.engine.watch(again)
             waker = timeline.wake(again)
-            observer = timeline.engine.node.observe(ReadOptions(policy: timeline.policy), mailbox)
+            observer = timeline.engine.node.observe(timeline.options, mailbox)
         }
 
         deinit {

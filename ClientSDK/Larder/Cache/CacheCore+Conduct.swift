@@ -1,0 +1,28 @@
+import Synchronization
+
+/// What the conduct of the hour makes of times to live (`CacheConfiguration.conduct`).
+extension CacheCore {
+    /// By what the times to live of a class are multiplied at present: at least 1. Looked at under a node's lock.
+    func stretch(of name: FreshnessClass) -> Double {
+        guard hasStretches.load(ordering: .relaxed) else { return 1 }
+        return stretches.withLock { $0[name.rawValue] ?? 1 }
+    }
+
+    /// Takes over from the present conduct what is looked at under locks. Not called while a node is locked.
+    ///
+    /// - Returns: whether that is something else than before.
+    func takeConduct() -> Bool {
+        let conduct = configuration.conduct()
+        var factors: [String: Double] = [:]
+        for name in conduct.lifetimeFactors.keys {
+            let factor = conduct.lifetimeFactor(class: name)
+            if factor != 1 { factors[name] = factor }
+        }
+        return stretches.withLock { stretches in
+            guard stretches != factors else { return false }
+            stretches = factors
+            hasStretches.store(!factors.isEmpty, ordering: .relaxed)
+            return true
+        }
+    }
+}
