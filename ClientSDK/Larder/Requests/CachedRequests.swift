@@ -143,11 +143,8 @@ public final class CachedRequests: Sendable {
             // Recorded in the future: the clock was set back, and nobody knows how old it is.
             let isOutdated = now >= answer.outdatedAt || now < answer.recordedAt
             if isOutdated, strategy == .cacheElseLoad { return nil }
-            guard let value = try? JSONDecoder().decode(type, from: Data(answer.payload)) else {
-                // Another version of the application recorded it.
-                try storage.remove(key)
-                return nil
-            }
+            // It stays where it is of another type: a request of that type reads it.
+            guard let value = try? JSONDecoder().decode(type, from: Data(answer.payload)) else { return nil }
             return RequestResult(value: value, recordedAt: answer.recordedAt, isFromCache: true)
         } catch {
             onStorageError(error)
@@ -213,6 +210,8 @@ public final class CachedRequests: Sendable {
             Task {
                 do {
                     let value = try await load()
+                    // Nobody waits any more, and a later call may have recorded something newer.
+                    guard call.flight.claim() else { throw CancellationError() }
                     do {
                         try call.record { () throws(LarderError) in try self.record(value, key, lifetime, at: now) }
                     } catch { self.onStorageError(error) }
