@@ -195,7 +195,10 @@ struct ResourceSettingsTests {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<String>()
         source.prepare(.value("a"))
-        _ = try await cache.value(word(source))
+        // Without a timeout nobody sleeps, and the only sleeper below is the second request's.
+        var patient = word(source)
+        patient.timeout = nil
+        _ = try await cache.value(patient)
         var hasty = word(source)
         hasty.timeout = .seconds(5)
         let reader = Task { [hasty] in try await cache.value(hasty, .networkOnly) }
