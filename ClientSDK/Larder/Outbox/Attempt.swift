@@ -40,31 +40,20 @@ public enum Outcome<Receipt: Sendable>: Sendable {
     case rejected(LarderError)
     /// Nothing has reached the server.
     case unsent(LarderError)
-    /// It failed in passing, or nobody knows whether it was done: it is sent again under the same key.
+    /// The server has not decided, or nobody knows whether it was done: it is sent again under the same key, not before `after` and not
+    /// before the error's `Retry-After`.
     case retry(LarderError, after: Duration? = nil)
 }
 
 extension Outcome {
-    /// What an error means for an attempt that did not end otherwise.
+    /// What an error means for an attempt that did not end otherwise: a refusal only where the server has decided. Everything else is asked
+    /// about again under the same key.
     public static func failure(_ error: any Error) -> Outcome {
         let error = LarderError(error)
-        switch error.code {
-        case .offline where (error.cause as? TransportError)?.code == .unreachable: return .unsent(error)
-        case .notValidated, .invalidArgument, .encoding, .gone, .conflict: return .rejected(error)
-        case .refused: return RetryVerdict.isPassing(status: error.status) ? .retry(error) : .rejected(error)
-        default: return .retry(error)
-        }
-    }
-}
-
-extension RetryVerdict {
-    /// Whether the same request may be answered otherwise later; unknown statuses of servers are taken for passing.
-    static func isPassing(status: Int?) -> Bool {
-        switch status {
-        case 401, 408, 425, 429: true
-        case 501?, 505?, 506?, 508?, 510?, 511?: false
-        case let status?: status >= 500
-        case nil: true
+        switch OperationVerdict(error) {
+        case .refused: return .rejected(error)
+        case .unsent: return .unsent(error)
+        case .undecided, .unknown: return .retry(error)
         }
     }
 }
