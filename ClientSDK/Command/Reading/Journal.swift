@@ -69,6 +69,7 @@ final class Journal: Sendable {
         case .disk(let event): "disk: \(event)"
         case .storageFailed(let error): "storage failed: \(error.description)"
         case .clockSetBack: "the clock was set back: everything has to be confirmed again"
+        case .unregistered(let name, let count): "outbox: \(count) of \(name), which this version does not know"
         case .operation(let name, let id, .accepted): "outbox \(id) (\(name)): the server has it"
         case .operation(let name, let id, .refused(let error)): "outbox \(id) (\(name)): refused: \(error.description)"
         case .operation(let name, let id, .postponed(let error, let time)):

@@ -27,6 +27,9 @@ public struct CacheConfiguration: Sendable {
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// Makes a key that no other operation ever has.
     public var makeIdempotencyKey: @Sendable () -> String = { RandomKey.make() }
+    /// The operations that the outbox shows and sends from the first read on, also those of an earlier process. An operation of a name
+    /// that is not registered, here or by `Outbox.register`, is kept and neither shown nor sent (`CacheEvent.unregistered`).
+    public var operations: [RegisteredOperation] = []
     /// Has one process at a time send what is in the outbox, where several have one store open; nil: a locked file in the store's
     /// directory, and nothing where everything is in memory.
     public var outboxLock: (any OutboxLock)?

@@ -30,6 +30,9 @@ public enum CacheEvent: Sendable {
     /// An operation of the outbox has moved on; so many are in it now.
     case outbox(OutboxStep, depth: Int)
 
+    /// The outbox begins to send, and holds so many operations of a name that is not registered: they are kept, and neither shown nor
+    /// sent. Put the operation into `CacheConfiguration.operations`.
+    case unregistered(operation: String, count: Int)
     /// An operation of the outbox has come to something.
     case operation(String, OperationID, OperationEnd)
 

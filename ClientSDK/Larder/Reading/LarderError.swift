@@ -34,6 +34,10 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         public static let cancelled = Code(rawValue: "cancelled")
         /// The cache was closed or erased.
         public static let closed = Code(rawValue: "closed")
+        /// An operation waits in the outbox, and no operation of its name is registered in this process.
+        public static let unregistered = Code(rawValue: "unregistered")
+        /// Operations wait in the outbox, which is paused or was never resumed.
+        public static let paused = Code(rawValue: "paused")
         /// What was asked for makes no sense; the description says what to give instead.
         public static let invalidArgument = Code(rawValue: "invalidArgument")
         /// Nobody knows yet whether the operation was carried out; it resolves itself.

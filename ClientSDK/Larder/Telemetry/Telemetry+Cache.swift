@@ -26,6 +26,7 @@ extension Telemetry {
         case .disk(let event): record(event)
         case .storageFailed(let error): record(.note(name: "storageFailed", detail: error.description))
         case .clockSetBack: record(.note(name: "clockSetBack"))
+        case .unregistered(let name, let count): record(.note(name: "unregistered " + name, detail: "\(count)"))
         case .operation(let name, let id, let end):
             switch end {
             case .accepted: record(.note(name: "accepted " + name, detail: id.description))
