@@ -31,24 +31,11 @@ extension Outbox {
                 operation: doubt.id
             )
         }
-        let id: OperationID?
-        do {
-            id = try put(
-                OutboxOperation(operation),
-                scope: scope,
-                coalescingKey: nil,
-                payload: try OutboxOperation.encode(input, .json),
-                changes: LocalChanges(),
-                coalesce: { _ in .keepBoth }
-            )
-        } catch {
-            throw LarderError(error)
-        }
-        guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
+        let waiting = AwaitedOperation()
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in wait(for: id, continuation) }
+            await withCheckedContinuation { continuation in begin(input, operation, scope, waiting, continuation) }
         } onCancel: {
-            cancelWait(for: id)
+            if let id = waiting.cancel() { answer(id.rawValue, .failure(Self.gaveUp(id))) }
         }
         guard let receipt = try result.get() as? Receipt else {
             throw LarderError(
@@ -59,20 +46,32 @@ extension Outbox {
         return receipt
     }
 
-    private func wait(
-        for id: OperationID,
+    /// Puts an operation in together with the continuation that waits for its end: it may be carried out as soon as it is known.
+    private func begin<Input, Receipt>(
+        _ input: Input,
+        _ operation: WriteThrough<Input, Receipt>,
+        _ scope: String,
+        _ waiting: AwaitedOperation,
         _ continuation: CheckedContinuation<Result<any Sendable, LarderError>, Never>
     ) {
-        let isLate = state.withLock { state in
-            guard !state.isClosed, state.entries[id.rawValue] != nil, !Task.isCancelled else { return true }
-            state.waiters[id.rawValue] = continuation
-            return false
+        do {
+            let id = try put(
+                OutboxOperation(operation),
+                scope: scope,
+                coalescingKey: nil,
+                payload: try OutboxOperation.encode(input, .json),
+                changes: LocalChanges(),
+                waiter: continuation,
+                coalesce: { _ in .keepBoth }
+            )
+            guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
+            // Nobody answers any more where the caller was cancelled, or the cache closed, while it was put in.
+            let isLate = !waiting.begin(id) || state.withLock { $0.isClosed }
+            if isLate { answer(id.rawValue, .failure(Self.gaveUp(id))) }
+        } catch {
+            continuation.resume(returning: .failure(LarderError(error)))
         }
-        guard isLate else { return }
-        continuation.resume(returning: .failure(Self.gaveUp(id)))
     }
-
-    private func cancelWait(for id: OperationID) { answer(id.rawValue, .failure(Self.gaveUp(id))) }
 
     private static func gaveUp(_ id: OperationID) -> LarderError {
         LarderError(
@@ -80,5 +79,31 @@ extension Outbox {
             "Nobody waited for the operation's end. It is carried out all the same, or resolves itself.",
             operation: id
         )
+    }
+}
+
+/// Which operation a caller waits for, and whether the caller was cancelled. Safe from any thread.
+private final class AwaitedOperation: Sendable {
+    private struct State {
+        var id: OperationID?
+        var isCancelled = false
+    }
+
+    private let state = Mutex(State())
+
+    /// - Returns: false where the caller was cancelled before.
+    func begin(_ id: OperationID) -> Bool {
+        state.withLock { state in
+            state.id = id
+            return !state.isCancelled
+        }
+    }
+
+    /// - Returns: the operation, if it is known already.
+    func cancel() -> OperationID? {
+        state.withLock { state in
+            state.isCancelled = true
+            return state.id
+        }
     }
 }

@@ -56,6 +56,7 @@ extension Outbox {
 
     /// Tells that something has changed. Costs little while nobody listens.
     func changed() {
+        tellProblems()
         let (isHeard, areRefusalsHeard) = (hub.hasListeners, refusalHub.hasListeners)
         guard isHeard || areRefusalsHeard else { return }
         // Looked at and told in one go: otherwise an older status could be the last that is heard.

@@ -32,12 +32,14 @@ public final class Outbox: Sendable {
         /// What the store or the lock has failed with since something was last sent or decided, and how often it has in all.
         var storeFailure: LarderError?
         var storeFailures = 0
+        /// What is to be reported when the gate is not held any more.
+        var problems: [LarderError] = []
     }
 
     let core: CacheCore
     let state = Mutex(State())
     /// Held while an operation is put in or edited: two that may become one do not pass each other.
-    let gate = Mutex(())
+    let gate = OutboxGate()
     let signal = Mailbox<Void>()
     let turn: SendingTurn
     let hub = EventHub<OutboxStatus>()
@@ -50,6 +52,7 @@ public final class Outbox: Sendable {
         let file = core.disk.map { FileOutboxLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendingTurn(core.configuration.outboxLock ?? file)
         do { try load() } catch { throw LarderError(error) }
+        for registered in core.configuration.operations { register(registered.operation) }
     }
 
     private func load() throws {
@@ -70,7 +73,8 @@ public final class Outbox: Sendable {
 
     /// Makes an operation known: what was put in before, in this process or an earlier one, is shown and sent from now on.
     ///
-    /// Do it before the first read, so that what is pending is never missing from what is shown.
+    /// For an operation that needs the open cache. Call it before the first read; others belong in `CacheConfiguration.operations`, so that
+    /// a pending change is never missing from what is shown.
     public func register<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
         register(OutboxOperation(operation))
     }
@@ -100,6 +104,7 @@ public final class Outbox: Sendable {
         // Nothing is written by it.
         update.isMemoryOnly = true
         do { try core.commit(update) } catch { core.configuration.onEvent(.storageFailed(error)) }
+        tellProblems()
         signal.put(())
     }
 
@@ -111,28 +116,35 @@ public final class Outbox: Sendable {
     /// Shows what an operation changes, in the place of what it showed before.
     func showAgain(_ entry: OutboxEntry, _ operation: OutboxOperation, in update: inout Update) {
         do {
-            let changes = try operation.changes(entry.payload)
-            let id = entry.id.rawValue
-            for (key, apply) in changes.entities {
-                let overlay = Overlay(operation: id, apply: apply)
-                update.steps.append(.overlay(key) { Self.insert(overlay, into: &$0) })
-            }
-            for (key, apply) in changes.queries {
-                let overlay = QueryOverlay(operation: id, apply: apply)
-                update.steps.append(
-                    .queryOverlay(key) { list in
-                        list.append(overlay)
-                        list.sort { $0.operation < $1.operation }
-                    }
-                )
-            }
+            show(try operation.changes(entry.payload), of: entry.id.rawValue, in: &update)
         } catch {
-            // Another version of the application stored it. It is told of when it is sent.
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
+            // Another version of the application stored it. The gate may be held here.
+            state.withLock { $0.problems.append(LarderError(error)) }
         }
     }
 
-    private static func insert(_ overlay: Overlay, into list: inout [Overlay]) {
+    /// Reports what could not be read while the gate was held.
+    func tellProblems() {
+        for problem in state.withLock({ $0.takeProblems() }) { core.configuration.onEvent(.storageFailed(problem)) }
+    }
+
+    func show(_ changes: LocalChanges, of id: Int64, in update: inout Update) {
+        for (key, apply) in changes.entities {
+            let overlay = Overlay(operation: id, apply: apply)
+            update.steps.append(.overlay(key) { Self.insert(overlay, into: &$0) })
+        }
+        for (key, apply) in changes.queries {
+            let overlay = QueryOverlay(operation: id, apply: apply)
+            update.steps.append(
+                .queryOverlay(key) { list in
+                    list.append(overlay)
+                    list.sort { $0.operation < $1.operation }
+                }
+            )
+        }
+    }
+
+    static func insert(_ overlay: Overlay, into list: inout [Overlay]) {
         list.append(overlay)
         list.sort { $0.operation < $1.operation }
     }
@@ -147,7 +159,15 @@ public final class Outbox: Sendable {
     /// Shows what an operation changes no more; or until a version of the server's has it.
     func hide(_ entry: OutboxEntry, visibleAt: [EntityKey: Int64] = [:], in update: inout Update) {
         guard let changes = shown(by: entry) else { return }
-        let id = entry.id.rawValue
+        hide(changes, of: entry.id.rawValue, visibleAt: visibleAt, in: &update)
+    }
+
+    func hide(
+        _ changes: LocalChanges,
+        of id: Int64,
+        visibleAt: [EntityKey: Int64] = [:],
+        in update: inout Update
+    ) {
         for (key, _) in changes.entities {
             let version = visibleAt[key]
             update.steps.append(
@@ -164,190 +184,7 @@ public final class Outbox: Sendable {
         }
     }
 
-    // MARK: Putting in
-
-    /// Puts an operation in: it is durable and shown when this returns, and is sent when the network allows.
-    ///
-    /// - Returns: the operation, or nil where it and an older one undid each other.
-    /// - Throws: `.storage` where it could not be kept, `.encoding`, `.closed`. Then nothing has changed.
-    @discardableResult
-    public func enqueue<Input, Receipt>(
-        _ input: Input,
-        _ operation: WriteBehind<Input, Receipt>
-    ) throws(LarderError) -> OperationID? {
-        core.owner.requireOutside("Outbox.enqueue")
-        ensureRegistered(operation.name) { OutboxOperation(operation) }
-        let coalesce = { (old: [UInt8]) throws -> Coalesced<Input> in
-            operation.coalesce(try operation.codec.decode(old), input)
-        }
-        do {
-            // Of the input that is at hand: to decode it again would take as long as to store it.
-            var changes = LocalChanges()
-            operation.changes(input, &changes)
-            return try put(
-                OutboxOperation(operation),
-                scope: operation.scope(input),
-                coalescingKey: operation.coalescingKey(input),
-                payload: try OutboxOperation.encode(input, operation.codec),
-                changes: changes
-            ) { old in
-                switch try coalesce(old) {
-                case .keepBoth: .keepBoth
-                case .cancelOut: .cancelOut
-                case .replace(let input): .replace(try OutboxOperation.encode(input, operation.codec))
-                }
-            }
-        } catch {
-            throw LarderError(error)
-        }
-    }
-
-    func put(
-        _ operation: OutboxOperation,
-        scope: String,
-        coalescingKey: String?,
-        payload: [UInt8],
-        changes: LocalChanges,
-        coalesce: ([UInt8]) throws -> Coalesced<[UInt8]>
-    ) throws -> OperationID? {
-        var adopted: Commit?
-        // Asked before the gate: it is somebody else's.
-        let delay = operation.batchMaximum > 1 ? core.configuration.conduct().batchDelay : .zero
-        let (id, commit, step) = try gate.withLock { _ -> (OperationID?, Commit, CacheEvent.OutboxStep) in
-            var older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
-            if let known = older {
-                // What another process has put in behind it is newer: this must not become one with what is before that.
-                release(known.id)
-                adopted = try adoptUnseen()
-                older = coalescingKey.flatMap { reserve(operation.name, scope, $0) }
-            }
-            defer { if let older { release(older.id) } }
-            do {
-                switch try older.map({ try coalesce($0.payload) }) ?? .keepBoth {
-                case .keepBoth: break
-                case .replace(let payload):
-                    guard let older else { break }
-                    let (id, commit) = try replace(older, operation, payload)
-                    return (id, commit, .coalesced)
-                case .cancelOut:
-                    guard let older else { break }
-                    let (id, commit) = try cancel(older)
-                    return (id, commit, .cancelled)
-                }
-            } catch  where Overtaken.isCause(of: error) {
-                // Another process is sending it, or has: what comes now is another operation.
-            }
-            let (id, commit) = try append(operation, scope, coalescingKey, payload, changes, delay)
-            return (id, commit, .enqueued)
-        }
-        if let adopted { core.announce(adopted) }
-        core.announce(commit)
-        changed()
-        tell(step)
-        // Nobody is woken who would find that nothing may be sent: that takes as long as to store it.
-        if !state.withLock({ $0.isPaused }) { signal.put(()) }
-        return id
-    }
-
-    /// The newest operation with a coalescing key, if it was never sent; it is not sent until it is released.
-    private func reserve(_ operation: String, _ scope: String, _ key: String) -> OutboxEntry? {
-        state.withLock { state in
-            guard
-                let id = state.lanes[scope]?.last(where: { state.entries[$0]?.coalescingKey == key }),
-                let entry = state.entries[id], entry.operation == operation, entry.state == .pending,
-                entry.attempts == 0
-            else { return nil }
-            state.entries[id]?.isReserved = true
-            return entry
-        }
-    }
-
-    private func release(_ id: OperationID) { state.withLock { $0.entries[id.rawValue]?.isReserved = false } }
-
-    private func append(
-        _ operation: OutboxOperation,
-        _ scope: String,
-        _ coalescingKey: String?,
-        _ payload: [UInt8],
-        _ changes: LocalChanges,
-        _ delay: Duration
-    ) throws -> (OperationID?, Commit) {
-        var row = DiskOutboxRow(
-            operation: operation.name,
-            scope: scope,
-            coalescingKey: coalescingKey,
-            idempotencyKey: core.configuration.makeIdempotencyKey(),
-            payload: payload
-        )
-        row.enqueued = core.now().wall.nanosecondsSinceEpoch
-        let given = SequenceBox()
-        var update = Update()
-        if core.disk != nil {
-            let stored = row
-            update.steps.append(.disk { transaction in given.set(try transaction.append(stored)) })
-        } else {
-            given.set(
-                state.withLock { state in
-                    state.lastInMemory += 1
-                    return state.lastInMemory
-                }
-            )
-        }
-        for (key, apply) in changes.entities {
-            update.steps.append(
-                .overlay(key) { list in
-                    Self.insert(Overlay(operation: given.value, apply: apply), into: &list)
-                }
-            )
-        }
-        for (key, apply) in changes.queries {
-            update.steps.append(.queryOverlay(key) { $0.append(QueryOverlay(operation: given.value, apply: apply)) })
-        }
-        let commit = try core.carryOut(update)
-        row.sequence = given.value
-        let entry = OutboxEntry(row)
-        let now = core.now().uptime
-        state.withLock { state in
-            var added = entry
-            if delay > .zero {
-                // Others may come that can be sent with it; one that comes later waits no longer than the first.
-                let waiting = state.entries.values.lazy
-                    .filter { $0.operation == operation.name && $0.attempts == 0 && $0.due > now }.map(\.due)
-                added.due = min(waiting.min() ?? now + delay, now + delay)
-            }
-            state.entries[row.sequence] = added
-            state.newestOwn = max(state.newestOwn, row.sequence)
-            state.lanes[scope, default: []].append(row.sequence)
-        }
-        return (entry.id, commit)
-    }
-
-    private func replace(
-        _ old: OutboxEntry,
-        _ operation: OutboxOperation,
-        _ payload: [UInt8]
-    ) throws -> (OperationID?, Commit) {
-        var new = old
-        new.payload = payload
-        let row = new.row
-        var update = Update()
-        requireUntouched(old, in: &update)
-        if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
-        hide(old, in: &update)
-        showAgain(new, operation, in: &update)
-        let commit = try core.carryOut(update)
-        state.withLock { $0.entries[old.id.rawValue]?.payload = payload }
-        return (old.id, commit)
-    }
-
-    private func cancel(_ entry: OutboxEntry) throws -> (OperationID?, Commit) {
-        var update = Update()
-        requireUntouched(entry, in: &update)
-        removal(of: entry, in: &update)
-        let commit = try core.carryOut(update)
-        forget(entry)
-        return (nil, commit)
-    }
+    // MARK: Taking out
 
     /// - Parameter isAllowed: what has to be true of the row for that, whatever other processes have done to it.
     func remove(
@@ -363,10 +200,14 @@ public final class Outbox: Sendable {
     }
 
     func removal(of entry: OutboxEntry, visibleAt: [EntityKey: Int64] = [:], in update: inout Update) {
+        removeRow(of: entry, in: &update)
+        hide(entry, visibleAt: visibleAt, in: &update)
+    }
+
+    func removeRow(of entry: OutboxEntry, in update: inout Update) {
         let id = entry.id.rawValue
         if core.disk != nil { update.steps.append(.disk { transaction in try transaction.removeOperation(id) }) }
         if entry.refusal != nil { update.setMetadata(nil, for: OutboxRefusal.metadataKey(id)) }
-        hide(entry, visibleAt: visibleAt, in: &update)
     }
 
     func forget(_ entry: OutboxEntry) {
@@ -378,11 +219,10 @@ public final class Outbox: Sendable {
     }
 }
 
-/// The number that the store gives to a row, once it has.
-final class SequenceBox: Sendable {
-    private let number = Mutex<Int64>(0)
-
-    var value: Int64 { number.withLock { $0 } }
-
-    func set(_ value: Int64) { number.withLock { $0 = value } }
+extension Outbox.State {
+    fileprivate mutating func takeProblems() -> [LarderError] {
+        guard !problems.isEmpty else { return [] }
+        defer { problems = [] }
+        return problems
+    }
 }

@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Outbox: what a failure says about an operation", .timeLimit(.minutes(20)))
+@Suite("Outbox: what a failure says about an operation", .oneMinute)
 struct OutcomeTests {
     private static let inProgress = "https://larder.test/problems/idempotency-in-progress"
 
