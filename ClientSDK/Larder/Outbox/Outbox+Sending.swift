@@ -23,10 +23,23 @@ extension Outbox {
             }
         }
         signal.put(())
+        tellUnregistered()
+    }
+
+    /// Reports operations that are neither shown nor sent, because no operation of their name is registered.
+    private func tellUnregistered() {
+        let counts = state.withLock { $0.isClosed ? [:] : $0.unregistered }
+        for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
+            core.configuration.onEvent(.unregistered(operation: name, count: count))
+        }
     }
 
     /// Sends nothing more until `resume`. What is on its way is not recalled.
-    public func pause() { state.withLock { $0.isPaused = true } }
+    public func pause() {
+        state.withLock { $0.isPaused = true }
+        // Who waits for the outbox to be drained waits in vain now.
+        changed()
+    }
 
     /// Sends what is due later now, unless the server has asked to wait: the network has returned.
     func hurry() {
@@ -100,7 +113,7 @@ extension Outbox {
     }
 
     /// Tells that the store has failed, also to whoever waits for the outbox to be drained.
-    private func noteStoreFailure(_ error: LarderError) {
+    func noteStoreFailure(_ error: LarderError) {
         // Another process is writing, and will end.
         if (error.cause as? DiskError)?.code != .busy {
             state.withLock { state in
@@ -170,7 +183,7 @@ extension Outbox {
         } catch {
             noteStoreFailure(LarderError(error))
             let results = taken.map { _ in OutboxResult.unsent(LarderError(error)) }
-            return settle(taken, results, operation, isStored: false)
+            return settle(taken, results, operation, isMarked: false)
         }
         guard !batch.isEmpty else { return signal.put(()) }
         for _ in batch { tell(.sent) }
@@ -189,174 +202,6 @@ extension Outbox {
             results = batch.map { _ in .retry(LarderError(.timedOut, text, cause: error), after: nil) }
         }
         settle(batch, results, operation)
-    }
-
-    /// Stores what came of a batch: each operation by itself, so that nothing that one brings costs another its end.
-    private func settle(
-        _ batch: [OutboxEntry],
-        _ results: [OutboxResult],
-        _ operation: OutboxOperation,
-        isStored: Bool = true
-    ) {
-        let results = results.map { $0.refused(at: core.now().wall) }
-        suspect(batch, results)
-        do {
-            // What another process has put in behind it gets the new names too.
-            if results.contains(where: { $0.hasNames }) { try adoptNew() }
-            var update = Update()
-            for (entry, result) in zip(batch, results) { try plan(entry, result, operation, &update) }
-            try core.commit(update)
-            if isStored { state.withLock { $0.storeFailure = nil } }
-            for (entry, result) in zip(batch, results) { finish(entry, result, operation) }
-        } catch {
-            // It is kept as being in doubt: sent again, it does nothing twice.
-            noteStoreFailure(LarderError(error))
-            for entry in batch { postpone(entry, LarderError(error), operation, after: nil, isInDoubt: isStored) }
-        }
-        changed()
-        signal.put(())
-    }
-
-    private func plan(
-        _ entry: OutboxEntry,
-        _ result: OutboxResult,
-        _ operation: OutboxOperation,
-        _ update: inout Update
-    ) throws {
-        switch result {
-        case .accepted(_, let acknowledge, let visibleAt, let names):
-            // The server's value first: between the two nothing would be shown.
-            acknowledge(&update)
-            removal(of: entry, visibleAt: visibleAt, in: &update)
-            rename(names, behind: entry, in: &update)
-        case .rejected(_, let refusal):
-            if operation.isThrough { return removal(of: entry, in: &update) }
-            var row = entry.row
-            row.state = OutboxEntry.State.refused.rawValue
-            store(row, in: &update)
-            if let refusal {
-                let bytes = try refusal.encoded(for: entry.idempotencyKey)
-                update.setMetadata(bytes, for: OutboxRefusal.metadataKey(entry.id.rawValue))
-            }
-            hide(entry, in: &update)
-        case .unsent:
-            if operation.isThrough && !entry.isInDoubt { return removal(of: entry, in: &update) }
-            var row = entry.row
-            row.state = (entry.isInDoubt ? OutboxEntry.State.inDoubt : .pending).rawValue
-            store(row, in: &update)
-        case .retry:
-            var row = entry.row
-            row.state = OutboxEntry.State.inDoubt.rawValue
-            store(row, in: &update)
-        }
-    }
-
-    private func store(_ row: DiskOutboxRow, in update: inout Update) {
-        if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
-    }
-
-    /// Gives what waits behind an operation the names that the server has given.
-    private func rename(_ names: [String: String], behind entry: OutboxEntry, in update: inout Update) {
-        guard !names.isEmpty else { return }
-        let waiting = state.withLock { state in
-            (state.lanes[entry.scope] ?? []).filter { $0 != entry.id.rawValue }.compactMap { id in
-                state.entries[id].flatMap { entry in state.operations[entry.operation].map { (entry, $0) } }
-            }
-        }
-        for (old, operation) in waiting {
-            let payload: [UInt8]
-            do { payload = try operation.rename(old.payload, names) } catch {
-                // It goes as it is, and the server decides.
-                core.configuration.onEvent(.storageFailed(LarderError(error)))
-                continue
-            }
-            guard payload != old.payload else { continue }
-            var new = old
-            new.payload = payload
-            store(new.row, in: &update)
-            hide(old, in: &update)
-            showAgain(new, operation, in: &update)
-            state.withLock { $0.entries[old.id.rawValue]?.payload = payload }
-        }
-    }
-
-    private func finish(_ entry: OutboxEntry, _ result: OutboxResult, _ operation: OutboxOperation) {
-        let id = entry.id.rawValue
-        switch result {
-        case .accepted(let receipt, _, _, _):
-            forget(entry)
-            answer(id, .success(receipt))
-            tell(.accepted)
-            core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
-        case .rejected(let error, let refusal):
-            if operation.isThrough {
-                forget(entry)
-            } else {
-                state.withLock { state in
-                    state.entries[id]?.state = .refused
-                    state.entries[id]?.error = error
-                    state.entries[id]?.refusal = refusal
-                    guard operation.whenRefused == .passOn else { return }
-                    state.lanes[entry.scope]?.removeAll { $0 == id }
-                    if state.lanes[entry.scope]?.isEmpty ?? false { state.lanes[entry.scope] = nil }
-                }
-            }
-            answer(id, .failure(error))
-            tell(.rejected)
-            core.configuration.onEvent(.operation(operation.name, entry.id, .refused(error)))
-        case .unsent(let error):
-            if operation.isThrough && !entry.isInDoubt {
-                forget(entry)
-                return answer(id, .failure(error))
-            }
-            postpone(entry, error, operation, after: nil, isInDoubt: entry.isInDoubt)
-        case .retry(let error, let after):
-            postpone(entry, error, operation, after: after, isInDoubt: true)
-            tell(.inDoubt)
-            let doubt = LarderError(
-                .inDoubt,
-                "Nobody knows yet whether «\(operation.name)» was carried out. It is asked for again under the same key, and "
-                    + "does nothing twice. (\(error.description))",
-                cause: error,
-                operation: entry.id
-            )
-            answer(id, .failure(doubt))
-        }
-    }
-
-    func answer(_ id: Int64, _ result: Result<any Sendable, LarderError>) {
-        let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
-        waiter?.resume(returning: result)
-    }
-
-    /// Has an operation sent again later: full jitter, and never before the server wants it.
-    private func postpone(
-        _ entry: OutboxEntry,
-        _ error: LarderError,
-        _ operation: OutboxOperation,
-        after asked: Duration?,
-        isInDoubt: Bool
-    ) {
-        let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts))
-        let server = error.retryAfter.flatMap { RetryAfter($0, now: core.now().wall)?.wait(from: core.now().wall) }
-        let least = max(asked ?? .zero, server ?? .zero)
-        let wait = least + longest * core.configuration.random()
-        let now = core.now().uptime
-        let due = now + wait
-        state.withLock { state in
-            state.entries[entry.id.rawValue]?.state = isInDoubt ? .inDoubt : .pending
-            state.entries[entry.id.rawValue]?.isInDoubt = isInDoubt
-            state.entries[entry.id.rawValue]?.error = error
-            state.entries[entry.id.rawValue]?.due = due
-            if least > .zero { state.entries[entry.id.rawValue]?.heldUntil = now + least }
-        }
-        core.configuration.onEvent(.operation(operation.name, entry.id, .postponed(error, wait)))
-    }
-
-    /// Notes who was in a batch that failed as a whole although the server could be reached: one of them may be to blame.
-    private func suspect(_ batch: [OutboxEntry], _ results: [OutboxResult]) {
-        guard batch.count > 1, results.allSatisfy({ $0.mayBeSomebodysFault }) else { return }
-        state.withLock { state in for entry in batch { state.entries[entry.id.rawValue]?.suspicion += 1 } }
     }
 }
 
@@ -385,6 +230,13 @@ extension Outbox.State {
             }
         }
         return (ready, next)
+    }
+
+    /// How many operations are to be sent whose name is not registered, by that name.
+    var unregistered: [String: Int] {
+        entries.values.reduce(into: [:]) { counts, entry in
+            if entry.state != .refused, operations[entry.operation] == nil { counts[entry.operation, default: 0] += 1 }
+        }
     }
 
     /// Nothing waits longer than it has to.

@@ -161,9 +161,9 @@ enum OutboxResult: Sendable {
         return .rejected(error, OutboxRefusal(error, at: time))
     }
 
-    /// Whether it brings names that others wait for.
-    var hasNames: Bool {
-        if case .accepted(_, _, _, let names) = self { !names.isEmpty } else { false }
+    /// The names that others wait for.
+    var names: [String: String] {
+        if case .accepted(_, _, _, let names) = self { names } else { [:] }
     }
 
     /// Whether the server could be reached and failed at it: perhaps because of one operation among several.

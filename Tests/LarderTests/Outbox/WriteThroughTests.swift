@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderTesting
 import LarderTime
@@ -128,5 +129,157 @@ struct WriteThroughTests {
         cache.outbox.resume()
         _ = try await cache.commit(Payment(account: "a", amount: 1), operation)
         #expect(seen.withLock { $0 } == [.inDoubt])
+    }
+
+    @Test func `an operation that is done before its caller waits returns its receipt`() async throws {
+        var configuration = scene.configuration()
+        let (isEnqueued, isDone) = (Pending<Bool>(), Hold())
+        configuration.onEvent = { event in
+            switch event {
+            case .outbox(.enqueued, _):
+                isEnqueued.finish(true)
+                isDone.wait()
+            case .operation(_, _, .accepted): isDone.open()
+            default: break
+            }
+        }
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        let operation = bank.operation
+        // It has threads of its own, because it is held up between storing the operation and waiting for its end.
+        let paying = Task(executorPreference: OwnThreads()) {
+            try await cache.commit(Payment(account: "a", amount: 5), operation)
+        }
+        #expect(await isEnqueued.value(ifCancelled: false))
+        cache.networkReturned()
+        #expect(try await paying.value == 5)
+    }
+
+    @Test func `a refused operation is refused also where that is known before its caller waits`() async throws {
+        var configuration = scene.configuration()
+        let (isEnqueued, isDone) = (Pending<Bool>(), Hold())
+        configuration.onEvent = { event in
+            switch event {
+            case .outbox(.enqueued, _):
+                isEnqueued.finish(true)
+                isDone.wait()
+            case .operation(_, _, .refused): isDone.open()
+            default: break
+            }
+        }
+        bank.state.withLock { $0.refuses = true }
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        let operation = bank.operation
+        let paying = Task(executorPreference: OwnThreads()) {
+            try await cache.commit(Payment(account: "a", amount: 5), operation)
+        }
+        #expect(await isEnqueued.value(ifCancelled: false))
+        cache.networkReturned()
+        let error = await #expect(throws: LarderError.self) { try await paying.value }
+        #expect(error?.code == .refused && error?.status == 422)
+    }
+
+    @Test func `a caller that is cancelled, and one whose cache is closed, do not wait`() async throws {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { _ in
+            _ = try await gate.fetch(FetchContext())
+            return .accepted(1)
+        }
+        cache.outbox.resume()
+        let cancelled = Task { try await cache.commit(Payment(account: "a", amount: 1), operation) }
+        await gate.waitForRequests(1)
+        cancelled.cancel()
+        let doubt = await #expect(throws: LarderError.self) { try await cancelled.value }
+        #expect(doubt?.code == .inDoubt && doubt?.operation == cache.outbox.entries.first?.id)
+        let closed = Task { try await cache.commit(Payment(account: "b", amount: 1), operation) }
+        await gate.waitForRequests(2)
+        cache.close()
+        let end = await #expect(throws: LarderError.self) { try await closed.value }
+        #expect(end?.code == .closed)
+    }
+
+    @Test func `a receipt is returned although what it brings cannot be stored, and that is reported`() async throws {
+        var configuration = scene.configuration()
+        configuration.disk.bytesMaximum = 64 << 10
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        var operation = bank.operation
+        operation.acknowledge = { payment, total, update in
+            update.put(Note(id: payment.account, text: String(repeating: "x", count: 128 << 10), revision: 1))
+        }
+        #expect(try await cache.commit(Payment(account: "a", amount: 5), operation) == 5)
+        #expect(cache.outbox.entries.isEmpty && bank.state.withLock { $0.keys.count } == 1)
+        #expect(scene.events.withLock { $0.contains { if case .storageFailed = $0 { true } else { false } } })
+        #expect(try scene.cache().outbox.entries.isEmpty)
+    }
+
+    @Test(arguments: [false, true])
+    func `a reply that cannot be stored is no loss: a receipt is returned, a refusal is in doubt, and both end once`(
+        _ isRefused: Bool
+    ) async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.store = try killable.store()
+        let cache = try LarderCache(configuration)
+        let keys = Mutex<[String]>([])
+        let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { attempt in
+            let count = keys.withLock { keys in
+                keys.append(attempt.idempotencyKey)
+                return keys.count
+            }
+            if count == 1 { killable.fail(.full, untilHealed: true) }
+            return isRefused ? .rejected(LarderError(.refused, "Insufficient funds.", status: 422)) : .accepted(7)
+        }
+        cache.outbox.resume()
+        do {
+            #expect(try await cache.commit(Payment(account: "a", amount: 1), operation) == 7)
+            #expect(!isRefused)
+        } catch let error as LarderError {
+            #expect(isRefused && error.code == .inDoubt)
+        }
+        #expect(cache.outbox.status.inDoubt == 1)
+        killable.heal()
+        cache.networkReturned()
+        try await cache.outbox.drained()
+        #expect(cache.outbox.entries.isEmpty && keys.withLock { $0.count == 2 && Set($0).count == 1 })
+    }
+
+    @Test func `an operation that the server is still carrying out is in doubt, and never refused`() async throws {
+        let cache = try scene.cache()
+        let count = Mutex(0)
+        let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { _ in
+            guard
+                count.withLock({ count in
+                    count += 1
+                    return count
+                }) > 1
+            else {
+                throw LarderError(
+                    .refused,
+                    "The first is running.",
+                    status: 409,
+                    problem: "https://larder.test/problems/idempotency-in-progress"
+                )
+            }
+            return .accepted(1)
+        }
+        cache.outbox.resume()
+        let error = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 1), operation)
+        }
+        #expect(error?.code == .inDoubt && cache.outbox.status.inDoubt == 1)
+        scene.clock.advance(by: .seconds(60))
+        try await cache.outbox.drained()
+        #expect(count.withLock { $0 } == 2)
+    }
+}
+
+/// Runs each job on a thread of its own, so that one that blocks holds up no other task.
+private final class OwnThreads: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        Thread { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }.start()
     }
 }
