@@ -7,7 +7,8 @@ extension Outbox {
     /// Where the store fails, nothing can be sent until it can be written again, which may be never: so this ends, and what waits stays
     /// and is tried again by itself. A failure of before the call is asked about anew.
     ///
-    /// - Throws: `.cancelled`, `.closed`; `.storage` with what the store has failed with meanwhile.
+    /// - Throws: `.cancelled`, `.closed`; `.storage` with what the store has failed with meanwhile; `.unregistered` and `.paused` where
+    ///   nothing that is left can be sent before an operation is registered or `resume` is called.
     public func drained() async throws(LarderError) {
         let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
         let statuses = statuses
@@ -19,6 +20,7 @@ extension Outbox {
             }
             if isClosed { break }
             if status.isDrained { return }
+            if status.inFlight == 0, let standstill = standstill() { throw standstill }
             if let failure {
                 throw LarderError(
                     .storage,
@@ -29,6 +31,22 @@ extension Outbox {
             }
         }
         throw LarderError(Task.isCancelled ? .cancelled : .closed, "Nobody waits for the outbox any more.")
+    }
+
+    /// Why nothing that is left can be sent without somebody's doing; nil where something can, or everything waits behind what was refused.
+    private func standstill() -> LarderError? {
+        let reasons = Set(remainders(at: core.now().uptime).map(\.reason))
+        guard reasons.isSubset(of: [.refused, .behindRefused, .unregistered, .paused]) else { return nil }
+        if reasons.contains(.unregistered) {
+            let names = state.withLock { $0.unregistered.keys.sorted() }.map { "\"\($0)\"" }.joined(separator: ", ")
+            return LarderError(
+                .unregistered,
+                "The outbox holds operations that are not registered: \(names). Put them into CacheConfiguration.operations when the cache is "
+                    + "opened, or call Outbox.register."
+            )
+        }
+        guard reasons.contains(.paused) else { return nil }
+        return LarderError(.paused, "The outbox is paused, or was never resumed. Call Outbox.resume, and wait again.")
     }
 
     /// Waits until everything that can be sent was sent or decided about, but no longer than a time: for the moments before an

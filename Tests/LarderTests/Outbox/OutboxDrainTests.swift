@@ -106,9 +106,12 @@ struct OutboxDrainTests {
         let cache = try LarderCache(configuration)
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         let outbox = cache.outbox
+        scene.isOnline.withLock { $0 = false }
+        outbox.resume()
         let waiting = Task { try await outbox.drained() }
         killable.kill()
-        outbox.resume()
+        scene.isOnline.withLock { $0 = true }
+        cache.networkReturned()
         let first = await #expect(throws: LarderError.self) { try await waiting.value }
         let second = await #expect(throws: LarderError.self) { try await outbox.drained() }
         #expect(first?.code == .storage && second?.code == .storage)
