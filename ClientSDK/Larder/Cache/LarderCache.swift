@@ -174,6 +174,15 @@ public final class LarderCache: Sendable {
         try core.commit(update)
     }
 
+    /// Stores what the server has confirmed already, as far as that is possible: a completed call must not fail because of it.
+    ///
+    /// Where the disk fails, memory shows it all the same. Every failure is reported as `CacheEvent.storageFailed`.
+    public func updateIfPossible(_ body: (inout Update) -> Void) {
+        var update = Update()
+        body(&update)
+        do { try core.commit(update, isTolerant: true) } catch { core.configuration.onEvent(.storageFailed(error)) }
+    }
+
     /// Puts a change into the outbox: it is durable and shown when this returns. `Outbox.enqueue`.
     @discardableResult
     public func enqueue<Input, Receipt>(

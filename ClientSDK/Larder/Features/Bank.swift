@@ -102,8 +102,8 @@ public struct Bank: Sendable {
     /// The balance is confirmed first, if it was not lately. The order and its key are stored before the first byte leaves: a reply
     /// that is lost, a timeout or the death of the process leave it in doubt, and it resolves itself under the same key.
     ///
-    /// - Throws: `.refused` (`Bank.refusal(_:)` says why), `.notValidated` and `.offline` where nothing was sent, `.inDoubt` where
-    ///   nobody knows yet, `.conflict` while an earlier one from that account is in doubt.
+    /// - Throws: `.refused` (`Bank.refusal(_:)` says why), `.notValidated`, `.offline` and `.storage` where nothing was sent, `.inDoubt`
+    ///   where nobody knows yet, `.conflict` while an earlier one from that account is in doubt. Nothing once it is done.
     public func transfer(_ order: TransferOrder) async throws(LarderError) -> Transfer {
         guard order.amount.minorUnits > 0 else {
             throw LarderError(
@@ -112,10 +112,7 @@ public struct Bank: Sendable {
             )
         }
         _ = try await cache.requireValidated(accounts, within: Self.balanceBound)
-        let transfer = try await cache.commit(order, operation)
-        try cache.invalidate(accounts)
-        try cache.invalidate(transactions(order.fromAccountId))
-        return transfer
+        return try await cache.commit(order, operation)
     }
 
     /// Transfers whose outcome nobody knows yet. They resolve themselves.

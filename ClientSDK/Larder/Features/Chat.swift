@@ -124,11 +124,16 @@ public struct Chat: Sendable {
 
     /// Sends a message: it is durable and shown when this returns, and leaves in order when there is a network.
     ///
-    /// - Throws: `.storage` where it could not be kept, `.refused` where nobody is signed in, `.invalidArgument` for no text.
+    /// - Throws: `.storage` where it could not be kept, `.refused` where nobody is signed in, `.invalidArgument` for no text, and
+    ///   for more than 4,000 Unicode scalars.
     @discardableResult
     public func send(_ text: String, to conversation: String) throws(LarderError) -> OperationID? {
-        guard !text.isEmpty, text.utf8.count <= 16_000 else {
-            throw LarderError(.invalidArgument, "A message has between 1 and 4,000 characters.")
+        let length = text.unicodeScalars.count
+        guard (1...4_000).contains(length) else {
+            throw LarderError(
+                .invalidArgument,
+                "A message has between 1 and 4,000 Unicode scalars; this one has \(length). Shorten it, or send several."
+            )
         }
         guard let author = session.userID else { throw LarderError(.refused, "Sign in before you write.", status: 401) }
         let draft = Draft(

@@ -22,8 +22,9 @@ public struct Likes: Sendable {
         cache.outbox.register(operation)
     }
 
-    /// Likes a post, or likes it no more. Before it was sent, a tap and its opposite become nothing.
+    /// Likes a post, or likes it no more. Before it was sent, a tap replaces an earlier one of the same post.
     ///
+    /// - Returns: nil where nothing is left to send: the post is stored as the tap wants it.
     /// - Throws: `.storage` where it could not be kept. Then nothing has changed.
     @discardableResult
     public func set(_ isLike: Bool, _ postID: String) throws(LarderError) -> OperationID? {

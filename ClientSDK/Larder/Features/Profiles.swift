@@ -31,10 +31,10 @@ public struct Profiles: Sendable {
 
     /// Changes the profile of who is signed in, if nobody else has meanwhile: awaited, and never shown before.
     ///
-    /// Where the reply is lost the profile is read again: what it says is what came of it.
+    /// Where the reply is lost or decides nothing (a 5xx), the profile is read again: if it has the change, the change was saved.
     ///
     /// - Throws: `.conflict` with an `EditConflict<Profile>` as its cause where somebody else has changed it; `.offline` where it was
-    ///   not sent, and then nothing has changed; `.inDoubt` where nobody knows; `.refused`.
+    ///   not sent, and then nothing has changed; `.inDoubt` where it may have been saved, or may still be; `.refused` where it was not.
     @discardableResult
     public func edit(_ id: String, _ change: @Sendable (inout Profile) -> Void) async throws(LarderError) -> Profile {
         let known = try await cache.snapshot(resource(id), .cacheFirst)
@@ -66,7 +66,8 @@ public struct Profiles: Sendable {
                 [.ifMatch: validator, .contentType: "application/merge-patch+json"],
                 as: Profile.self
             )
-            try store(reply.value, validator: reply.fields[.etag])
+            // It is saved, whatever becomes of it here.
+            cache.updateIfPossible { $0.put(reply.value, validator: reply.fields[.etag]) }
             return reply.value
         } catch {
             switch error.code {
@@ -78,26 +79,31 @@ public struct Profiles: Sendable {
                     cause: EditConflict(base: base, mine: mine, theirs: theirs.value, validator: theirs.validator),
                     status: 412
                 )
-            case .offline where (error.cause as? TransportError)?.code == .unreachable: throw error
-            // A reply that is none is as good as lost.
-            case .offline, .timedOut, .unexpectedReply: return try await resolve(base, mine, error)
+            // A reply that says neither yes nor no is as good as lost.
+            case .offline, .timedOut, .unexpectedReply, .refused:
+                guard OperationVerdict(error) == .unknown else { throw error }
+                return try await resolve(base, mine, error)
             default: throw error
             }
         }
     }
 
-    /// The reply was lost: what is there now tells what came of it.
+    /// The reply was lost: what is there now tells whether the profile was saved. Where it was not, it may still be: the request may be
+    /// on its way.
     private func resolve(_ base: Profile, _ mine: Profile, _ error: LarderError) async throws(LarderError) -> Profile {
+        let text = "It is not known whether the profile was saved. Read it again when there is a network."
         let now: Profile
         do { now = try await current(base.id).value } catch {
-            throw LarderError(
-                .inDoubt,
-                "Nobody knows yet whether the profile was saved. Look at it when there is a network.",
-                cause: error
-            )
+            throw LarderError(.inDoubt, "\(text) (\(error.description))", cause: error)
         }
         if ProfilePatch(base: now, mine: mine).isEmpty { return now }
-        throw error
+        throw LarderError(
+            .inDoubt,
+            "\(text) (\(error.description))",
+            cause: error,
+            status: error.status,
+            problem: error.problem
+        )
     }
 
     private func current(_ id: String) async throws(LarderError) -> (value: Profile, validator: String) {
@@ -106,10 +112,6 @@ public struct Profiles: Sendable {
             throw LarderError(.unexpectedReply, "The server gives no ETag with the profile.")
         }
         return (value, validator)
-    }
-
-    private func store(_ profile: Profile, validator: String?) throws(LarderError) {
-        try cache.update { $0.put(profile, validator: validator) }
     }
 }
 

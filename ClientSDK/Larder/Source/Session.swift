@@ -95,7 +95,7 @@ public final class Session: RequestAuthorizer {
             as: SessionGrant.self
         ).value
         try keep(Self.tokens(grant, asked))
-        try cache.update { $0.put(grant.user) }
+        cache.updateIfPossible { $0.put(grant.user) }
         return grant.user
     }
 

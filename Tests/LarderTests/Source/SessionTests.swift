@@ -1,5 +1,6 @@
 import Larder
 import LarderHTTP
+import LarderModels
 import LarderTesting
 import LarderTime
 import TestSupport
@@ -62,6 +63,30 @@ struct SessionTests {
         gate.open()
         #expect(try await second.value == "new")
         #expect(transport.requests.count { $0.url.hasSuffix("/refresh") } == 1)
+    }
+
+    @Test func `nobody is signed in whose signing in has failed, wherever the store fails`() async throws {
+        let fields: Fields = [.contentType: "application/json"]
+        var isSignedIn = false
+        for step in 1...20 {
+            let scene = CacheScene()
+            let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+            var configuration = scene.configuration()
+            configuration.store = try killable.store()
+            let cache = try LarderCache(configuration)
+            let transport = ScriptedTransport { _, _ in .text(Self.grant("new"), fields: fields) }
+            let session = try Session(cache, "http://server", transport)
+            killable.fail(.full, atStep: step, untilHealed: true)
+            do {
+                let profile = try await session.signIn(handle: "ana", password: "larder")
+                #expect(session.state == .signedIn(userID: profile.id), "step \(step)")
+                isSignedIn = true
+            } catch {
+                #expect(session.state == .signedOut && error.code == .storage, "step \(step)")
+            }
+            cache.close()
+        }
+        #expect(isSignedIn)
     }
 
     private static func grant(_ token: String) -> String {
