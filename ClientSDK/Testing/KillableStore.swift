@@ -90,6 +90,10 @@ public final class KillableStore: Sendable {
         faults.fail(failure, atStep: step, untilHealed: untilHealed)
     }
 
+    /// Limits by how many bytes the store's files may grow from now on, as a disk with so much free space does; nil: no limit. What
+    /// is removed or truncated gives its bytes back. `reopen()` ends it.
+    public func limitRoom(to bytes: Int64?) { faults.limitRoom(to: bytes) }
+
     /// Lets steps succeed again. The dead stay dead.
     public func heal() { faults.heal() }
 

@@ -85,7 +85,11 @@ enum FaultFileSystem {
             case .tear: return Failing.delete
             case .fail(let code): return Failing.code(code, Failing.delete)
             }
-            return unsafe base.pointee.xDelete(base, name, syncs)
+            var status = stat()
+            let bytes = unsafe name.map { unsafe stat($0, &status) == 0 ? Int64(status.st_size) : 0 } ?? 0
+            let result = unsafe base.pointee.xDelete(base, name, syncs)
+            if result == SQLITE_OK { unsafe plan._withUnsafeGuaranteedRef { $0.giveRoom(bytes) } }
+            return result
         }
         unsafe system.pointee.xAccess = { system, name, flags, result in
             guard let context = unsafe system?.pointee.pAppData, let base = unsafe FaultFileSystem.base else {
@@ -138,6 +142,25 @@ enum FaultFileSystem {
         return unsafe plan._withUnsafeGuaranteedRef { $0.decide() }
     }
 
+    /// The length of a file of the file system below.
+    private static func size(_ below: UnsafeMutablePointer<sqlite3_file>) -> Int64 {
+        var size: sqlite3_int64 = 0
+        return unsafe below.pointee.pMethods.pointee.xFileSize(below, &size) == SQLITE_OK ? size : 0
+    }
+
+    /// Takes the room for a write that ends at `end`; false where there is none.
+    private static func takeRoom(_ file: UnsafeMutablePointer<sqlite3_file>, upTo end: Int64) -> Bool {
+        let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
+        guard unsafe plan._withUnsafeGuaranteedRef({ $0.room }) != nil else { return true }
+        let growth = end - (unsafe size(below(file)))
+        return unsafe plan._withUnsafeGuaranteedRef { $0.takeRoom(growth) }
+    }
+
+    private static func giveRoom(_ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: Int64) {
+        let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
+        unsafe plan._withUnsafeGuaranteedRef { $0.giveRoom(bytes) }
+    }
+
     private static func isDead(_ file: UnsafeMutablePointer<sqlite3_file>) -> Bool {
         let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
         return unsafe plan._withUnsafeGuaranteedRef { $0.isDead }
@@ -165,7 +188,9 @@ enum FaultFileSystem {
             guard let file = unsafe file else { return SQLITE_MISUSE }
             let below = unsafe below(file)
             switch unsafe decide(file) {
-            case .proceed: return unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count, position)
+            case .proceed:
+                guard unsafe takeRoom(file, upTo: position + Int64(count)) else { return SQLITE_FULL }
+                return unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count, position)
             case .tear:
                 _ = unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count / 2, position)
                 return Failing.write
@@ -180,7 +205,10 @@ enum FaultFileSystem {
             case .fail(let code): return Failing.code(code, Failing.truncate)
             }
             let below = unsafe below(file)
-            return unsafe below.pointee.pMethods.pointee.xTruncate(below, size)
+            let before = unsafe Self.size(below)
+            let result = unsafe below.pointee.pMethods.pointee.xTruncate(below, size)
+            if result == SQLITE_OK { unsafe giveRoom(file, before - size) }
+            return result
         }
         unsafe table.pointee.xSync = { file, _ in
             guard let file = unsafe file else { return SQLITE_MISUSE }

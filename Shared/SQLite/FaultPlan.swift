@@ -33,6 +33,8 @@ import Synchronization
         var count = 0
         var armed: (action: Action, step: Int)?
         var isDead = false
+        /// How many bytes files may still grow by; nil: no limit.
+        var room: Int64?
     }
 
     private let state = Mutex(State())
@@ -57,6 +59,28 @@ import Synchronization
 
     /// Disarms what is armed, and lets steps succeed again. The dead stay dead.
     package func heal() { state.withLock { $0.armed = nil } }
+
+    /// Limits by how many bytes files may grow from now on, as a disk with so much free space does; nil: no limit. What is removed
+    /// or truncated gives its bytes back.
+    package func limitRoom(to bytes: Int64?) { state.withLock { $0.room = bytes } }
+
+    /// How many bytes files may still grow by; nil: no limit.
+    package var room: Int64? { state.withLock { $0.room } }
+
+    /// Says that a file is about to grow by so many bytes; false where there is no room, and then nothing is taken.
+    package func takeRoom(_ bytes: Int64) -> Bool {
+        state.withLock { state in
+            guard let room = state.room, bytes > 0 else { return true }
+            guard bytes <= room else { return false }
+            state.room = room - bytes
+            return true
+        }
+    }
+
+    /// Says that a file has become shorter by so many bytes.
+    package func giveRoom(_ bytes: Int64) {
+        state.withLock { state in if let room = state.room, bytes > 0 { state.room = room + bytes } }
+    }
 
     /// The process dies now.
     package func kill() { state.withLock { $0.isDead = true } }

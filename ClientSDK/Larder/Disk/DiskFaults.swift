@@ -37,6 +37,12 @@ package final class DiskFaults: Sendable {
     /// Lets steps succeed again. The dead stay dead.
     package func heal() { plan.heal() }
 
+    /// Limits by how many bytes the store's files may grow from now on; nil: no limit.
+    package func limitRoom(to bytes: Int64?) { plan.limitRoom(to: bytes) }
+
+    /// By how many bytes the store's files may still grow; nil: no limit.
+    package var room: Int64? { plan.room }
+
     /// Whether the process has died.
     package var isDead: Bool { plan.isDead }
 

@@ -47,6 +47,7 @@ struct DiskFiles: Sendable {
         guard descriptor >= 0 else { throw Self.error(temporary) }
         defer { close(descriptor) }
         let count = isTorn ? bytes.count / 2 : bytes.count
+        try takeRoom(Int64(count))
         var written = 0
         while written < count {
             let result = unsafe bytes.withUnsafeBytes { raw in
@@ -95,6 +96,7 @@ struct DiskFiles: Sendable {
         let target = unsafe open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard target >= 0 else { throw Self.error(other) }
         defer { close(target) }
+        try takeRoom(size(path) ?? 0)
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var offset = 0
         while true {
@@ -112,19 +114,23 @@ struct DiskFiles: Sendable {
     /// Gives a file another name, in place of what has that name.
     func rename(_ path: String, to other: String) throws(SQLiteError) {
         try step()
+        let replaced = faults == nil ? 0 : size(other) ?? 0
         #if canImport(Darwin)
             let result = unsafe Darwin.rename(path, other)
         #else
             let result = unsafe Glibc.rename(path, other)
         #endif
         guard result == 0 else { throw Self.error(path) }
+        faults?.giveRoom(replaced)
     }
 
     /// Removes a file. One that is not there is removed already.
     func remove(_ path: String) throws(SQLiteError) {
         guard exists(path) else { return }
         try step()
+        let removed = faults == nil ? 0 : size(path) ?? 0
         guard unsafe unlink(path) == 0 || errno == ENOENT else { throw Self.error(path) }
+        faults?.giveRoom(removed)
     }
 
     /// Removes a directory if it is empty; false if it is not.
@@ -174,6 +180,11 @@ struct DiskFiles: Sendable {
 
     private func step() throws(SQLiteError) {
         if let faults, try faults.step() { throw Self.planned }
+    }
+
+    private func takeRoom(_ bytes: Int64) throws(SQLiteError) {
+        guard let faults, !faults.takeRoom(bytes) else { return }
+        throw SQLiteError(code: .full, message: "a planned fault")
     }
 
     private static var planned: SQLiteError { SQLiteError(code: .inputOutput, message: "a planned fault") }
