@@ -5,10 +5,11 @@ import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 /// What a client tells about a change whose outcome it does not know, against the real server.
-@Suite("Changes whose outcome is open, end to end", .timeLimit(.minutes(20)))
+@Suite("Changes whose outcome is open, end to end", .oneMinute)
 struct OpenOutcomeTests {
     private final class Ends: Sendable {
         let refused = Mutex<[LarderError]>([])

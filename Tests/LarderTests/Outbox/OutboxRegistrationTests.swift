@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Outbox: operations that are known when a cache is opened", .timeLimit(.minutes(20)))
+@Suite("Outbox: operations that are known when a cache is opened", .oneMinute)
 struct OutboxRegistrationTests {
     let scene = CacheScene()
     let server = LikeServer(posts: 10)

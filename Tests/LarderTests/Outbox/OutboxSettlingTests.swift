@@ -2,9 +2,10 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Outbox: storing what came of a batch", .timeLimit(.minutes(20)))
+@Suite("Outbox: storing what came of a batch", .oneMinute)
 struct OutboxSettlingTests {
     struct Line: Codable, Sendable, Equatable {
         var text: String
