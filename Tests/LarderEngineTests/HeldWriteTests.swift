@@ -5,12 +5,6 @@ import Testing
 
 @testable import LarderEngine
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 /// Answers with what it was asked, or with as many bytes as it was asked for; remembers of which exchanges it was told.
 private final class Notebook: ExchangeHandler {
     let told = Mutex<[String]>([])
@@ -35,22 +29,6 @@ private final class Notebook: ExchangeHandler {
 
 @Suite("Replies that leave together", .oneMinute)
 struct HeldWriteTests {
-    /// Keeps the loop busy while `body` sends: what is sent is all there in its next turn.
-    private func atOnce(_ server: HTTPServer, _ body: () throws -> Void) throws {
-        let (isHeld, isOver) = (Gauge(), Gauge())
-        server.loops[0].execute {
-            isHeld.isSet.store(true, ordering: .releasing)
-            while !isOver.isSet.load(ordering: .acquiring) { sched_yield() }
-        }
-        while !isHeld.isSet.load(ordering: .acquiring) { sched_yield() }
-        defer { isOver.isSet.store(true, ordering: .releasing) }
-        try body()
-    }
-
-    private final class Gauge: Sendable {
-        let isSet = Atomic<Bool>(false)
-    }
-
     @Test(arguments: EngineTests.pollers)
     func `who asks at the same moment is answered, each on their connection and in order`(poller: PollerChoice)
         async throws
@@ -62,7 +40,7 @@ struct HeldWriteTests {
             let clients = try (0..<150).map { _ in try RawClient(port: port) }
             for client in clients { try client.send("GET /hello HTTP/1.1\r\nHost: h\r\n\r\n") }
             for client in clients { #expect(try await client.reply().status == 200) }
-            try atOnce(server) {
+            try server.holdingLoop {
                 for (index, client) in clients.enumerated() {
                     switch index % 6 {
                     case 0: try client.send("GET /one/\(index) HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -115,7 +93,7 @@ struct HeldWriteTests {
             let rounds = 40
             for round in 1...rounds {
                 // All of it in one turn: room for what is blocked, another request, and somebody else who asks.
-                try atOnce(server) {
+                try server.holdingLoop {
                     bytes += reader.takeAvailable()
                     try reader.send("GET /p\(round) HTTP/1.1\r\nHost: h\r\n\r\n")
                     if round == rounds { reader.finishSending() }
@@ -141,7 +119,7 @@ struct HeldWriteTests {
                 #expect(try await client.reply().status == 200)
             }
             notebook.told.withLock { $0 = [] }
-            try atOnce(server) {
+            try server.holdingLoop {
                 try leaving?.send("GET /left HTTP/1.1\r\nHost: h\r\n\r\n")
                 leaving?.resetsAtEnd()
                 leaving = nil

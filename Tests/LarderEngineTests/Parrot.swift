@@ -5,6 +5,12 @@ import Synchronization
 
 @testable import LarderEngine
 
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// Repeats what it is told: a request as its method, target and body, a message as it came.
 final class Parrot: ExchangeHandler {
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
@@ -66,4 +72,46 @@ final class Parrot: ExchangeHandler {
         }
         await server.stop(grace: .zero)
     }
+}
+
+extension HTTPServer {
+    /// Keeps the first loop busy while `body` runs: everything that `body` sends is there in the loop's next turn.
+    func holdingLoop(_ body: () throws -> Void) throws {
+        let (isHeld, isOver) = (Signal(), Signal())
+        loops[0].execute {
+            isHeld.set()
+            isOver.wait()
+        }
+        isHeld.wait()
+        defer { isOver.set() }
+        try body()
+    }
+
+    /// Runs `body` on a loop's thread and returns its result.
+    func onLoop<Value: Sendable>(
+        at index: Int = 0,
+        _ body: @escaping @Sendable (EventLoop) -> Value
+    ) async -> Value {
+        let loop = loops[index]
+        return await withCheckedContinuation { continuation in
+            loop.execute { continuation.resume(returning: body(loop)) }
+        }
+    }
+
+    /// Returns when every loop has finished a turn that began after this call, with the check of its deadlines.
+    func passTurn() async {
+        // The first job may run in a turn that began earlier; a turn runs its jobs before it checks deadlines.
+        for index in loops.indices {
+            for _ in 0..<3 { await onLoop(at: index) { _ in } }
+        }
+    }
+}
+
+/// A flag that one thread sets and another waits for.
+final class Signal: Sendable {
+    private let isSet = Atomic<Bool>(false)
+
+    func set() { isSet.store(true, ordering: .releasing) }
+
+    func wait() { while !isSet.load(ordering: .acquiring) { sched_yield() } }
 }

@@ -25,6 +25,9 @@ extension Connection {
                 // The handler takes the time it needs; a peer that has gone is noticed by its hang-up.
                 deadline = MonotonicTime(nanoseconds: .max)
             } else if !output.isEmpty {
+                // The peer gets more time by reading, and not by sending.
+                guard output.sentCount != sentCountAtDeadline else { return }
+                sentCountAtDeadline = output.sentCount
                 deadline = loop.now + configuration.idleTimeout
             } else if deadline > loop.now + configuration.headReadTimeout {
                 // Counted from the request's first byte: one more byte every nine seconds buys no time.
@@ -56,8 +59,19 @@ extension Connection {
         case .eventStream(let channel): channel.finish()
         case .http:
             // What has begun to arrive or is being answered gets its reply; the rest of the connections were idle.
-            if owed == nil, output.isEmpty, !reader.isInside { close() }
+            if owed == nil, output.isEmpty, !reader.isInside, !mustResume { close() }
         }
+    }
+
+    /// The peer will send no more. The requests that were read are still answered.
+    func peerEnded() {
+        hasPeerEnded = true
+        guard owed?.silence == nil else { return close() }
+        if case .http = mode, owed != nil || !output.isEmpty || mustResume, !isLingering {
+            closesAfterOutput = closesAfterOutput || (owed == nil && !mustResume)
+            return setInterest()
+        }
+        close()
     }
 
     /// - Parameter resets: whether the peer is sent a RST.

@@ -9,8 +9,9 @@ import LarderTime
 
 /// A connection: reads requests, has them answered in order, and writes the replies. Confined to its loop.
 ///
-/// One request is worked on at a time. While its reply is owed, or its output waits for a slow reader, nothing more is read
-/// from the peer than fits one buffer: that is all the backpressure there is, and all that is needed.
+/// One request is worked on at a time. While its reply is owed, or replies wait for a slow reader, later requests are not
+/// looked at, and no more of them is read than `unreadBytesMaximum` and one read buffer. So a peer that pipelines requests and
+/// does not read has `Output.copiedBytesMaximum` and one reply waiting for it at most.
 final class Connection {
     enum Mode {
         case http
@@ -38,7 +39,11 @@ final class Connection {
 
     var mode = Mode.http
     var reader: RequestReader
-    var unread: [UInt8] = []
+    var unread = ByteQueue()
+    /// Whether `unread` was left because of replies that had to leave first.
+    var mustResume = false
+    /// Whether the loop knows that requests are to be looked at again in its next turn.
+    var isResuming = false
     var output = Output()
     /// Replies that leave with those of the turn's other connections (`EventLoop.holdsWrites`).
     var held: WriteBuffer?
@@ -51,6 +56,8 @@ final class Connection {
     var records: [ExchangeRecord] = []
     var interest: Readiness = .read
     var deadline: MonotonicTime
+    /// `Output.sentCount` when the deadline of a slow reader was set.
+    var sentCountAtDeadline = -1
     var isDirty = false
     var isClosed = false
     var closesAfterOutput = false
@@ -104,30 +111,15 @@ final class Connection {
         }
     }
 
-    /// The peer will send no more. What it has asked for is still answered.
-    private func peerEnded() {
-        hasPeerEnded = true
-        guard owed?.silence == nil else { return close() }
-        if case .http = mode, owed != nil || !output.isEmpty, !isLingering {
-            closesAfterOutput = closesAfterOutput || owed == nil
-            return setInterest()
-        }
-        close()
-    }
-
     private func received(_ bytes: Span<UInt8>) {
-        guard unread.isEmpty, owed == nil, !output.hasLarge else {
-            unsafe bytes.withUnsafeBufferPointer { unsafe unread.append(contentsOf: $0) }
+        guard unread.isEmpty, owed == nil, output.isEmpty else {
+            unread.append(bytes)
             return process()
         }
         var consumed = 0
         loop.scratch.removeAll()
         process(bytes, &consumed)
-        if consumed < bytes.count, !isClosed {
-            unsafe bytes.extracting(consumed..<bytes.count).withUnsafeBufferPointer {
-                unsafe unread.append(contentsOf: $0)
-            }
-        }
+        if consumed < bytes.count, !isClosed { unread.append(bytes.extracting(consumed..<bytes.count)) }
         // To read is the last that happens to a connection in a turn: nothing can be written before what is held.
         afterProcessing(mayHold: true)
     }
@@ -135,20 +127,28 @@ final class Connection {
     /// Goes on with what was read before.
     func process() {
         guard !isProcessing, !isClosed, case .http = mode else { return }
-        var consumed = 0
-        let bytes = unread
+        let bytes = unread.bytes
+        var consumed = unread.start
         loop.scratch.removeAll()
         process(bytes.span, &consumed)
-        if !isClosed { unread = consumed == bytes.count ? [] : Array(bytes[consumed...]) }
+        if !isClosed { unread.removeFirst(consumed - unread.start) }
         afterProcessing()
     }
 
     private func process(_ bytes: Span<UInt8>, _ consumed: inout Int) {
         isProcessing = true
         defer { isProcessing = false }
-        while owed == nil, !closesAfterOutput, !isClosed, !output.hasLarge, case .http = mode {
+        mustResume = false
+        while owed == nil, !closesAfterOutput, !isClosed, case .http = mode {
+            // Replies are not put together faster than they leave.
+            guard output.isEmpty, loop.scratch.count <= Output.copiedBytesMaximum else {
+                mustResume = true
+                return
+            }
             switch reader.next(bytes, &consumed, tellsHeads: loop.handler.wantsHeads) {
-            case .incomplete: return
+            case .incomplete:
+                if hasPeerEnded || (isStopping && !reader.isInside) { closesAfterOutput = true }
+                return
             case .awaitsContinue: loop.scratch.append("HTTP/1.1 100 Continue\r\n\r\n")
             case .refused(let refusal): return refuse(refusal)
             case .head(let request): announce(request)
@@ -162,7 +162,6 @@ final class Connection {
     /// - Parameter mayHold: whether it may be held until the turn's other requests are answered.
     func afterProcessing(mayHold: Bool = false) {
         guard !isClosed else { return }
-        let hadLarge = output.hasLarge
         if !loop.scratch.isEmpty {
             // Taken out and put back, so that the buffer has one owner at any time and is never copied.
             var fresh = WriteBuffer()
@@ -179,11 +178,14 @@ final class Connection {
             afterWriting(outcome)
         } else if output.hasLarge {
             afterWriting(output.flush(to: descriptor))
+        } else if closesAfterOutput, output.isEmpty, !isLingering {
+            return close()
         }
+        guard !isClosed else { return }
         updateDeadline()
         setInterest()
-        // What was read behind a large body had to wait for it, and no event will tell that it has left already.
-        if hadLarge, output.isEmpty, !unread.isEmpty { markDirty() }
+        // No event tells that the replies have left already.
+        if mustResume, output.isEmpty { loop.resume(self) }
     }
 
     // MARK: Answering
@@ -279,7 +281,8 @@ final class Connection {
 
     /// Whether the connection persists after this exchange (RFC 9112 §9.3).
     func staysOpen(_ request: Request) -> Bool {
-        guard !isStopping, !hasPeerEnded else { return false }
+        // What was read behind this request is answered too; the connection is closed behind the last.
+        guard !isStopping && !hasPeerEnded || !unread.isEmpty else { return false }
         guard request.fields.range(of: "connection") != nil else { return request.minorVersion == 1 }
         let options = (request.fields.combined(.connection) ?? "").lowercased().split(separator: ",")
             .map { $0.filter { $0 != " " && $0 != "\t" } }
@@ -327,7 +330,7 @@ final class Connection {
         afterWriting(output.flush(to: descriptor))
         updateDeadline()
         setInterest()
-        if output.isEmpty, !unread.isEmpty { process() }
+        if mustResume, output.isEmpty { process() }
     }
 
     func afterWriting(_ outcome: Output.Outcome) {

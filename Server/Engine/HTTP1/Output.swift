@@ -14,34 +14,32 @@ struct Output {
         case failed
     }
 
-    private var bytes: [UInt8] = []
-    private var sent = 0
+    private var bytes = ByteQueue()
     private var large: [Large] = []
+    /// How many bytes the system has ever taken: grows whenever the peer reads.
+    private(set) var sentCount = 0
 
     /// Bodies up to this size are copied behind their head and leave with it in one write.
     static let copiedBytesMaximum = 64 << 10
     private static let pieceBytes = 256 << 10
 
-    var isEmpty: Bool { sent == bytes.count && large.isEmpty }
+    var isEmpty: Bool { bytes.isEmpty && large.isEmpty }
 
     /// Bytes in memory that wait because the peer does not read.
     var waitingBytes: Int {
-        large.reduce(bytes.count - sent) { sum, item in
+        large.reduce(bytes.count) { sum, item in
             if case .bytes(let body, let sent) = item { sum + body.count - sent } else { sum }
         }
     }
+
+    /// Bytes in memory: those that wait, and those in front of them that were sent already.
+    var heldBytes: Int { waitingBytes + bytes.start }
 
     var hasLarge: Bool { !large.isEmpty }
 
     mutating func append(_ more: [UInt8]) {
         precondition(large.isEmpty, "Nothing is sent behind a large body before it has left.")
-        if sent == bytes.count {
-            // Shared and not copied: what is sent to thousands at once exists once.
-            bytes = more
-            sent = 0
-        } else {
-            bytes.append(contentsOf: more)
-        }
+        bytes.append(more)
     }
 
     mutating func appendLarge(_ body: [UInt8]) { large.append(.bytes(body, sent: 0)) }
@@ -51,14 +49,15 @@ struct Output {
     /// Writes bytes that are not in here yet, and keeps what the system did not take.
     mutating func write(_ fresh: WriteBuffer, to descriptor: Int32) -> Outcome {
         guard bytes.isEmpty else {
-            bytes.append(contentsOf: fresh.suffix(from: 0))
+            bytes.append(fresh.suffix(from: 0))
             return flush(to: descriptor)
         }
         switch SystemCall.send(descriptor, fresh.bytes, fresh.body) {
-        case .count(fresh.count): break
-        case .count(let count): bytes = fresh.suffix(from: count)
+        case .count(let count):
+            sentCount += count
+            if count < fresh.count { bytes.append(fresh.suffix(from: count)) }
         case .wouldBlock:
-            bytes = fresh.suffix(from: 0)
+            bytes.append(fresh.suffix(from: 0))
             return .blocked
         case .failed: return .failed
         }
@@ -67,20 +66,22 @@ struct Output {
 
     mutating func flush(to descriptor: Int32) -> Outcome {
         while true {
-            while sent < bytes.count {
-                switch SystemCall.send(descriptor, bytes, from: sent) {
-                case .count(let count): sent += count
+            while !bytes.isEmpty {
+                switch SystemCall.send(descriptor, bytes.bytes, from: bytes.start) {
+                case .count(let count):
+                    sentCount += count
+                    bytes.removeFirst(count)
                 case .wouldBlock: return .blocked
                 case .failed: return .failed
                 }
             }
-            bytes = []
-            sent = 0
             guard let item = large.first else { return .drained }
             switch item {
             case .bytes(let body, let from):
                 switch SystemCall.send(descriptor, body, from: from) {
-                case .count(let count): advance(.bytes(body, sent: from + count), isDone: from + count == body.count)
+                case .count(let count):
+                    sentCount += count
+                    advance(.bytes(body, sent: from + count), isDone: from + count == body.count)
                 case .wouldBlock: return .blocked
                 case .failed: return .failed
                 }
@@ -91,7 +92,7 @@ struct Output {
                     continue
                 }
                 guard let piece = region.read(at: from, count: count) else { return .failed }
-                bytes = piece
+                bytes.append(piece)
                 advance(.file(region, sent: from + count), isDone: from + count == region.range.count)
             }
         }

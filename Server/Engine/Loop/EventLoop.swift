@@ -2,12 +2,6 @@ import LarderHTTP
 import LarderTime
 import Synchronization
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 /// A thread that waits for sockets, timers and jobs, and serves the connections that it accepted.
 ///
 /// `execute`, `schedule`, `cancel` and `whenEnded` are safe from any thread; everything else belongs to the loop's own.
@@ -15,8 +9,10 @@ import Synchronization
 /// `@unchecked Sendable`: the stored properties below the line "confined" are touched on the loop's thread alone. Every way in
 /// from outside goes through the mailbox, which is a `Mutex`, and `connection(_:)` traps on another thread.
 package final class EventLoop: @unchecked Sendable {
+    private typealias Job = (run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
+
     private struct Mailbox {
-        var jobs: [(run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)] = []
+        var jobs: [Job] = []
         var endings: [@Sendable () -> Void] = []
         var hasEnded = false
     }
@@ -39,6 +35,11 @@ package final class EventLoop: @unchecked Sendable {
     private var descriptors: [Connection?] = []
     private var timers = TimerQueue()
     private var dirty: [Connection] = []
+    /// Connections with requests that were read and had to wait for earlier replies.
+    private var resuming: [Connection] = []
+    /// Jobs from the mailbox; those before `nextJob` have run.
+    private var jobs: [Job] = []
+    private var nextJob = 0
     private var endOfTurn: [@Sendable () -> Void] = []
     private var registration: ClockRegistration?
     private var nextSweep = MonotonicTime(nanoseconds: 0)
@@ -66,6 +67,8 @@ package final class EventLoop: @unchecked Sendable {
 
     /// So many replies leave together at most, of 64 KiB each.
     private static let heldMaximum = 64
+    /// How many jobs run in a turn at most, so that connections are served between them.
+    private static let jobsMaximum = 64
 
     init(
         _ index: Int,
@@ -117,7 +120,7 @@ package final class EventLoop: @unchecked Sendable {
     package func cancel(_ timer: TimerID) { execute { [self] in timers.cancel(timer) } }
 
     /// Whether the caller runs on this loop's thread.
-    package var isCurrent: Bool { thread.load(ordering: .relaxed) == Self.currentThread }
+    package var isCurrent: Bool { thread.load(ordering: .relaxed) == SystemThread.current }
 
     func whenEnded(_ body: @escaping @Sendable () -> Void) {
         let hasEnded = mailbox.withLock { mailbox in
@@ -131,45 +134,11 @@ package final class EventLoop: @unchecked Sendable {
 
     func start() {
         registration = configuration.monotonic.onJump { [wakeUp] in wakeUp.signal() }
-        let box = unsafe Unmanaged.passRetained(self).toOpaque()
-        #if canImport(Darwin)
-            var handle: pthread_t?
-        #else
-            var handle = pthread_t()
-        #endif
-        let result = unsafe pthread_create(
-            &handle,
-            nil,
-            { argument in
-                #if canImport(Darwin)
-                    let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
-                #else
-                    guard let argument = unsafe argument else { return nil }
-                    let loop = unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue()
-                #endif
-                loop.run()
-                return nil
-            },
-            box
-        )
-        precondition(result == 0, "The system gives no thread: \(SystemCall.describe(result))")
-        #if canImport(Darwin)
-            if let handle { pthread_detach(handle) }
-        #else
-            pthread_detach(handle)
-        #endif
-    }
-
-    private static var currentThread: UInt {
-        #if canImport(Darwin)
-            unsafe UInt(bitPattern: pthread_self())
-        #else
-            UInt(pthread_self())
-        #endif
+        SystemThread.start { [self] in run() }
     }
 
     private func run() {
-        thread.store(Self.currentThread, ordering: .relaxed)
+        thread.store(SystemThread.current, ordering: .relaxed)
         watchOrTrap(wakeUp.descriptor, for: .read)
         listen(true)
         turn()
@@ -182,6 +151,7 @@ package final class EventLoop: @unchecked Sendable {
             writeHeld()
             finishTurn()
             runJobs()
+            resumeConnections()
             for job in timers.takeDue(now) { job() }
             if now >= nextSweep { sweep() }
             flushDirty()
@@ -211,7 +181,8 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func timeout() -> Int32 {
-        if !endOfTurn.isEmpty || mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
+        if !endOfTurn.isEmpty || !resuming.isEmpty || nextJob < jobs.count { return 0 }
+        if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
         var next = connections.isEmpty ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
         var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
@@ -236,11 +207,18 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func runJobs() {
-        let jobs = mailbox.withLock { mailbox in
-            defer { mailbox.jobs.removeAll(keepingCapacity: mailbox.jobs.capacity < 1_024) }
-            return mailbox.jobs
+        if jobs.isEmpty { jobs = mailbox.withLock { exchange(&$0.jobs, with: []) } }
+        let end = min(nextJob + Self.jobsMaximum, jobs.count)
+        while nextJob < end {
+            let job = jobs[nextJob]
+            nextJob += 1
+            job.run()
         }
-        for job in jobs { job.run() }
+        guard nextJob == jobs.count else { return }
+        // Taken out first: what a job holds may come back here when it is released.
+        let done = exchange(&jobs, with: [])
+        nextJob = 0
+        _ = consume done
     }
 
     private func watchOrTrap(_ descriptor: Int32, for interest: Readiness) {
@@ -274,7 +252,7 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Listens on another socket, or on none.
+    /// Listens on another socket, or on none. Afterwards the loop does not use the earlier one any more.
     func replaceListener(_ next: Listener?) {
         guard !isStopping else { return }
         listen(false)
@@ -345,6 +323,20 @@ package final class EventLoop: @unchecked Sendable {
         held.removeAll(keepingCapacity: true)
     }
 
+    /// Has a connection go on with the requests that it has read, in the next turn: others are served before.
+    func resume(_ connection: Connection) {
+        guard !connection.isResuming else { return }
+        connection.isResuming = true
+        resuming.append(connection)
+    }
+
+    private func resumeConnections() {
+        for connection in exchange(&resuming, with: []) {
+            connection.isResuming = false
+            connection.process()
+        }
+    }
+
     /// Has a connection's output written before the loop waits again.
     func markDirty(_ connection: Connection) { dirty.append(connection) }
 
@@ -385,7 +377,10 @@ package final class EventLoop: @unchecked Sendable {
             }
             return (mailbox.endings, mailbox.jobs)
         }
+        for job in jobs[nextJob...] { job.otherwise?() }
         for job in dropped { job.otherwise?() }
+        jobs = []
+        nextJob = 0
         for ending in endings { ending() }
     }
 }

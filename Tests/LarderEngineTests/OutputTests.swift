@@ -1,0 +1,49 @@
+import Testing
+
+@testable import LarderEngine
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+@Suite("Output", .timeLimit(.minutes(20)))
+struct OutputTests {
+    @Test func `bytes that were sent are released although the reader is never quite drained`() throws {
+        var ends: [Int32] = [0, 0]
+        #if canImport(Darwin)
+            let kind = SOCK_STREAM
+        #else
+            let kind = Int32(SOCK_STREAM.rawValue)
+        #endif
+        try #require(unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0)
+        defer { for end in ends { close(end) } }
+        for end in ends { SystemCall.configure(end) }
+        var output = Output()
+        let event = [UInt8](repeating: 0x61, count: 4_096)
+        var appended = 0
+        var received = 0
+        var chunk = [UInt8](repeating: 0, count: 4_096)
+        var heldMaximum = 0
+        for _ in 0..<20_000 {
+            // As much waits as the reader takes in a round and more, so that something waits at any time.
+            repeat {
+                output.append(event)
+                appended += event.count
+                if case .failed = output.flush(to: ends[0]) { Issue.record("the socket failed") }
+            } while output.waitingBytes < 64 << 10
+            received += max(0, unsafe recv(ends[1], &chunk, chunk.count, 0))
+            heldMaximum = max(heldMaximum, output.heldBytes)
+        }
+        #expect(heldMaximum < 1 << 20)
+        // Nothing was lost on the way.
+        while !output.isEmpty || received < appended {
+            if case .failed = output.flush(to: ends[0]) { break }
+            let count = unsafe recv(ends[1], &chunk, chunk.count, 0)
+            guard count > 0 else { break }
+            received += count
+        }
+        #expect(received == appended)
+    }
+}
