@@ -36,11 +36,18 @@ package final class HTTPServer: Sendable {
     private let stopping = Mutex(false)
     private let port: Mutex<Port>
 
-    private enum Port {
-        case listening(Listener)
-        case paused(PortReservation?)
-        case closed
+    private struct Port {
+        /// The socket that accepts connections; nil while the port is closed.
+        var listener: Listener?
+        /// Keeps the port while it is closed.
+        var reservation: PortReservation?
+        /// How many times the port was paused and not resumed.
+        var pauseCount = 0
+        var isStopped = false
     }
+
+    /// After how long a port is tried again that could not be opened.
+    private static let reopenInterval = Duration.milliseconds(100)
 
     /// Starts listening and serving.
     ///
@@ -53,7 +60,7 @@ package final class HTTPServer: Sendable {
             loops.append(try EventLoop(index, configuration, listener, census, handler))
         }
         address = listener.address
-        port = Mutex(.listening(listener))
+        port = Mutex(Port(listener: listener))
         self.loops = loops
         for loop in loops { loop.start() }
     }
@@ -65,7 +72,11 @@ package final class HTTPServer: Sendable {
             defer { stopping = true }
             return !stopping
         }
-        port.withLock { $0 = .closed }
+        port.withLock { port in
+            port.listener = nil
+            port.reservation = nil
+            port.isStopped = true
+        }
         await withTaskGroup(of: Void.self) { group in
             for loop in loops {
                 group.addTask {
@@ -78,27 +89,65 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Closes the port without touching connections: who connects is refused.
+    /// Closes the port; connections that are there stay. Each call needs one of `resumeListening()`.
+    ///
+    /// Returns at once. The port is closed when each loop has finished its present turn.
     package func pauseListening() {
         port.withLock { port in
-            guard case .listening(let listener) = port else { return }
-            port = .paused(listener.reservation())
+            port.pauseCount += 1
+            guard let listener = port.listener.take() else { return }
+            port.reservation = listener.reservation()
+            let loopsLeft = LoopCount(loops.count)
+            for loop in loops {
+                loop.execute {
+                    loop.replaceListener(nil)
+                    if loopsLeft.decrement() == 0 { listener.stop() }
+                }
+            }
         }
-        for loop in loops { loop.execute { loop.replaceListener(nil) } }
     }
 
-    /// Opens the port again, if it is still free.
+    /// Takes back one call of `pauseListening()`. After the last the port is opened again; while another process listens on
+    /// it, that is tried again every 100 ms of the server's monotonic clock.
+    ///
+    /// Returns at once. A call without a pause does nothing.
     package func resumeListening() {
-        let next = port.withLock { port -> Listener? in
-            guard case .paused = port, let listener = try? Listener(host: address.host, port: address.port) else {
-                return nil
-            }
-            port = .listening(listener)
-            return listener
+        let isLast = port.withLock { port in
+            guard port.pauseCount > 0 else { return false }
+            port.pauseCount -= 1
+            return port.pauseCount == 0
         }
-        guard let next else { return }
-        for loop in loops { loop.execute { loop.replaceListener(next) } }
+        guard isLast else { return }
+        // Behind the jobs that close the port: it is not free before.
+        let loopsLeft = LoopCount(loops.count)
+        for loop in loops {
+            loop.execute { [weak self] in
+                if loopsLeft.decrement() == 0 { self?.reopen() }
+            }
+        }
     }
+
+    private func reopen() {
+        let mustRetry = port.withLock { port in
+            guard port.listener == nil, port.pauseCount == 0, !port.isStopped else { return false }
+            guard let next = try? Listener(host: address.host, port: address.port) else { return true }
+            port = Port(listener: next)
+            for loop in loops { loop.execute { loop.replaceListener(next) } }
+            return false
+        }
+        guard mustRetry else { return }
+        _ = loops[0].schedule(after: Self.reopenInterval) { [weak self] in self?.reopen() }
+    }
+}
+
+/// Counts the loops that have yet to do something.
+private final class LoopCount: Sendable {
+    private let left: Atomic<Int>
+
+    init(_ count: Int) { left = Atomic(count) }
+
+    /// - Returns: how many are left.
+    func decrement() -> Int { left.subtract(1, ordering: .acquiringAndReleasing).newValue }
 }
 
 /// How many connections there are on all loops, and their numbers.

@@ -420,6 +420,41 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a listener that is closed for no time is open`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.closeListener(.zero), when: feed))
+        let other = try stage.connect()
+        #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
+        #expect(await (try stage.send("GET", "/v1/feed")).readToEnd().ending == .reset)
+        // On one loop, the reply to this request leaves behind the reopening.
+        for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
+        stage.world.removeFaults()
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        await stage.backend.stop()
+    }
+
+    @Test func `the listener stays closed until the longest of its faults is over`() async throws {
+        let stage = try Stage()
+        for seconds in [5, 60] {
+            var match = feed
+            match.device = "close\(seconds)"
+            try stage.world.set(Fault(.closeListener(.seconds(seconds)), when: match))
+        }
+        let other = try stage.connect()
+        let clients = [try stage.connect(), try stage.connect()]
+        for (client, seconds) in zip(clients, [5, 60]) {
+            _ = try stage.send("GET", "/v1/feed", fields: ["Larder-Device": "close\(seconds)"], on: client)
+            #expect(await client.readToEnd().ending == .reset)
+        }
+        stage.world.clock.advance(by: .seconds(5))
+        for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
+        #expect(throws: RawClient.Failure.self) { try stage.connect() }
+        stage.world.clock.advance(by: .seconds(55))
+        for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        await stage.backend.stop()
+    }
+
     @Test func `a script that would strike other worlds is refused whole`() async throws {
         let stage = try Stage()
         #expect(try await stage.ask("POST", "/_larder/worlds", #"{"id":"blue"}"#).status == 201)

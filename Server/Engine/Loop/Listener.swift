@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -30,7 +32,7 @@ final class PortReservation: Sendable {
     deinit { close(descriptor) }
 }
 
-/// A listening socket. Closed when released.
+/// A listening socket. Closed by `stop()`, or when released.
 final class Listener: Sendable {
     enum Acceptance {
         case connection(Int32, SocketAddress)
@@ -41,6 +43,7 @@ final class Listener: Sendable {
 
     let descriptor: Int32
     let address: SocketAddress
+    private let isStopped = Atomic<Bool>(false)
 
     init(host: String, port: Int) throws(EngineError) {
         let literal = host == "localhost" ? "127.0.0.1" : host
@@ -61,7 +64,13 @@ final class Listener: Sendable {
         address = Self.localAddress(descriptor) ?? SocketAddress(host: literal, port: port)
     }
 
-    deinit { close(descriptor) }
+    deinit { stop() }
+
+    /// Closes the socket. To be called when no loop watches it any more.
+    func stop() {
+        guard !isStopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        close(descriptor)
+    }
 
     /// Keeps the port for us while nobody listens on it; nil where the system will not have that.
     ///

@@ -1,0 +1,116 @@
+import LarderHTTP
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderEngine
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Counts jobs, and remembers how many had run when a request was handled.
+private final class JobCount: ExchangeHandler {
+    let jobs = Atomic<Int>(0)
+    let atRequest = Atomic<Int>(-1)
+
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        atRequest.store(jobs.load(ordering: .relaxed), ordering: .relaxed)
+        return Parrot.reply(to: request)
+    }
+
+    func refused(_ refusal: Refusal) -> Response { Response(status: refusal.status) }
+    var wantsHeads: Bool { false }
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
+    var wantsRecords: Bool { false }
+    func finished(_ record: ExchangeRecord) {}
+}
+
+@Suite("Event loop", .timeLimit(.minutes(20)))
+struct LoopTests {
+    @Test func `a request is served between the jobs that wait`() async throws {
+        let handler = JobCount()
+        try await Parrot.serve(handler) { server in
+            let client = try RawClient(port: server.address.port)
+            try client.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await client.reply().status == 200)
+            let (isReached, mayGoOn) = (Signal(), Signal())
+            try server.holdingLoop {
+                server.loops[0].execute {
+                    isReached.set()
+                    mayGoOn.wait()
+                }
+                for _ in 0..<10_000 {
+                    server.loops[0].execute {
+                        handler.jobs.add(1, ordering: .relaxed)
+                        sched_yield()
+                    }
+                }
+            }
+            isReached.wait()
+            try client.send("GET /second HTTP/1.1\r\nHost: h\r\n\r\n")
+            mayGoOn.set()
+            #expect(try await client.reply().text == "GET /second ")
+            #expect(handler.atRequest.load(ordering: .relaxed) < 10_000)
+            // Every job runs, in whichever turn.
+            await server.passTurn()
+            #expect(handler.jobs.load(ordering: .relaxed) == 10_000)
+        }
+    }
+
+    private func canConnect(_ server: HTTPServer) async -> Bool {
+        guard let client = try? RawClient(port: server.address.port) else { return false }
+        guard (try? client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")) != nil else { return false }
+        return (try? await client.reply().status) == 200
+    }
+
+    @Test(arguments: [1, 2])
+    func `a port that is paused and resumed at once accepts connections`(loops: Int) async throws {
+        try await Parrot.serve(Parrot(), { $0.loops = loops }) { server in
+            for _ in 0..<20 {
+                try server.holdingLoop {
+                    server.pauseListening()
+                    server.resumeListening()
+                }
+                await server.passTurn()
+                await server.passTurn()
+                #expect(await canConnect(server))
+            }
+        }
+    }
+
+    @Test func `a port that was paused twice accepts connections when it was resumed twice`() async throws {
+        try await Parrot.serve(Parrot()) { server in
+            server.pauseListening()
+            server.pauseListening()
+            await server.passTurn()
+            #expect(throws: RawClient.Failure.self) { try RawClient(port: server.address.port) }
+            server.resumeListening()
+            await server.passTurn()
+            #expect(throws: RawClient.Failure.self) { try RawClient(port: server.address.port) }
+            server.resumeListening()
+            await server.passTurn()
+            #expect(await canConnect(server))
+        }
+    }
+
+    @Test func `a port that somebody else listens on is opened again when it is free`() async throws {
+        let clock = ManualClock()
+        try await Parrot.serve(Parrot(), { $0.monotonic = clock }) { server in
+            server.pauseListening()
+            await server.passTurn()
+            var other: Listener? = try Listener(host: "127.0.0.1", port: server.address.port)
+            server.resumeListening()
+            await server.passTurn()
+            _ = other?.address
+            other = nil
+            clock.advance(by: .seconds(1))
+            await server.passTurn()
+            await server.passTurn()
+            #expect(await canConnect(server))
+        }
+    }
+}
