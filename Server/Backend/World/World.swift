@@ -29,7 +29,7 @@ package final class World: Sendable {
     private let random: Mutex<SeededGenerator>
     private let store: Mutex<Confined>
     private let commits = Atomic<Int64>(0)
-    let isBeating = Atomic<Bool>(false)
+    let heartbeat = Mutex<TimerID?>(nil)
     /// Whether commits wait for a disk, so that it pays to let several share one.
     private let groupsCommits: Bool
 

@@ -6,6 +6,9 @@ import Synchronization
 ///
 /// Everything that depends on time in a world goes by it: dates, expiry, retention, limits, injected delays. Timers run on the
 /// thread that moves the clock, or on a loop of the server while it runs by itself. Safe from any thread.
+///
+/// Date and uptime are nanoseconds in 64 bits: the date ends in April 2262, and 292 years can pass. The clock stops there: sums
+/// saturate, and a timer whose time is the end of the uptime or later never runs.
 public final class WorldClock: WallClock, MonotonicClock {
     /// How a clock moves.
     public enum Mode: Sendable, Hashable {
@@ -25,6 +28,8 @@ public final class WorldClock: WallClock, MonotonicClock {
         var wallAtAnchor: WallTime
         var timers = TimerQueue()
         var lastTimer: UInt64 = 0
+        /// The intervals of the timers that repeat, in nanoseconds.
+        var intervals: [TimerID: Int64] = [:]
         var driver: EventLoop?
         var armed: (timer: TimerID, deadline: MonotonicTime)?
     }
@@ -48,10 +53,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     /// The world's present time.
     public var now: WallTime {
         guard !isSystem.load(ordering: .relaxed) else { return wall.now }
-        return state.withLock { state in
-            if state.mode == .real { return wall.now }
-            return state.wallAtAnchor + (uptime(state) - state.uptimeAtAnchor)
-        }
+        return state.withLock { now($0) }
     }
 
     /// The time that has passed in the world; setting the clock back does not turn it back.
@@ -72,6 +74,21 @@ public final class WorldClock: WallClock, MonotonicClock {
             state.timers.tidy()
             return state.timers.next.map { max(.zero, $0 - uptime(state)) }
         }
+    }
+
+    /// How far the clock can be advanced until its date or its uptime comes to the end.
+    package var remaining: Duration {
+        state.withLock { state in
+            min(
+                WallTime(nanosecondsSinceEpoch: .max) - now(state),
+                MonotonicTime(nanoseconds: .max) - uptime(state)
+            )
+        }
+    }
+
+    private func now(_ state: State) -> WallTime {
+        if state.mode == .real { return wall.now }
+        return state.wallAtAnchor + (uptime(state) - state.uptimeAtAnchor)
     }
 
     private func uptime(_ state: State) -> MonotonicTime {
@@ -121,7 +138,7 @@ public final class WorldClock: WallClock, MonotonicClock {
         }
     }
 
-    /// Lets time pass; timers that fall due run on the way, each at its own time.
+    /// Lets time pass; timers that fall due run on the way, each at its own time. At the end of its range the clock stops.
     public func advance(by duration: Duration) {
         guard duration > .zero else { return }
         let target = state.withLock { state -> MonotonicTime in
@@ -130,7 +147,7 @@ public final class WorldClock: WallClock, MonotonicClock {
         }
         isSystem.store(false, ordering: .relaxed)
         while let job = state.withLock({ state -> (@Sendable () -> Void)? in
-            guard let due = state.timers.takeFirst(target) else { return nil }
+            guard let due = takeDue(target, &state) else { return nil }
             move(&state, to: due.deadline)
             return due.job
         }) { job() }
@@ -155,10 +172,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     /// Runs a job once that much time has passed in the world.
     package func schedule(after delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
         let (id, isDue) = state.withLock { state -> (TimerID, Bool) in
-            state.lastTimer += 1
-            let id = TimerID(rawValue: state.lastTimer)
-            let now = uptime(state)
-            state.timers.add(id, at: now + max(.zero, delay), job)
+            let id = add(job, after: max(.zero, delay), &state)
             arm(&state)
             return (id, delay <= .zero)
         }
@@ -166,8 +180,54 @@ public final class WorldClock: WallClock, MonotonicClock {
         return id
     }
 
+    /// Runs a job each time that `interval` has passed in the world, until it is cancelled.
+    ///
+    /// Where the clock moves over several of its times at once, it runs once, at the first of them, and next at the first that
+    /// lies behind the movement. For jobs of which one in a movement is as good as many, such as signs of life.
+    ///
+    /// - Parameter interval: more than 0.
+    package func schedule(every interval: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
+        precondition(interval > .zero, "A timer cannot repeat every \(interval): the interval must be more than 0.")
+        return state.withLock { state in
+            let id = add(job, after: interval, &state)
+            state.intervals[id] = max(1, interval.nanosecondsSaturating)
+            arm(&state)
+            return id
+        }
+    }
+
+    private func add(_ job: @escaping @Sendable () -> Void, after delay: Duration, _ state: inout State) -> TimerID {
+        state.lastTimer += 1
+        let id = TimerID(rawValue: state.lastTimer)
+        let deadline = uptime(state) + delay
+        if deadline.nanoseconds < .max || delay == .zero { state.timers.add(id, at: deadline, job) }
+        return id
+    }
+
+    /// Takes out the first timer whose time has come; one that repeats is set to its first time behind `limit`.
+    private func takeDue(
+        _ limit: MonotonicTime,
+        _ state: inout State
+    ) -> (deadline: MonotonicTime, job: @Sendable () -> Void)? {
+        guard let due = state.timers.takeFirst(limit) else { return nil }
+        if let interval = state.intervals[due.id] {
+            let passed = (limit.nanoseconds - due.deadline.nanoseconds) / interval + 1
+            let (distance, overflow) = passed.multipliedReportingOverflow(by: interval)
+            let next = due.deadline + .nanoseconds(overflow ? .max : distance)
+            if next.nanoseconds < .max {
+                state.timers.add(due.id, at: next, due.job)
+            } else {
+                state.intervals[due.id] = nil
+            }
+        }
+        return (due.deadline, due.job)
+    }
+
     package func cancel(_ timer: TimerID) {
-        state.withLock { $0.timers.cancel(timer) }
+        state.withLock { state in
+            state.timers.cancel(timer)
+            state.intervals[timer] = nil
+        }
     }
 
     /// Has the loop wake the clock while it runs by itself. Until there is one, timers only run when the clock is moved.
@@ -185,7 +245,10 @@ public final class WorldClock: WallClock, MonotonicClock {
     /// outlive its end.
     package func dropTimers() {
         let dropped = state.withLock { state in
-            defer { state.timers = TimerQueue() }
+            defer {
+                state.timers = TimerQueue()
+                state.intervals = [:]
+            }
             return state.timers
         }
         // Released behind the lock: what a job holds may come back here when it goes.
@@ -193,7 +256,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     }
 
     private func runDue() {
-        while let job = state.withLock({ state in state.timers.takeFirst(uptime(state))?.job }) { job() }
+        while let job = state.withLock({ state in takeDue(uptime(state), &state)?.job }) { job() }
         state.withLock { arm(&$0) }
     }
 
@@ -241,7 +304,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     /// Begins a new stretch at the present moment.
     private func anchor(_ state: inout State, mode: Mode) {
         let uptime = uptime(state)
-        let now = state.mode == .real ? wall.now : state.wallAtAnchor + (uptime - state.uptimeAtAnchor)
+        let now = now(state)
         state.anchor = monotonic.uptime
         state.uptimeAtAnchor = uptime
         state.wallAtAnchor = now

@@ -137,6 +137,9 @@ enum ClockEndpoints {
             if let mode, !["real", "frozen", "running"].contains(mode) {
                 reader.fail("mode", "must be real, frozen or running")
             }
+            if let time = time?.1, time - clock.now > clock.remaining {
+                reader.fail("time", "must not be beyond the clock's range: \(rangeEnd(clock))")
+            }
             if mode == nil, time == nil, factor == nil { reader.fail("mode", "or `time` or `factor` must be given") }
             reader.finish()
             try errors.check()
@@ -151,6 +154,9 @@ enum ClockEndpoints {
             var (reader, errors) = try call.settings()
             let duration = reader.seconds("seconds", maximum: 3_153_600_000)
             let toNext = reader.bool("toNextTimer")
+            if let duration, duration > clock.remaining {
+                reader.fail("seconds", "must not lead beyond the clock's range: \(rangeEnd(clock))")
+            }
             if (duration == nil) == !toNext { reader.fail("seconds", "or `toNextTimer` must be given") }
             reader.finish()
             try errors.check()
@@ -158,6 +164,10 @@ enum ClockEndpoints {
         default: throw ControlEndpoints.wrongMethod("GET, PUT, and POST on advance")
         }
         return ControlEndpoints.json(describe(clock))
+    }
+
+    private static func rangeEnd(_ clock: WorldClock) -> String {
+        "it can be advanced by \(clock.remaining.components.seconds) seconds at most"
     }
 
     static func describe(_ clock: WorldClock) -> JSONValue {

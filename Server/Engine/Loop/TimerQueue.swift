@@ -56,10 +56,12 @@ package struct TimerQueue {
     }
 
     /// Takes out the first job whose time has come.
-    package mutating func takeFirst(_ now: MonotonicTime) -> (deadline: MonotonicTime, job: @Sendable () -> Void)? {
+    package mutating func takeFirst(
+        _ now: MonotonicTime
+    ) -> (id: TimerID, deadline: MonotonicTime, job: @Sendable () -> Void)? {
         while let first = heap.first, first.deadline <= now {
             removeFirst()
-            if cancelled.remove(first.id) == nil { return (first.deadline, first.job) }
+            if cancelled.remove(first.id) == nil { return (first.id, first.deadline, first.job) }
         }
         return nil
     }

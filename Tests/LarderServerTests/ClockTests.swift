@@ -1,0 +1,108 @@
+import LarderCoding
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+@Suite("World clocks", .timeLimit(.minutes(20)))
+struct ClockTests {
+    /// Opens an event stream of `ana` and waits until it is a reader with a heartbeat.
+    private func openStream(_ stage: Stage) async throws -> RawClient {
+        let stream = try stage.send("GET", "/v1/live/events")
+        _ = try await stream.read(until: "event: hello")
+        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        return stream
+    }
+
+    private func heartbeats(_ bytes: [UInt8]) -> Int {
+        String(decoding: bytes, as: UTF8.self).split(separator: ": alive", omittingEmptySubsequences: false).count - 1
+    }
+
+    private func post(_ stage: Stage) {
+        stage.world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: #"{"text":"new"}"#))
+    }
+
+    @Test func `an advance over many heartbeats gives one, and the heartbeat goes on`() async throws {
+        let stage = try Stage()
+        let stream = try await openStream(stage)
+        stage.world.clock.advance(by: .seconds(1_000))
+        post(stage)
+        #expect(heartbeats(try await stream.read(until: "event: change")) == 1)
+        #expect(stage.world.clock.untilNextTimer == .seconds(20))
+        stage.world.clock.advance(by: .seconds(20))
+        post(stage)
+        #expect(heartbeats(try await stream.read(until: "event: change")) == 1)
+        stage.world.clock.advance(by: .seconds(29))
+        post(stage)
+        #expect(heartbeats(try await stream.read(until: "event: change")) == 0)
+        await stage.backend.stop()
+    }
+
+    @Test func `a heart that stopped without readers beats again for the next`() async throws {
+        let stage = try Stage()
+        for _ in 0..<2 {
+            let stream = try await openStream(stage)
+            stage.world.clock.advance(by: .seconds(30))
+            _ = try await stream.read(until: ": alive")
+            stream.resetsAtEnd()
+            _ = consume stream
+            while stage.world.world.live.readerCount > 0, !Task.isCancelled { await Task.yield() }
+            stage.world.clock.advance(by: .seconds(30))
+            #expect(stage.world.clock.untilNextTimer == nil)
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `a timer beyond the end of the clock's range never runs`() {
+        let manual = ManualClock()
+        let clock = WorldClock(wall: manual, monotonic: manual)
+        clock.freeze()
+        clock.advance(by: .seconds(10_000_000_000))
+        let runs = Atomic<Int>(0)
+        @Sendable func again() {
+            // Bounded, so that the test ends where the timer is due for ever.
+            guard runs.add(1, ordering: .relaxed).newValue < 1_000 else { return }
+            _ = clock.schedule(after: .seconds(30)) { again() }
+        }
+        _ = clock.schedule(after: .seconds(30)) { again() }
+        clock.advance(by: .seconds(60))
+        clock.advanceToNextTimer()
+        #expect(runs.load(ordering: .relaxed) == 0)
+        #expect(clock.untilNextTimer == nil)
+        _ = clock.schedule(after: .zero) { runs.add(1, ordering: .relaxed) }
+        #expect(runs.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func `an advance over the end of the clock's range ends although there is a reader`() async throws {
+        let stage = try Stage()
+        stage.world.clock.advance(by: .seconds(7_000_000_000))
+        let stream = try await openStream(stage)
+        stage.world.clock.advance(by: .seconds(3_000_000_000))
+        #expect(stage.world.clock.untilNextTimer == nil)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        _ = try await stream.read(until: ": alive")
+        await stage.backend.stop()
+    }
+
+    @Test func `a clock is not moved beyond its range over HTTP`() async throws {
+        let stage = try Stage()
+        func put(_ time: String) async throws -> RawReply {
+            try await stage.ask("PUT", "/_larder/clock", #"{"time":"\#(time)"}"#)
+        }
+        #expect(try await put("2250-12-31T00:00:00Z").status == 200)
+        // The date would come to its end.
+        let far = try await stage.ask("POST", "/_larder/clock/advance", #"{"seconds":1000000000}"#)
+        #expect(far.status == 422)
+        #expect(try far.json["errors"]?[0]?["pointer"] == .string("/seconds"))
+        #expect(try await put("2020-01-01T00:00:00Z").status == 200)
+        // The time that passes in a world does not go back with the date.
+        let again = try await put("2250-12-31T00:00:00Z")
+        #expect(again.status == 422)
+        #expect(try again.json["errors"]?[0]?["pointer"] == .string("/time"))
+        let clock = try await stage.ask("GET", "/_larder/clock").json
+        #expect(clock["time"] == .string("2020-01-01T00:00:00.000Z"))
+        await stage.backend.stop()
+    }
+}
