@@ -178,6 +178,59 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
+    @Test func `a wait counts every entry once, also those that the journal has dropped since`() async throws {
+        let stage = try Stage { $0.journalCapacity = 8 }
+        _ = try await stage.ask("GET", "/v1/feed")
+        let body = #"{"entries":{"path":"/v1/feed","count":40},"timeoutSeconds":60,"clock":"world"}"#
+        let waiting = try stage.send("POST", "/_larder/wait", body)
+        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        let client = try stage.connect()
+        for _ in 0..<38 { _ = try await stage.send("GET", "/v1/feed", on: client).reply() }
+        _ = try await stage.send("GET", "/v1/posts", on: client).reply()
+        #expect(!waiting.hasNews)
+        _ = try await stage.send("GET", "/v1/feed", on: client).reply()
+        stage.world.clock.advance(by: .seconds(60))
+        let reply = try await waiting.reply()
+        #expect(try reply.status == 200 && reply.json["seen"] == .integer(40))
+        await stage.backend.stop()
+    }
+
+    @Test func `a wait counts anew when the journal is cleared`() async throws {
+        let stage = try Stage()
+        _ = try await stage.ask("GET", "/v1/feed")
+        let body = #"{"entries":{"path":"/v1/feed","count":2},"timeoutSeconds":60,"clock":"world"}"#
+        let waiting = try stage.send("POST", "/_larder/wait", body)
+        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        stage.world.clearJournal()
+        _ = try await stage.ask("GET", "/v1/feed")
+        stage.world.clock.advance(by: .seconds(60))
+        let reply = try await waiting.reply()
+        #expect(try reply.status == 409 && reply.json["seen"] == .integer(1))
+        await stage.backend.stop()
+    }
+
+    @Test func `a gate and a phantom are replaced when there are as many as there may be`() throws {
+        let gates = GateSet()
+        for number in 0..<GateSet.countMaximum { _ = try gates.add(Gate(id: "g\(number)", when: FaultMatch())) }
+        let replaced = try gates.add(Gate(id: "g7", when: FaultMatch(), stage: .request))
+        #expect(gates.gates.count == GateSet.countMaximum && gates.gates.contains(replaced))
+        #expect(throws: Problem.self) { try gates.add(Gate(id: "one more", when: FaultMatch())) }
+        let phantoms = PhantomSet()
+        let act = PhantomAct("GET", "/v1/feed", as: nil)
+        for number in 0..<PhantomSet.countMaximum {
+            _ = try phantoms.add(Phantom(id: "p\(number)", [act], when: FaultMatch()))
+        }
+        _ = try phantoms.add(Phantom(id: "p7", [act], when: FaultMatch(), moment: .after))
+        #expect(throws: Problem.self) { try phantoms.add(Phantom(id: "one more", [act], when: FaultMatch())) }
+    }
+
+    @Test func `a gate without a name takes no other's name`() throws {
+        let gates = GateSet()
+        _ = try gates.add(Gate(id: "gate-1", when: FaultMatch()))
+        _ = try gates.add(Gate(when: FaultMatch()))
+        #expect(gates.gates.count == 2)
+    }
+
     @Test func `the conduct report finds what a client should not have done`() async throws {
         let stage = try Stage()
         let page = try await stage.ask("GET", "/v1/feed?limit=2")

@@ -121,16 +121,19 @@ final class GateSet: Sendable {
     /// Sets a gate; one of the same name is replaced, and what it holds stays held.
     func add(_ gate: Gate) throws(Problem) -> Gate {
         try state.withLock { state throws(Problem) in
-            guard state.rules.count < Self.countMaximum else {
+            var gate = gate
+            let isKnown = state.rules.contains { $0.gate.id == gate.id }
+            guard isKnown || state.rules.count < Self.countMaximum else {
                 throw ProblemType.limitReached(
                     "A world has at most \(Self.countMaximum) gates.",
                     limit: Self.countMaximum
                 )
             }
-            var gate = gate
             if gate.id.isEmpty {
-                state.lastID += 1
-                gate.id = "gate-\(state.lastID)"
+                repeat {
+                    state.lastID += 1
+                    gate.id = "gate-\(state.lastID)"
+                } while state.rules.contains(where: { $0.gate.id == gate.id })
             }
             state.rules.removeAll { $0.gate.id == gate.id }
             state.rules.append(Rule(gate: gate, matcher: Matcher(gate.match)))

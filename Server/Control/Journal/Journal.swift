@@ -42,6 +42,8 @@ final class Journal: Sendable {
         var position = 0
         var oldest = 1
         var count = 0
+        /// How many times everything was forgotten.
+        var clearCount = 0
         /// What few entries have, by number.
         var traces: [Int: ExchangeTrace] = [:]
         var frames: [Int: JournalEntry.Frame] = [:]
@@ -288,6 +290,26 @@ final class Journal: Sendable {
         }
     }
 
+    /// How far a reader has read.
+    struct Position {
+        fileprivate var number = 0
+        fileprivate var clearCount = 0
+    }
+
+    /// The entries behind a position, oldest first, and moves it behind them. Costs nothing for entries that were read before.
+    ///
+    /// - Returns: also whether the journal was cleared since, so that what was read before is forgotten.
+    func entries(after position: inout Position) -> (entries: [JournalEntry], wasCleared: Bool) {
+        state.withLock { state in
+            let wasCleared = state.clearCount != position.clearCount
+            let first = max(state.oldest, position.number + 1)
+            position.number = state.count
+            position.clearCount = state.clearCount
+            guard first <= state.count else { return ([], wasCleared) }
+            return ((first...state.count).compactMap { entry($0, state) }, wasCleared)
+        }
+    }
+
     private func entry(_ number: Int, _ state: State) -> JournalEntry? {
         let slot = slot(number, state)
         guard slot.number == number else { return nil }
@@ -332,6 +354,7 @@ final class Journal: Sendable {
     func clear() {
         state.withLock { state in
             state.oldest = state.count + 1
+            state.clearCount += 1
             state.traces.removeAll()
             state.frames.removeAll()
         }

@@ -34,6 +34,10 @@ final class Waiter: Sendable {
         var isLookScheduled = false
         /// Whether a look is due when it could have been quiet for long enough.
         var awaitsQuiet = false
+        /// What the last look has seen.
+        var seen = 0
+        /// How far the journal was read. Changed by looks alone, which follow one another on the loop.
+        var position = Journal.Position()
     }
 
     private let plane: ControlPlane
@@ -57,6 +61,8 @@ final class Waiter: Sendable {
     }
 
     func start(limit: Duration, by clock: LimitClock) {
+        // Before the limit is set: a condition that holds is seen, however short the limit.
+        lookSoon()
         let control = world.control
         let journal = control.journal.observe { [self] _ in lookSoon() }
         let commits = control.observeCommits { [self] _ in lookSoon() }
@@ -78,6 +84,7 @@ final class Waiter: Sendable {
             return state.completion == nil
         }
         if isOver { removeObservers() }
+        // Something may have happened before it was observed.
         lookSoon()
     }
 
@@ -90,20 +97,25 @@ final class Waiter: Sendable {
     }
 
     private func look() {
-        state.withLock { $0.isLookScheduled = false }
-        let (holds, _) = measure()
+        let isOver = state.withLock { state in
+            state.isLookScheduled = false
+            return state.completion == nil
+        }
+        guard !isOver else { return }
+        let (holds, seen) = measure()
+        state.withLock { $0.seen = seen }
         if holds { end(true) }
     }
 
     /// Gives up, or is done.
     func end(_ holds: Bool) {
-        let completion = state.withLock { state in
+        let (completion, seen) = state.withLock { state in
             defer { state.completion = nil }
-            return state.completion
+            return (state.completion, state.seen)
         }
         guard let completion else { return }
         removeObservers()
-        completion(holds, measure().seen)
+        completion(holds, seen)
     }
 
     private func removeObservers() {
@@ -117,8 +129,11 @@ final class Waiter: Sendable {
     private func measure() -> (holds: Bool, seen: Int) {
         switch condition {
         case .entries(let filter, let count):
+            var (position, seen) = state.withLock { ($0.position, $0.seen) }
+            let (entries, wasCleared) = world.control.journal.entries(after: &position)
             let matcher = JournalMatcher(filter) { [self] in plane.handle(of: $0, in: world) }
-            let seen = world.control.journal.entries.count { matcher.matches($0) }
+            seen = (wasCleared ? 0 : seen) + entries.count { matcher.matches($0) }
+            state.withLock { [position] in $0.position = position }
             return (seen >= count, seen)
         case .held(let count):
             let seen = world.control.gates.held.count

@@ -145,16 +145,19 @@ final class PhantomSet: Sendable {
 
     func add(_ phantom: Phantom) throws(Problem) -> Phantom {
         try state.withLock { state throws(Problem) in
-            guard state.rules.count < Self.countMaximum else {
+            var phantom = phantom
+            let isKnown = state.rules.contains { $0.phantom.id == phantom.id }
+            guard isKnown || state.rules.count < Self.countMaximum else {
                 throw ProblemType.limitReached(
                     "A world has at most \(Self.countMaximum) phantoms.",
                     limit: Self.countMaximum
                 )
             }
-            var phantom = phantom
             if phantom.id.isEmpty {
-                state.lastID += 1
-                phantom.id = "phantom-\(state.lastID)"
+                repeat {
+                    state.lastID += 1
+                    phantom.id = "phantom-\(state.lastID)"
+                } while state.rules.contains(where: { $0.phantom.id == phantom.id })
             }
             state.rules.removeAll { $0.phantom.id == phantom.id }
             state.rules.append(Rule(phantom: phantom, matcher: Matcher(phantom.match)))
