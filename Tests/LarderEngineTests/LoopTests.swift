@@ -29,7 +29,7 @@ private final class JobCount: ExchangeHandler {
     func finished(_ record: ExchangeRecord) {}
 }
 
-@Suite("Event loop", .timeLimit(.minutes(20)))
+@Suite("Event loop", .oneMinute)
 struct LoopTests {
     @Test func `a request is served between the jobs that wait`() async throws {
         let handler = JobCount()

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import LarderEngine
@@ -8,7 +9,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("Output", .timeLimit(.minutes(20)))
+@Suite("Output", .oneMinute)
 struct OutputTests {
     @Test func `bytes that were sent are released although the reader is never quite drained`() throws {
         var ends: [Int32] = [0, 0]

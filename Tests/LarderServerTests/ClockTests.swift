@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderServer
 
-@Suite("World clocks", .timeLimit(.minutes(20)))
+@Suite("World clocks", .oneMinute)
 struct ClockTests {
     /// Opens an event stream of `ana` and waits until it is a reader with a heartbeat.
     private func openStream(_ stage: Stage) async throws -> RawClient {
