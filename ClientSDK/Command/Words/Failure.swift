@@ -13,7 +13,9 @@ struct Failure: Error {
             case .offline, .timedOut: "Look whether \(server) answers (larder doctor)."
             case .notCached: "Leave out --offline to ask \(server)."
             case .inDoubt: "larder outbox send asks again, under the same key; larder outbox shows it."
-            case .refused where error.status == 401: "larder login --user NAME --password WORD signs in."
+            case .unauthorized,
+                .refused where error.status == 401:
+                "larder login --user NAME --password WORD signs in."
             case .storage: "larder doctor looks at the stores; --directory uses another place."
             default: nil
             }

@@ -70,6 +70,22 @@ struct OutboxOperation: Sendable {
         rename = { bytes, _ in bytes }
     }
 
+    /// From which attempt on a reply that accepts an operation and cannot be decoded ends it. Before that it is asked for again: the
+    /// reply may have been damaged on its way.
+    private static let unreadableRepliesMaximum = 5
+
+    private static func unreadable(_ error: LarderError, _ attempts: Int) -> LarderError {
+        LarderError(
+            .unexpectedReply,
+            "The server accepted the operation, and its reply could not be read in \(attempts) attempts. It is not sent again: "
+                + "do not repeat it, and read the present state. (\(error.description))",
+            cause: error,
+            status: error.status,
+            retryAfter: nil,
+            isFromAPI: true
+        )
+    }
+
     static func encode<Input>(_ input: Input, _ codec: Codec<Input>) throws -> [UInt8] {
         do { return try codec.encode(input) } catch {
             throw LarderError(.encoding, "The operation could not be encoded: \(error)", cause: error)
@@ -137,6 +153,9 @@ struct OutboxOperation: Sendable {
                 )
             case .rejected(let error): return .rejected(error, nil)
             case .unsent(let error): return .unsent(error)
+            case .retry(let error, _)
+            where error.isUnreadableAcceptance && attempt.number >= Self.unreadableRepliesMaximum:
+                return .rejected(Self.unreadable(error, attempt.number), nil)
             case .retry(let error, let after): return .retry(error, after: after)
             }
         }

@@ -16,6 +16,9 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(rawValue: "timedOut")
         /// The server refused. `status` says how, `problem` why, as far as it told.
         public static let refused = Code(rawValue: "refused")
+        /// The request could not be authorized: the session has ended, or its renewal failed. The server has not carried it out. A
+        /// write in the outbox waits, and is sent after the next sign-in; see `cause`.
+        public static let unauthorized = Code(rawValue: "unauthorized")
         /// The server says that there is no such thing, or not any more.
         public static let gone = Code(rawValue: "gone")
         /// The reply was not what the API promises. The cache is as it was.
@@ -60,6 +63,13 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     public let operation: OperationID?
     /// The server's `Retry-After`, as it came.
     let retryAfter: Fields?
+    /// Whether it is about a reply of the API itself, rather than of a proxy or portal on the way.
+    let isFromAPI: Bool
+
+    /// Whether the API has done what it was asked for (2xx), and its reply cannot be decoded.
+    var isUnreadableAcceptance: Bool {
+        code == .unexpectedReply && isFromAPI && status.map { (200..<300).contains($0) } ?? false
+    }
 
     /// A failure of a kind.
     public init(
@@ -88,7 +98,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         status: Int? = nil,
         problem: String? = nil,
         operation: OperationID? = nil,
-        retryAfter: Fields?
+        retryAfter: Fields?,
+        isFromAPI: Bool = false
     ) {
         self.code = code
         self.description = description
@@ -97,6 +108,7 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         self.problem = problem
         self.operation = operation
         self.retryAfter = retryAfter
+        self.isFromAPI = isFromAPI
     }
 
     /// Any error as one of these: what went wrong in the store or on the way keeps its kind, everything else is `.fetchFailed`.

@@ -23,7 +23,7 @@ public enum OperationVerdict: Sendable, Hashable {
     public init(_ error: LarderError) {
         switch error.code {
         case .offline where (error.cause as? TransportError)?.code == .unreachable: self = .unsent
-        case Self.unauthorized: self = .unsent
+        case .unauthorized: self = .unsent
         case .notValidated, .invalidArgument, .encoding, .gone, .conflict: self = .refused
         case .refused: self.init(status: error.status, problem: error.problem)
         default: self = .unknown
@@ -44,7 +44,6 @@ public enum OperationVerdict: Sendable, Hashable {
         }
     }
 
-    private static let unauthorized = LarderError.Code(rawValue: "unauthorized")
     /// The first request with the key is still running (draft-ietf-httpapi-idempotency-key-header-07, section 2.6).
     private static let inProgress = "idempotency-in-progress"
 }

@@ -9,7 +9,8 @@ public protocol RequestAuthorizer: Sendable {
 
     /// The server has answered 401 to a request: makes a new proof, unless that has happened since the request was made.
     ///
-    /// However many requests met the 401, there is one renewal at a time.
+    /// However many requests met the 401, there is one renewal at a time. Whatever it throws, the request counts as not carried out:
+    /// an operation of the outbox waits, and is never rejected for it.
     ///
     /// - Returns: whether the request should be sent again, once.
     func renew(after request: TransportRequest) async throws(LarderError) -> Bool
@@ -17,7 +18,8 @@ public protocol RequestAuthorizer: Sendable {
 
 /// A JSON API over HTTP as a source of resources: conditional requests, problem documents, renewed authorisation.
 ///
-/// It caches nothing and retries nothing; put a `RetryingTransport` below it if it should. Safe from any task.
+/// It caches nothing and retries nothing; put a `RetryingTransport` below it if it should. What a reply says of caching reaches the
+/// resource: a `no-store` value stays in memory, and `Age` counts. Safe from any task.
 public struct HTTPSource: Sendable {
     /// A reply that has its value.
     public struct Reply<Value: Sendable>: Sendable {
@@ -69,10 +71,14 @@ public struct HTTPSource: Sendable {
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
     )
 
-    /// Gets a value for a resource: with the validator where there is one, and «not modified» where the server says so.
+    /// Gets a value for a resource: with the validator where there is one, and "not modified" where the server says so.
     ///
-    /// - Throws: `.offline`, `.timedOut`, `.refused` with status and problem type, `.unexpectedReply` where it is not JSON of that
-    ///   type, as when a captive portal has answered.
+    /// A 404 or 410 with JSON (`application/problem+json` included) says that there is no such thing. One of any other type, or of none,
+    /// may come from a proxy or a gateway: it is an error, and what is stored stays.
+    ///
+    /// - Throws: `.offline`, `.timedOut`, `.unauthorized` where the request could not be authorized, `.refused` with status and
+    ///   problem type, `.unexpectedReply` where the reply is not JSON of that type, as when a captive portal has answered, or is
+    ///   a part (206) although none was asked for.
     public func fetch<Value: Decodable & Sendable>(
         _ path: String,
         _ query: [(String, String?)] = [],
@@ -86,22 +92,41 @@ public struct HTTPSource: Sendable {
             bodyLimit: replyBytesMaximum
         )
         if let validator = context.validator { request.fields.set(.ifNoneMatch, validator) }
-        // Whoever asks by name means the server, and none of the caches on the way.
-        if context.isForced { request.fields.set(.cacheControl, "no-cache") }
+        if context.mustRevalidate { request.fields.set(.cacheControl, "no-cache") }
         let response = try await send(request)
+        var fetched: Fetched<Value>
         switch response.status.code {
-        case 304: return .notModified()
-        // A portal or a proxy that knows no such page says nothing about what the server has.
-        case 404 where !Self.isForeign(response), 410 where !Self.isForeign(response): return .gone
-        default: break
+        case 304: fetched = .notModified()
+        case 404 where Self.isJSON(response), 410 where Self.isJSON(response): return .gone
+        case 404, 410:
+            throw LarderError(
+                .unexpectedReply,
+                "\(request.url) was answered with the status \(response.status.code) and no JSON: perhaps not by the server.",
+                status: Int(response.status.code)
+            )
+        case 206:
+            throw LarderError(
+                .unexpectedReply,
+                "\(request.url) was answered with a part of its content (206) although the whole was asked for.",
+                status: 206
+            )
+        default:
+            let reply = try decode(type, response, request)
+            fetched = .value(reply.value, validator: response.fields[.etag], completeness: completeness)
         }
-        let reply = try decode(type, response, request)
-        return .value(reply.value, validator: response.fields[.etag], completeness: completeness)
+        let terms = CacheControl(response: response.fields)
+        // With must-understand it is for those alone who do not know the status (RFC 9111 §5.2.2.3).
+        fetched.mayStore = !terms.noStore || terms.mustUnderstand
+        fetched.age = .seconds(response.fields[.age].flatMap { DeltaSeconds.parse($0) } ?? 0)
+        return fetched
     }
 
-    /// Sends a request that changes something, with a JSON body.
+    /// Sends a request that changes something, with a JSON body, and decodes the reply.
     ///
-    /// - Throws: as `fetch`.
+    /// - Throws: as `fetch`. Where the server accepts the request (2xx) and its reply cannot be decoded, `.unexpectedReply` with that
+    ///   status: the change is made. The outbox asks again under the same key, in case the reply was damaged on its way, and ends the
+    ///   operation with that error after the fifth attempt. For an endpoint that answers without content, as with 204, use the
+    ///   variant that decodes nothing.
     public func send<Value: Decodable & Sendable>(
         _ method: LarderHTTP.Method,
         _ path: String,
@@ -113,13 +138,29 @@ public struct HTTPSource: Sendable {
         return try decode(type, try await send(request), request)
     }
 
-    /// Sends a request whose reply has no content.
+    /// Sends a request that changes something, with a JSON body. It is done when the server answers with 2xx: content of the reply is
+    /// not read.
+    ///
+    /// - Throws: as `fetch`.
+    public func send(
+        _ method: LarderHTTP.Method,
+        _ path: String,
+        _ body: (some Encodable & Sendable)?,
+        _ fields: Fields = Fields()
+    ) async throws(LarderError) {
+        let response = try await send(request(method, path, body, fields))
+        // A sign-in page of the network may have any status.
+        guard (200..<300).contains(response.status.code), !Self.isForeign(response) else {
+            throw refusal(response, url(path))
+        }
+    }
+
+    /// Sends a request without a body. It is done when the server answers with 2xx: content of the reply is not read.
     ///
     /// - Throws: as `fetch`.
     public func send(_ method: LarderHTTP.Method, _ path: String, _ fields: Fields = Fields()) async throws(LarderError)
     {
-        let response = try await send(request(method, path, String?.none, fields))
-        guard (200..<300).contains(response.status.code) else { throw Self.refusal(response, url(path)) }
+        try await send(method, path, String?.none, fields)
     }
 
     private func request(
@@ -149,17 +190,44 @@ public struct HTTPSource: Sendable {
 
     /// Sends a request as it is, authorised, and once more where a new authorisation may help.
     ///
-    /// - Throws: `.offline` and the like where there is no reply.
+    /// - Throws: `.offline` and the like where there is no reply, `.unauthorized` where the authorizer fails.
     public func send(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
-        var sent = request
-        try await authorizer?.authorize(&sent)
+        let sent = try await authorized(request)
         let response = try await attempt(sent)
-        guard response.status.code == 401, let authorizer, try await authorizer.renew(after: sent) else {
-            return response
+        guard response.status.code == 401, let authorizer else { return response }
+        let isRenewed: Bool
+        do throws(LarderError) { isRenewed = try await authorizer.renew(after: sent) } catch {
+            throw Self.unauthorized(error, request.url)
         }
-        sent = request
-        try await authorizer.authorize(&sent)
-        return try await attempt(sent)
+        guard isRenewed else { return response }
+        return try await attempt(try await authorized(request))
+    }
+
+    private func authorized(_ request: TransportRequest) async throws(LarderError) -> TransportRequest {
+        var request = request
+        do throws(LarderError) { try await authorizer?.authorize(&request) } catch {
+            throw Self.unauthorized(error, request.url)
+        }
+        return request
+    }
+
+    /// What a failure of the authorizer means for a request: it was not sent, or was turned away with a 401.
+    private static func unauthorized(_ error: LarderError, _ url: String) -> LarderError {
+        let text = "\(url) could not be authorized: \(error.description)"
+        switch error.code {
+        case .cancelled, .closed, .unauthorized: return error
+        // The network is to blame, and nothing was sent: it is tried again when the network is back.
+        case .offline, .timedOut: return LarderError(TransportError(.unreachable, text))
+        default:
+            return LarderError(
+                .unauthorized,
+                text,
+                cause: error,
+                status: error.status,
+                problem: error.problem,
+                retryAfter: error.retryAfter
+            )
+        }
     }
 
     private func attempt(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
@@ -176,14 +244,25 @@ public struct HTTPSource: Sendable {
         _ response: TransportResponse,
         _ request: TransportRequest
     ) throws(LarderError) -> Reply<Value> {
-        guard (200..<300).contains(response.status.code) else { throw Self.refusal(response, request.url) }
+        guard (200..<300).contains(response.status.code) else { throw refusal(response, request.url) }
         let media = (response.fields[.contentType] ?? "").lowercased()
+        let status = Int(response.status.code)
+        guard !response.body.isEmpty || Self.isForeign(response) else {
+            throw LarderError(
+                .unexpectedReply,
+                "\(request.url) was answered with \(status) and no content where \(type) was expected. Send what is answered so "
+                    + "without a type to decode.",
+                status: status,
+                retryAfter: nil,
+                isFromAPI: true
+            )
+        }
         guard media.contains("json") else {
             throw LarderError(
                 .unexpectedReply,
-                "\(request.url) was answered with «\(media)» where JSON was expected: perhaps not by the server. Sign in to the "
+                "\(request.url) was answered with \"\(media)\" where JSON was expected: perhaps not by the server. Sign in to the "
                     + "network if it asks for that.",
-                status: Int(response.status.code)
+                status: status
             )
         }
         do {
@@ -194,7 +273,9 @@ public struct HTTPSource: Sendable {
                 .unexpectedReply,
                 "The reply from \(request.url) is not a \(type): \(error)",
                 cause: error,
-                status: Int(response.status.code)
+                status: status,
+                retryAfter: nil,
+                isFromAPI: true
             )
         }
     }
@@ -211,28 +292,44 @@ public struct HTTPSource: Sendable {
         (response.fields[.contentType] ?? "").lowercased().contains("html")
     }
 
-    private static func refusal(_ response: TransportResponse, _ url: String) -> LarderError {
+    /// Whether it is JSON, as the API's own replies are, its problems included.
+    private static func isJSON(_ response: TransportResponse) -> Bool {
+        (response.fields[.contentType] ?? "").lowercased().contains("json")
+    }
+
+    private func refusal(_ response: TransportResponse, _ url: String) -> LarderError {
         let code = Int(response.status.code)
-        if code < 500, isForeign(response) {
+        let isJSON = Self.isJSON(response)
+        // A gateway that knows no such path answers so too. Without any type and content it is taken for the API's.
+        let isUnknownPath = (code == 404 || code == 410) && !isJSON && response.fields.contains(.contentType)
+        if isUnknownPath || (code < 500 && Self.isForeign(response)) {
+            let type = response.fields[.contentType] ?? ""
             return LarderError(
                 .unexpectedReply,
-                "\(url) was answered with a page for people and the status \(code): perhaps not by the server.",
+                "\(url) was answered with the status \(code) and \"\(type)\" where JSON was expected: perhaps not by the server.",
                 status: code
             )
         }
-        let media = (response.fields[.contentType] ?? "").lowercased()
-        guard media.contains("json"),
-            let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(response.body))
-        else {
-            return LarderError(.refused, "\(url) was answered with \(code).", status: code, retryAfter: response.fields)
+        // Nobody is signed in, or not any more: the server has not carried it out.
+        let kind: LarderError.Code =
+            code == 401 && authorizer != nil ? .unauthorized : code == 412 ? .conflict : .refused
+        guard isJSON, let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(response.body)) else {
+            return LarderError(
+                kind == .conflict ? .refused : kind,
+                "\(url) was answered with \(code).",
+                status: code,
+                retryAfter: response.fields,
+                isFromAPI: isJSON
+            )
         }
         let text = [problem.title, problem.detail].compactMap { $0 }.joined(separator: ": ")
         return LarderError(
-            code == 412 ? .conflict : .refused,
+            kind,
             text.isEmpty ? "\(url) was answered with \(code)." : text,
             status: code,
             problem: problem.type,
-            retryAfter: response.fields
+            retryAfter: response.fields,
+            isFromAPI: true
         )
     }
 }

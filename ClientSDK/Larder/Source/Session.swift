@@ -6,7 +6,10 @@ import Synchronization
 
 /// Who is signed in: keeps the tokens, puts them into requests, and renews them, one renewal at a time however many need it.
 ///
-/// The tokens are in the account's store, which only its owner can read, and never in a log. Safe from any task.
+/// The tokens are in the account's store, which only its owner can read, and never in a log. Several processes may share the store:
+/// one of them renews at a time, and the others use what it has stored. New tokens are stored before they are used. Only a refusal of
+/// the refresh token by the API itself (400 or 401 with JSON) ends the session; after any other failure the token is kept, and the
+/// next request that needs it tries again. Safe from any task.
 public final class Session: RequestAuthorizer {
     /// Whether somebody is signed in.
     public enum State: Sendable, Hashable {
@@ -28,11 +31,27 @@ public final class Session: RequestAuthorizer {
 
     private struct Kept {
         var tokens: Tokens?
+        /// The number of the store's transaction that `tokens` came from.
+        var number: UInt64 = 0
+        var lastNumber: UInt64 = 0
+        /// A grant that could not be stored yet, and the tokens that it takes the place of.
+        var unstored: (tokens: Tokens, old: Tokens)?
         var renewal: Flight?
+
+        mutating func nextNumber() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
+        }
     }
 
     private static let key = "larder.session"
+    /// How long to wait between looks whether another process has ended its renewal.
+    private static let turnRetry = RetryPolicy(base: .milliseconds(50), ceiling: .milliseconds(500))
+    /// How long to wait for another process in all.
+    private static let turnMaximum: Duration = .seconds(60)
     private let cache: LarderCache
+    /// Held by the process that renews the account's tokens; nil where no other process can reach them.
+    private let turn: FileOutboxLock?
     private let source: HTTPSource
     private let clock: any WallClock
     private let kept: Mutex<Kept>
@@ -48,13 +67,17 @@ public final class Session: RequestAuthorizer {
         self.cache = cache
         source = HTTPSource(server, transport: transport)
         clock = cache.configuration.wallClock
+        turn = cache.disk.map { FileOutboxLock(path: $0.configuration.directory + "/store.session") }
         do {
-            let bytes = try cache.disk?.metadata(Self.key)
-            // What cannot be read is as good as nobody signed in: the person signs in again.
-            kept = Mutex(Kept(tokens: bytes.flatMap { try? JSONDecoder().decode(Tokens.self, from: Data($0)) }))
+            kept = Mutex(Kept(tokens: Self.tokens(try cache.disk?.metadata(Self.key))))
         } catch {
             throw LarderError(error)
         }
+    }
+
+    /// The tokens as they are stored. Bytes that cannot be decoded count as none: the person signs in again.
+    private static func tokens(_ bytes: [UInt8]?) -> Tokens? {
+        bytes.flatMap { try? JSONDecoder().decode(Tokens.self, from: Data($0)) }
     }
 
     /// Whether somebody is signed in.
@@ -130,33 +153,66 @@ public final class Session: RequestAuthorizer {
         )
     }
 
-    /// Uses tokens from now on, and stores them.
+    /// Stores tokens, and uses them from then on.
     ///
-    /// - Parameter old: the tokens whose place they take; where others are there by now, or none, nothing happens. Nil: whatever
-    ///   is there.
+    /// - Parameter old: the tokens that they replace. Where others are used or stored by now, nothing happens. Nil: any.
     /// - Returns: whether they are used now.
+    /// - Throws: `.storage`, `.encoding`, `.closed`. Then nothing has changed.
     @discardableResult
     private func keep(_ tokens: Tokens, inPlaceOf old: Tokens? = nil) throws(LarderError) -> Bool {
-        let (isKept, before) = kept.withLock { kept -> (Bool, Tokens?) in
-            guard old == nil || kept.tokens == old else { return (false, nil) }
-            defer { kept.tokens = tokens }
-            return (true, kept.tokens)
+        guard let number = try store(tokens, inPlaceOf: old) else { return false }
+        let isUsed = kept.withLock { kept in
+            // A later transaction may have been faster to get here, and whoever has signed out stays signed out.
+            guard number > kept.number, old == nil || kept.tokens == old else { return false }
+            kept.number = number
+            kept.tokens = tokens
+            kept.unstored = nil
+            return true
         }
-        guard isKept else { return false }
-        do {
-            // Once more where others have come meanwhile: what is stored in the end is what is used.
-            var next: Tokens? = tokens
-            while let present = next {
-                let bytes = Array(try JSONEncoder().encode(present))
-                try cache.update { $0.setMetadata(bytes, for: Self.key) }
-                next = kept.withLock { $0.tokens == present ? nil : $0.tokens }
-            }
-        } catch {
-            kept.withLock { if $0.tokens == tokens { $0.tokens = before } }
-            announce()
-            throw LarderError(error)
+        if isUsed { announce() }
+        return isUsed
+    }
+
+    /// Stores tokens; gives the number of the transaction, or nil where they are too late.
+    private func store(_ tokens: Tokens, inPlaceOf old: Tokens?) throws(LarderError) -> UInt64? {
+        guard cache.disk != nil else { return kept.withLock { $0.nextNumber() } }
+        let bytes: [UInt8]
+        do { bytes = Array(try JSONEncoder().encode(tokens)) } catch {
+            throw LarderError(.encoding, "The session's tokens could not be encoded: \(error)", cause: error)
         }
-        announce()
+        let number = Mutex<UInt64?>(nil)
+        try cache.update { update in
+            update.steps.append(
+                .disk { [self] transaction in
+                    if let old {
+                        let stored = try transaction.read { reading in try reading.metadata(Self.key) }
+                        // Nothing is stored where the store was damaged and replaced.
+                        guard stored == nil || Self.tokens(stored) == old else { return }
+                        guard kept.withLock({ $0.tokens == old }) else { return }
+                    }
+                    try transaction.setMetadata(bytes, for: Self.key)
+                    // The numbers have the order of the transactions.
+                    number.withLock { $0 = kept.withLock { $0.nextNumber() } }
+                }
+            )
+        }
+        return number.withLock { $0 }
+    }
+
+    /// Uses what another process has stored in place of `tokens`.
+    ///
+    /// - Returns: false where nothing else is stored.
+    private func adoptStored(inPlaceOf tokens: Tokens) throws(LarderError) -> Bool {
+        let stored: Tokens?
+        do { stored = Self.tokens(try cache.disk?.metadata(Self.key)) } catch { throw LarderError(error) }
+        guard let stored, stored != tokens else { return false }
+        let isUsed = kept.withLock { kept in
+            guard kept.tokens == tokens else { return false }
+            kept.tokens = stored
+            kept.unstored = nil
+            return true
+        }
+        if isUsed { announce() }
         return true
     }
 
@@ -180,12 +236,15 @@ public final class Session: RequestAuthorizer {
         request.fields.set(.authorization, "Bearer \(access)")
     }
 
-    /// Renews the tokens, unless that has happened since the request was made.
+    /// Renews the tokens, unless that has happened since the request was made, here or in another process.
     public func renew(after request: TransportRequest) async throws(LarderError) -> Bool {
-        guard let tokens = kept.withLock({ $0.tokens }), !tokens.refresh.isEmpty, !tokens.isExpired else {
-            return false
+        guard let tokens = kept.withLock({ $0.tokens }) else { return false }
+        guard request.fields[.authorization] == "Bearer \(tokens.access)" else { return !tokens.isExpired }
+        // A developer's token cannot be renewed, nor one that was refused: but somebody may have signed in elsewhere.
+        guard !tokens.refresh.isEmpty, !tokens.isExpired else {
+            guard try adoptStored(inPlaceOf: tokens) else { return false }
+            return kept.withLock { $0.tokens.map { !$0.isExpired } ?? false }
         }
-        guard request.fields[.authorization] == "Bearer \(tokens.access)" else { return true }
         try await renewed()
         return true
     }
@@ -212,12 +271,83 @@ public final class Session: RequestAuthorizer {
 
     private func carryOutRenewal() async -> Result<Void, LarderError> {
         defer { kept.withLock { $0.renewal = nil } }
-        guard let tokens = kept.withLock({ $0.tokens }) else { return .success(()) }
-        guard mayUseNetwork() else {
-            // The request that needs it fails as it would without: what waits goes on when the network is back.
-            let text = "The session is renewed when the network may be used again."
-            return .failure(LarderError(TransportError(.unreachable, text)))
+        do throws(LarderError) {
+            guard let tokens = kept.withLock({ $0.tokens }) else { return .success(()) }
+            guard mayUseNetwork() else {
+                // The request that needs it fails as it would without: what waits goes on when the network is back.
+                let text = "The session is renewed when the network may be used again."
+                throw LarderError(TransportError(.unreachable, text))
+            }
+            guard try await takeTurn(tokens) else { return .success(()) }
+            defer { turn?.release() }
+            // The process that had the turn before may have renewed them.
+            if try adoptStored(inPlaceOf: tokens) { return .success(()) }
+            try await exchange(tokens)
+            return .success(())
+        } catch {
+            return .failure(error)
         }
+    }
+
+    /// Waits until no other process renews the account's tokens.
+    ///
+    /// - Returns: false where another process has stored others meanwhile, which are used now.
+    /// - Throws: `.offline` where the other process does not end; `.storage`.
+    private func takeTurn(_ tokens: Tokens) async throws(LarderError) -> Bool {
+        guard let turn else { return true }
+        let configuration = cache.configuration
+        let end = configuration.monotonicClock.uptime + Self.turnMaximum
+        var looks = 0
+        while true {
+            do { if try turn.take() { return true } } catch { throw LarderError(error) }
+            if try adoptStored(inPlaceOf: tokens) { return false }
+            let now = configuration.monotonicClock.uptime
+            guard now < end else {
+                let text = "Another process has been renewing the session for \(Self.turnMaximum). Try again."
+                throw LarderError(TransportError(.unreachable, text))
+            }
+            looks += 1
+            let pause = Self.turnRetry.backoffMaximum(attempt: looks)
+            do { try await configuration.sleeper.sleep(until: now + pause) } catch { throw LarderError(error) }
+        }
+    }
+
+    /// Exchanges the refresh token for new tokens, stores them and uses them.
+    private func exchange(_ tokens: Tokens) async throws(LarderError) {
+        let new: Tokens
+        if let (unstored, old) = kept.withLock({ $0.unstored }), old == tokens {
+            // The server has given them already; only the store had failed.
+            new = unstored
+        } else {
+            do throws(LarderError) {
+                new = try await grant(tokens)
+            } catch {
+                guard error.code == .unauthorized else { throw error }
+                return try end(tokens, error)
+            }
+        }
+        do throws(LarderError) {
+            // Whoever has signed out meanwhile stays signed out, and whoever has signed in stays who it is.
+            if try !keep(new, inPlaceOf: tokens) { _ = try adoptStored(inPlaceOf: tokens) }
+        } catch {
+            kept.withLock { $0.unstored = (new, tokens) }
+            throw error
+        }
+    }
+
+    /// Asks the server for new tokens, and once more where the reply was lost: the server accepts the token that it has just
+    /// replaced for a while (RFC 9700 §4.14.2).
+    ///
+    /// - Throws: `.unauthorized` where the API itself refuses the token.
+    private func grant(_ tokens: Tokens) async throws(LarderError) -> Tokens {
+        do throws(LarderError) { return try await askOnce(tokens) } catch {
+            let isLost = (error.cause as? TransportError)?.code == .interrupted || error.isUnreadableAcceptance
+            guard isLost, mayUseNetwork() else { throw error }
+            return try await askOnce(tokens)
+        }
+    }
+
+    private func askOnce(_ tokens: Tokens) async throws(LarderError) -> Tokens {
         let asked = clock.now
         do throws(LarderError) {
             let grant = try await source.send(
@@ -226,26 +356,28 @@ public final class Session: RequestAuthorizer {
                 ["refreshToken": tokens.refresh],
                 as: SessionGrant.self
             ).value
-            // Whoever has signed out meanwhile stays signed out, and whoever has signed in stays who it is.
-            try keep(Self.tokens(grant, asked), inPlaceOf: tokens)
-            return .success(())
+            return Self.tokens(grant, asked)
         } catch {
-            guard error.code == .refused, error.status == 401 || error.status == 400 else { return .failure(error) }
-            var expired = tokens
-            expired.isExpired = true
-            do throws(LarderError) {
-                // Of tokens that are not used any more nobody needs to know.
-                guard try keep(expired, inPlaceOf: tokens) else { return .success(()) }
-            } catch { return .failure(error) }
-            return .failure(
-                LarderError(
-                    .refused,
-                    "The session has ended. Sign in again.",
-                    cause: error,
-                    status: 401,
-                    problem: error.problem
-                )
+            guard error.code == .refused, error.status == 401 || error.status == 400, error.isFromAPI else {
+                throw error
+            }
+            throw LarderError(
+                .unauthorized,
+                "The session has ended. Sign in again.",
+                cause: error,
+                status: 401,
+                problem: error.problem
             )
         }
+    }
+
+    /// The refresh token is refused: the session is over, unless another process has stored newer tokens.
+    private func end(_ tokens: Tokens, _ refusal: LarderError) throws(LarderError) {
+        if try adoptStored(inPlaceOf: tokens) { return }
+        var expired = tokens
+        expired.isExpired = true
+        // Of tokens that are not used any more nobody needs to know.
+        guard try keep(expired, inPlaceOf: tokens) else { return }
+        throw refusal
     }
 }

@@ -1,0 +1,193 @@
+import Larder
+import LarderHTTP
+import LarderTesting
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+/// An authorization server that rotates refresh tokens: each one is accepted once.
+private final class RotatingServer: Sendable {
+    struct State {
+        var count = 0
+        var refresh = "none"
+        var renewals: [String] = []
+        /// What happens to the next renewals instead: nil does what is asked.
+        var replies: [ScriptedReply?] = []
+        /// The reply that is given after the renewal was carried out.
+        var losses = 0
+        /// Whether the previous token is accepted too, as within a grace period.
+        var acceptsPrevious = false
+        var previous = "none"
+    }
+
+    let state = Mutex(State())
+    let gate = TransportGate(isOpen: true)
+    private static let json: Fields = [.contentType: "application/json"]
+
+    var renewals: [String] { state.withLock { $0.renewals } }
+
+    func set(_ replies: ScriptedReply?...) { state.withLock { $0.replies = replies } }
+
+    func transport() -> ScriptedTransport {
+        ScriptedTransport { [self] request, _ throws(TransportError) in
+            guard request.url.hasSuffix("/refresh") else { return grant() }
+            try await gate.pass()
+            let body = String(decoding: request.body, as: UTF8.self)
+            let token = body.split(separator: "\"").dropFirst(3).first.map(String.init) ?? ""
+            let (scripted, isKnown, isLost) = state.withLock { state -> (ScriptedReply?, Bool, Bool) in
+                state.renewals.append(token)
+                let scripted = state.replies.isEmpty ? nil : state.replies.removeFirst()
+                let isKnown = token == state.refresh || (state.acceptsPrevious && token == state.previous)
+                guard scripted == nil, isKnown, state.losses > 0 else { return (scripted, isKnown, false) }
+                state.losses -= 1
+                return (nil, isKnown, true)
+            }
+            if let scripted { return scripted }
+            guard isKnown else { return .text("{}", status: .unauthorized, fields: Self.json) }
+            let reply = grant()
+            return isLost ? .failure(TransportError(.interrupted, "The reply was lost.")) : reply
+        }
+    }
+
+    private func grant() -> ScriptedReply {
+        let count = state.withLock { state in
+            state.count += 1
+            state.previous = state.refresh
+            state.refresh = "refresh-\(state.count)"
+            return state.count
+        }
+        return .text(
+            """
+            {"accessToken": "access-\(count)", "refreshToken": "refresh-\(count)", "expiresIn": 60, "tokenType": "Bearer",
+            "user": {"id": "user_1", "handle": "ana", "displayName": "Ana", "bio": "", "location": "", "avatarId": null,
+            "version": 1, "followerCount": 0, "followingCount": 0, "postCount": 0, "createdAt": "2026-01-01T00:00:00Z",
+            "joinedAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}}
+            """,
+            fields: Self.json
+        )
+    }
+}
+
+@Suite("The session, shared by processes and renewed over a bad network", .oneMinute)
+struct SessionSharingTests {
+    private let scene = CacheScene()
+    private let server = RotatingServer()
+
+    /// Sessions of two processes that have one store, after the access token has expired.
+    private func pair() async throws -> (Session, Session) {
+        let first = try Session(try scene.cache(), "http://server", server.transport())
+        try await first.signIn(handle: "ana", password: "larder")
+        let second = try Session(try scene.cache(), "http://server", server.transport())
+        #expect(second.state == .signedIn(userID: "user_1"))
+        scene.clock.advance(by: .seconds(3_600))
+        return (first, second)
+    }
+
+    @Test func `a process uses the grant that another has stored instead of renewing its own`() async throws {
+        let (first, second) = try await pair()
+        #expect(try await first.accessToken() == "access-2")
+        #expect(try await second.accessToken() == "access-2")
+        #expect(server.renewals == ["refresh-1"])
+        #expect(first.state == .signedIn(userID: "user_1") && second.state == .signedIn(userID: "user_1"))
+        // The second has the refresh token too, and the first learns of its renewal.
+        scene.clock.advance(by: .seconds(3_600))
+        #expect(try await second.accessToken() == "access-3")
+        #expect(try await first.accessToken() == "access-3")
+        #expect(server.renewals == ["refresh-1", "refresh-2"])
+    }
+
+    @Test func `a process waits while another renews, and uses what that one got`() async throws {
+        let (first, second) = try await pair()
+        server.gate.close()
+        let renewing = Task { try await first.accessToken() }
+        await server.gate.waitForHeld()
+        let waiting = Task { try await second.accessToken() }
+        try await scene.clock.waitForSleepers()
+        server.gate.open()
+        #expect(try await renewing.value == "access-2")
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await waiting.value == "access-2")
+        #expect(server.renewals == ["refresh-1"])
+    }
+
+    @Test func `a refused refresh token ends nothing where another process has stored newer tokens meanwhile`()
+        async throws
+    {
+        let (first, second) = try await pair()
+        server.set(.text("{}", status: .unauthorized, fields: [.contentType: "application/problem+json"]))
+        server.gate.close()
+        let renewing = Task { try await second.accessToken() }
+        await server.gate.waitForHeld()
+        try first.use(token: "developer", userID: "user_2")
+        server.gate.open()
+        #expect(try await renewing.value == "developer")
+        #expect(second.state == .signedIn(userID: "user_2"))
+    }
+
+    @Test func `a session that has ended here goes on when another process has signed in`() async throws {
+        let (first, second) = try await pair()
+        server.set(.text("{}", status: .unauthorized, fields: [.contentType: "application/problem+json"]))
+        await #expect(throws: LarderError.self) { try await second.accessToken() }
+        #expect(second.state == .expired(userID: "user_1"))
+        try await first.signIn(handle: "ana", password: "larder")
+        var refused = TransportRequest(url: "http://server/v1/me")
+        try await second.authorize(&refused)
+        #expect(try await second.renew(after: refused))
+        #expect(second.state == .signedIn(userID: "user_1"))
+        #expect(try await second.accessToken() == "access-2")
+    }
+
+    @Test func `a renewal whose reply is lost is asked for again with the same token`() async throws {
+        let (first, _) = try await pair()
+        server.state.withLock { state in
+            state.acceptsPrevious = true
+            state.losses = 1
+        }
+        #expect(try await first.accessToken() == "access-3")
+        #expect(server.renewals == ["refresh-1", "refresh-1"])
+        #expect(first.state == .signedIn(userID: "user_1"))
+    }
+
+    @Test(arguments: [400, 401, 403, 408, 409, 425, 429, 500, 502, 503, 504])
+    func `only a refusal by the API itself ends the session`(status: Int) async throws {
+        let (first, _) = try await pair()
+        let foreign = ScriptedReply.text(
+            "no",
+            status: Status(code: status),
+            fields: [.contentType: "text/plain"]
+        )
+        server.set(foreign)
+        await #expect(throws: LarderError.self) { try await first.accessToken() }
+        #expect(first.state == .signedIn(userID: "user_1"))
+        #expect(try await first.accessToken() == "access-2")
+        scene.clock.advance(by: .seconds(3_600))
+        server.set(.text("{}", status: Status(code: status), fields: [.contentType: "application/problem+json"]))
+        await #expect(throws: LarderError.self) { try await first.accessToken() }
+        let isDecided = status == 400 || status == 401
+        #expect(first.state == (isDecided ? .expired(userID: "user_1") : .signedIn(userID: "user_1")))
+    }
+
+    @Test func `tokens that cannot be stored are not used, and are stored later without another renewal`()
+        async throws
+    {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.store = try killable.store()
+        let session = try Session(try LarderCache(configuration), "http://server", server.transport())
+        try await session.signIn(handle: "ana", password: "larder")
+        scene.clock.advance(by: .seconds(3_600))
+        killable.fail(.full, untilHealed: true)
+        let error = await #expect(throws: LarderError.self) { try await session.accessToken() }
+        #expect(error?.code == .storage)
+        #expect(session.state == .signedIn(userID: "user_1"))
+        killable.heal()
+        #expect(try await session.accessToken() == "access-2")
+        #expect(server.renewals == ["refresh-1"])
+        // As a new process finds it.
+        let store = try killable.reopen()
+        configuration.store = store
+        let next = try Session(try LarderCache(configuration), "http://server", server.transport())
+        #expect(try await next.accessToken() == "access-2")
+    }
+}
