@@ -64,7 +64,9 @@ extension Commit {
         }
         let new = times(lifetime)
         let isInvalidated = core.order.isInvalidated(.query(key), since: order)
-        try disk.write { transaction in
+        // What the disk has under the key of a list that is kept from it is another list.
+        let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
+        try part.write { transaction in
             try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
             if isInvalidated { try transaction.invalidate(key) }
         }
@@ -80,6 +82,10 @@ extension Commit {
         stored.query.isInvalidated = isInvalidated
         stored.query.isClockUncertain = false
         stored.order = order
+        if isMemoryOnly {
+            stored.isMemoryOnly = true
+            stored.sight = StoredEntity.memoryOnly
+        }
         queries[key] = .set(stored)
         applied.insert(.query(key))
     }

@@ -217,6 +217,8 @@ struct Commit {
         let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
         let new = times(lifetime)
         applied.insert(.entity(key))
+        // What the disk has under the key of a value that is kept from it is another value.
+        let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
         try disk.write { transaction in
             try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
             if isInvalidated { try transaction.invalidate(key) }
@@ -232,6 +234,10 @@ struct Commit {
         stored.times.validatedUptime = new.validatedUptime
         stored.isInvalidated = isInvalidated
         stored.order = order
+        if isMemoryOnly {
+            stored.isMemoryOnly = true
+            stored.sight = StoredEntity.memoryOnly
+        }
         entities[key] = .set(stored)
     }
 

@@ -21,6 +21,8 @@ final class Flight: Sendable {
     let moment: Moment
     /// How long it may take; nil: without a limit.
     let timeout: Duration?
+    /// Whether its answer comes from the origin, and from no cache on the way (`FetchContext.mustRevalidate`).
+    let revalidates: Bool
     private let state = Mutex(State())
     private let onAbandoned: @Sendable (Flight) -> Void
 
@@ -29,11 +31,13 @@ final class Flight: Sendable {
         order: UInt64,
         moment: Moment,
         timeout: Duration? = nil,
+        revalidates: Bool = false,
         onAbandoned: @escaping @Sendable (Flight) -> Void
     ) {
         self.order = order
         self.moment = moment
         self.timeout = timeout
+        self.revalidates = revalidates
         self.onAbandoned = onAbandoned
     }
 

@@ -7,15 +7,22 @@ extension Node {
     /// - Parameters:
     ///   - since: a request that began earlier is no answer, and another is begun beside it.
     ///   - isForced: whether somebody asked for the network by name.
+    ///   - needsOrigin: whether the answer has to come from the origin: a request that caches on the way may answer is not joined.
     func join(
         _ options: ReadOptions,
         startedSince since: MonotonicTime? = nil,
-        isForced: Bool = false
+        isForced: Bool = false,
+        needsOrigin: Bool = false
     ) throws(LarderError) -> Flight {
         while true {
-            if let flight = try join(options, startedSince: since, isForced: isForced, unlessChangedSince: nil) {
-                return flight
-            }
+            let flight = try join(
+                options,
+                startedSince: since,
+                isForced: isForced,
+                needsOrigin: needsOrigin,
+                unlessChangedSince: nil
+            )
+            if let flight { return flight }
         }
     }
 
@@ -25,18 +32,28 @@ extension Node {
         _ options: ReadOptions,
         startedSince since: MonotonicTime? = nil,
         isForced: Bool = false,
+        needsOrigin: Bool = false,
         unlessChangedSince changes: UInt64?
     ) throws(LarderError) -> Flight? {
         // Put together beforehand: it may read from the disk, which is not done under the lock.
         let content = content()
         let now = core.now()
+        let needsOrigin = needsOrigin || isForced
+        let revalidates = needsOrigin || mustRevalidate(content, options, at: now)
         let (flight, isNew) = try state.withLock { state throws(LarderError) -> (Flight?, Bool) in
             guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
-            if let flight = state.flight, since.map({ flight.moment.uptime >= $0 }) ?? true, flight.hold() {
+            if let flight = state.flight, since.map({ flight.moment.uptime >= $0 }) ?? true,
+                flight.revalidates || !needsOrigin, flight.hold()
+            {
                 return (flight, false)
             }
             if let changes, state.changes != changes { return (nil, false) }
-            let flight = Flight(order: core.order.begin(), moment: now, timeout: options.timeout) { [weak self] in
+            let flight = Flight(
+                order: core.order.begin(),
+                moment: now,
+                timeout: options.timeout,
+                revalidates: revalidates
+            ) { [weak self] in
                 self?.abandon($0)
             }
             state.flight = flight
@@ -47,9 +64,20 @@ extension Node {
             if flight != nil { core.configuration.onEvent(.merged(resource: key.name)) }
             return flight
         }
-        let context = FetchContext(validator: content.validator(options), isForced: isForced)
+        let context = FetchContext(
+            validator: content.validator(options),
+            isForced: isForced,
+            mustRevalidate: revalidates
+        )
         flight.run(Task { await self.carryOut(flight, context) })
         return flight
+    }
+
+    /// Whether a request for it has to be answered by the origin: what there is is known to be outdated, or the resource demands more
+    /// than a cache on the way can vouch for.
+    private func mustRevalidate(_ content: Content, _ options: ReadOptions, at now: Moment) -> Bool {
+        if content.isInvalidated || options.rule.level != .bestEffort { return true }
+        return freshness(content, options, at: now) == .stale(.olderVersion)
     }
 
     /// Begins a request that nobody waits for, unless one is on its way.
@@ -71,7 +99,7 @@ extension Node {
                 return finish(flight, resource, .success((fetched, context)))
             }
             // What was confirmed has left the cache meanwhile: it is asked for whole.
-            let whole = FetchContext(validator: nil, isForced: context.isForced)
+            let whole = FetchContext(isForced: context.isForced, mustRevalidate: context.mustRevalidate)
             finish(flight, resource, .success((try await fetch(resource, whole, flight.timeout), whole)))
         } catch {
             finish(flight, resource, .failure(LarderError(error)))
@@ -116,7 +144,9 @@ extension Node {
             // What the commit changes is shown once, together with the end of the request.
             state.withLock { $0.answers += 1 }
             defer { state.withLock { $0.answers -= 1 } }
-            try core.commit(update, order: flight.order, moment: flight.moment, isTolerant: true)
+            let moment = flight.moment.before(fetched.age)
+            try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
+            if !fetched.mayStore, !fetched.isGone { try removeFromDisk(resource, flight.order) }
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
             case .notModified:
@@ -140,6 +170,7 @@ extension Node {
     ) throws(LarderError) -> Update {
         var update = Update()
         update.answered = storedKey
+        update.isMemoryOnly = !fetched.mayStore
         // Only the source's own word is stored: each reader applies its own rule to it.
         let rule = resource.freshness.rule(in: core.configuration.freshness)
         let lifetime = fetched.lifetime ?? max(CacheCore.longestLifetime, rule.lifetime ?? .zero)
@@ -190,6 +221,15 @@ extension Node {
         return update
     }
 
+    /// Removes from the disk what an earlier answer has stored of a value that the server calls `no-store` now. Memory keeps it.
+    private func removeFromDisk(_ resource: Resource<Value>, _ order: UInt64) throws(LarderError) {
+        // What a later request has stored is another value.
+        guard resource.retention == .disk, !core.order.isOvertaken(storedKey, by: order) else { return }
+        var update = Update()
+        update.steps = [.keepOffDisk(storedKey)]
+        try core.commit(update, isTolerant: true)
+    }
+
     /// The last one who waited has left.
     private func abandon(_ flight: Flight) {
         core.order.end(flight.order)
@@ -209,6 +249,7 @@ extension Node {
             let isPresent = state.flight === flight
             if isPresent { state.flight = nil }
             // A request that was overtaken says nothing about the present.
+            if error == nil { state.answeredAt = flight.moment.uptime }
             if state.flight == nil || error == nil {
                 state.error = error
                 state.failures = error == nil ? 0 : state.failures + 1

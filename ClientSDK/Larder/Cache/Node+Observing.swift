@@ -25,7 +25,7 @@ extension Node {
         )
         if wantsNetwork {
             // Where the cache was closed the mailbox ends below.
-            do { observer.flight = try join(options) } catch { mailbox.end() }
+            do { observer.flight = try join(options, needsOrigin: policy.wantsOriginOnly) } catch { mailbox.end() }
         }
         let id = state.withLock { state -> UInt64 in
             state.lastObserver += 1
@@ -130,7 +130,7 @@ extension Node {
                         firsts.append((snapshot.source, start))
                     }
                     let failures = keepsBound ? state.failures : nil
-                    if let wait = nextLook(content, observer, failures, at: now) {
+                    if let wait = nextLook(content, observer, failures, state.answeredAt, at: now) {
                         due = min(due ?? wait, wait)
                     }
                 }
@@ -148,13 +148,14 @@ extension Node {
         _ content: Content,
         _ observer: Observer<Value>,
         _ failures: Int?,
+        _ answeredAt: MonotonicTime?,
         at now: Moment
     ) -> Duration? {
         guard let times = content.times else { return nil }
         let options = observer.options
         let facts = facts(content, times, options)
         let expiry = presentRule(options).remaining(facts, fields: options.fields, at: now)
-        guard let failures, let bound = refreshIn(times, observer, failures, at: now) else { return expiry }
+        guard let failures, let bound = refreshIn(times, observer, failures, answeredAt, at: now) else { return expiry }
         return min(bound, expiry ?? bound)
     }
 
@@ -163,11 +164,14 @@ extension Node {
         _ times: ValueTimes,
         _ observer: Observer<Value>,
         _ failures: Int,
+        _ answeredAt: MonotonicTime?,
         at now: Moment
     ) -> Duration? {
         guard let bound = observer.options.bound else { return nil }
         if failures > 0 { return min(bound * (1 << min(failures, 6)), .seconds(600)) * observer.spread }
-        guard let age = times.age(at: now) else { return .milliseconds(1) }
+        guard var age = times.age(at: now) else { return .milliseconds(1) }
+        // A cache on the way may answer with what is older than the bound: asking again at once would change nothing.
+        if let answeredAt { age = min(age, now.uptime - answeredAt) }
         return max(.milliseconds(1), bound * observer.spread - age)
     }
 

@@ -103,7 +103,8 @@ extension Node {
         guard policy.remote != .never else {
             throw LarderError(.notCached, "«\(key)» is not stored, and the policy forbids to ask the network.")
         }
-        guard let flight = try join(options, unlessChangedSince: changes) else { return try await answer(options) }
+        let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: changes)
+        guard let flight = joined else { return try await answer(options) }
         let error: LarderError
         do {
             try await wait(for: flight, options, content, freshness, now)

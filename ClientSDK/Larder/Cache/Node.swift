@@ -23,6 +23,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// Why the last request failed; nil after one that did not.
         var error: LarderError?
         var failures = 0
+        /// When the last request that was answered began.
+        var answeredAt: MonotonicTime?
         /// Whether the network has returned since the request began that is under way: if it fails, that says little.
         var hasNetworkReturned = false
         /// How many answers are being stored: what they change is shown when they have been.

@@ -90,16 +90,7 @@ public struct Chat: Sendable {
             let context = FetchContext(validator: request.validator, isForced: request.isForced)
             let query = [("limit", "\(request.limit)"), ("after", request.cursor)]
             let fetched: Fetched<EntityList<Message>> = try await source.page(Self.path(conversation), query, context)
-            switch fetched.content {
-            case .value(let list):
-                return .value(
-                    EntityPage(list.items, nextCursor: list.nextCursor),
-                    validator: fetched.validator,
-                    completeness: fetched.completeness
-                )
-            case .notModified: return .notModified()
-            case .gone: return .gone
-            }
+            return fetched.map { EntityPage($0.items, nextCursor: $0.nextCursor) }
         }
         pages.localName = { $0.isPending ? nil : $0.clientId.map { Self.localPrefix + $0 } }
         pages.tags = [LarderClient.everything]

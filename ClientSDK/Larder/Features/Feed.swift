@@ -40,15 +40,7 @@ public struct Feed: Sendable {
             let context = FetchContext(validator: request.validator, isForced: request.isForced)
             let query = [("limit", "\(request.limit)"), ("after", request.cursor)]
             let fetched: Fetched<EntityList<Post>> = try await source.page("/v1/feed", query, context)
-            guard let list = fetched.value else {
-                if fetched.isGone { return .gone }
-                return .notModified()
-            }
-            return .value(
-                EntityPage(list.items, nextCursor: list.nextCursor),
-                validator: fetched.validator,
-                completeness: fetched.completeness
-            )
+            return fetched.map { EntityPage($0.items, nextCursor: $0.nextCursor) }
         }
         pages.pageSizeMaximum = 100
         pages.tags = [LarderClient.everything]

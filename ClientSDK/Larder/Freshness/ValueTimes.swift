@@ -55,4 +55,13 @@ struct Moment: Sendable, Hashable {
     var wall: WallTime
     var uptime: MonotonicTime
     var epoch: UInt64
+
+    /// The moment that was `duration` earlier.
+    func before(_ duration: Duration) -> Moment {
+        let nanoseconds = max(0, duration.nanosecondsSaturating)
+        var moment = self
+        moment.wall = wall - .nanoseconds(nanoseconds)
+        moment.uptime = MonotonicTime(nanoseconds: uptime.nanoseconds - min(nanoseconds, uptime.nanoseconds))
+        return moment
+    }
 }

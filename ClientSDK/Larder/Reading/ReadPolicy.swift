@@ -57,7 +57,7 @@ public struct ReadPolicy: Sendable, Hashable {
     public static let cacheFirst = ReadPolicy(.fresh, .ifStale)
     /// What is stored, and nothing else.
     public static let cacheOnly = ReadPolicy(.any(within: nil), .never)
-    /// The network, and nothing else. What it says is stored.
+    /// The network, and nothing else: caches on the way must validate what they have. What it says is stored.
     public static let networkOnly = ReadPolicy(.never, .always, fallback: .never)
     /// What there is at once; if that was stale, the network behind it.
     public static let staleWhileRevalidate = staleWhileRevalidate(upTo: nil)
@@ -68,6 +68,9 @@ public struct ReadPolicy: Sendable, Hashable {
     public static func staleWhileRevalidate(upTo limit: Duration?) -> ReadPolicy {
         ReadPolicy(.any(within: limit), .ifStale)
     }
+
+    /// Whether nothing but the network's answer is shown: then no cache on the way may give it.
+    var wantsOriginOnly: Bool { local == .never && remote == .always && fallback == .never }
 
     /// The network; where it fails, or takes longer than the timeout, what is stored. A late answer still reaches observers.
     public static func networkFirst(timeout: Duration?) -> ReadPolicy {

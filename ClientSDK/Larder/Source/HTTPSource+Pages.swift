@@ -16,14 +16,10 @@ extension HTTPSource {
         _ context: FetchContext
     ) async throws(LarderError) -> Fetched<EntityList<Item>> {
         let fetched = try await fetch(path, query, context: context, as: Page<Item>.self)
-        guard let page = fetched.value else {
-            if fetched.isGone { return .gone }
-            return .notModified()
+        var list = fetched.map {
+            EntityList($0.items, nextCursor: $0.nextCursor, previousCursor: $0.previousCursor)
         }
-        return .value(
-            EntityList(page.items, nextCursor: page.nextCursor, previousCursor: page.previousCursor),
-            validator: fetched.validator,
-            completeness: page.nextCursor == nil ? .complete : .partial
-        )
+        list.completeness = list.value?.nextCursor == nil ? .complete : .partial
+        return list
     }
 }

@@ -74,7 +74,7 @@ public struct PageRequest: Sendable, Hashable {
     public var limit: Int
     /// What the source gave with the page that is stored; nil where there is none.
     public var validator: String?
-    /// Whether somebody asked for the network by name, rather than a policy by rule.
+    /// Whether the page has to come from the origin, as for a refresh or a gate: caches on the way must validate what they have.
     public var isForced: Bool
 
     /// A request: for those who call a fetch function by hand.

@@ -214,7 +214,7 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
         defer { core.order.end(order) }
         let moment = core.now()
         let limit = resource.pageSize(core.configuration.conduct())
-        let request = PageRequest(cursor: cursor, limit: limit, isForced: true)
+        let request = PageRequest(cursor: cursor, limit: limit)
         let fetched: Fetched<EntityPage<Item>>
         do {
             fetched = try await within(
@@ -226,7 +226,9 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
             }
         } catch let error as TimeLimitExceeded {
             throw LarderError(.timedOut, "A page of «\(node.key)» did not come within \(error.limit).", cause: error)
-        } catch let error as LarderError where error.code == .gone || error.status == 410 {
+        } catch let error as LarderError
+            where error.code == .gone || (error.status == 410 && error.code != .unexpectedReply)
+        {
             return false
         }
         switch fetched.content {
@@ -254,6 +256,7 @@ final class TimelineEngine<Item: Entity>: AnyTimelineEngine {
         let keys = drafts.map(\.key)
         var update = Update()
         update.answered = node.storedKey
+        update.isMemoryOnly = !fetched.mayStore
         update.steps = drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
             // A list that was removed meanwhile does not come back by one of its older pages.
@@ -355,14 +358,11 @@ extension PagedResource {
             demands: .partial,
             shape: .normalized(TimelineList.normalizer(of: self, asked: asked))
         ) { context in
-            let request = PageRequest(limit: limit, validator: context.validator, isForced: context.isForced)
+            let request = PageRequest(limit: limit, validator: context.validator, isForced: context.mustRevalidate)
             let fetched = try await fetch(request)
-            switch fetched.content {
-            case .value(let page):
-                return .value(TimelineList(page), validator: fetched.validator, lifetime: fetched.lifetime)
-            case .notModified: return .notModified(lifetime: fetched.lifetime)
-            case .gone: return .gone
-            }
+            var list = fetched.map { TimelineList($0) }
+            list.completeness = .complete
+            return list
         }
         newest.retention = retention
         newest.tags = tags

@@ -1,0 +1,344 @@
+import Foundation
+import LarderHTTP
+import LarderTesting
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Larder
+
+/// Renewals that fail in a way that the test chooses.
+private struct FailingAuthorizer: RequestAuthorizer {
+    let failure: LarderError
+
+    func authorize(_ request: inout TransportRequest) async throws(LarderError) {
+        request.fields.set(.authorization, "Bearer old")
+    }
+
+    func renew(after request: TransportRequest) async throws(LarderError) -> Bool { throw failure }
+}
+
+private struct Word: Entity, Hashable {
+    static let entityType = "word"
+    var id: String
+    var text: String
+}
+
+@Suite("A JSON API as a source", .oneMinute)
+struct HTTPSourceTests {
+    private struct Item: Codable, Sendable, Equatable {
+        var name: String
+    }
+
+    private let scene = CacheScene()
+    private static let bounded = FreshnessDemand.rule(
+        FreshnessRule(.timeToLive(.seconds(30)), level: .boundedStaleness(.seconds(30)))
+    )
+    private static let json: Fields = [.contentType: "application/json"]
+
+    private static func item(_ name: String, _ fields: Fields = Fields()) -> ScriptedReply {
+        var all = json
+        for field in fields { all.add(field.name, field.value) }
+        return .text("{\"name\":\"\(name)\"}", fields: all)
+    }
+
+    private func resource(_ source: HTTPSource) -> Resource<Item> {
+        Resource("item", freshness: .timeToLive(.seconds(60))) { try await source.fetch("/item", context: $0) }
+    }
+
+    // MARK: Authorization
+
+    @Test(arguments: [LarderError.Code.refused, .unexpectedReply, .timedOut, .storage, .invalidArgument])
+    func `a renewal that fails refuses no pending write: nothing was sent`(code: LarderError.Code) async throws {
+        let cache = try scene.cache()
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            .text("{}", status: .unauthorized, fields: Self.json)
+        }
+        let authorizer = FailingAuthorizer(failure: LarderError(code, "invalid_grant", status: 400))
+        let source = HTTPSource("http://server", transport: transport, authorizer: authorizer)
+        let tap = WriteBehind<String, String>("tap", scope: { $0 }, changes: { _, _ in }) { attempts in
+            var outcomes: [Outcome<String>] = []
+            for attempt in attempts {
+                outcomes.append(.accepted(try await source.send(.post, "/tap", attempt.input, as: String.self).value))
+            }
+            return outcomes
+        }
+        cache.outbox.register(tap)
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        try cache.enqueue("a", tap)
+        cache.outbox.resume()
+        await statuses.wait { _ in cache.outbox.entries.first?.error != nil }
+        let entry = try #require(cache.outbox.entries.first)
+        #expect(entry.state == .pending, "\(String(describing: entry.error))")
+        #expect(entry.error?.code == (code == .timedOut ? .offline : .unauthorized))
+        #expect(code == .timedOut || entry.error?.status == 400)
+    }
+
+    @Test func `a write-through whose renewal fails has certainly not been sent`() async throws {
+        let cache = try scene.cache()
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            .text("{}", status: .unauthorized, fields: Self.json)
+        }
+        let authorizer = FailingAuthorizer(failure: LarderError(.refused, "invalid_grant", status: 400))
+        let source = HTTPSource("http://server", transport: transport, authorizer: authorizer)
+        let order = WriteThrough<String, String>("order", scope: { $0 }) { attempt in
+            .accepted(try await source.send(.post, "/order", attempt.input, as: String.self).value)
+        }
+        cache.outbox.register(order)
+        cache.outbox.resume()
+        let error = await #expect(throws: LarderError.self) { try await cache.commit("a", order) }
+        #expect(error?.code == .unauthorized && error?.description.contains("invalid_grant") == true)
+        #expect(cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `a 401 that no renewal helps against leaves a write waiting`() async throws {
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            .text("{}", status: .unauthorized, fields: Self.json)
+        }
+        let session = try Session(try scene.cache(inMemory: true), "http://server", transport)
+        let source = HTTPSource("http://server", transport: transport, authorizer: session)
+        let error = await #expect(throws: LarderError.self) { try await source.send(.put, "/item", Item(name: "a")) }
+        #expect(error?.code == .unauthorized && error?.status == 401)
+        // Without an authorizer it is an answer, as to wrong credentials.
+        let plain = HTTPSource("http://server", transport: transport)
+        let refused = await #expect(throws: LarderError.self) { try await plain.send(.put, "/item", Item(name: "a")) }
+        #expect(refused?.code == .refused && refused?.status == 401)
+    }
+
+    // MARK: Writes whose reply has no content
+
+    @Test(arguments: [200, 201, 202, 204])
+    func `a write with a body is done when the server accepts it, whatever the reply contains`(status: Int) async throws
+    {
+        let transport = ScriptedTransport(script: [.text("", status: Status(code: status))])
+        let source = HTTPSource("http://server", transport: transport)
+        try await source.send(.put, "/item", Item(name: "a"), [.ifMatch: "\"1\""])
+        let request = try #require(transport.requests.first)
+        #expect(request.body == Array("{\"name\":\"a\"}".utf8) && request.fields[.ifMatch] == "\"1\"")
+        #expect(request.fields[.contentType] == "application/json")
+    }
+
+    @Test func `a sign-in page of the network is not taken for the reply to a write`() async throws {
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            .text("<!doctype html>", fields: [.contentType: "text/html"])
+        }
+        let source = HTTPSource("http://server", transport: transport)
+        let error = await #expect(throws: LarderError.self) { try await source.send(.put, "/item", Item(name: "a")) }
+        #expect(error?.code == .unexpectedReply)
+        let bare = await #expect(throws: LarderError.self) { try await source.send(.delete, "/item") }
+        #expect(bare?.code == .unexpectedReply)
+    }
+
+    @Test(arguments: ["", "{}", "[1]"])
+    func `a write that is accepted with a reply that cannot be decoded is asked for again, and not for ever`(
+        body: String
+    ) async throws {
+        let cache = try scene.cache()
+        let transport = ScriptedTransport { _, _ throws(TransportError) in .text(body, fields: Self.json) }
+        let source = HTTPSource("http://server", transport: transport)
+        let tap = WriteBehind<String, Item>("tap", scope: { $0 }, changes: { _, _ in }) { attempts in
+            var outcomes: [Outcome<Item>] = []
+            for attempt in attempts {
+                outcomes.append(.accepted(try await source.send(.post, "/tap", attempt.input, as: Item.self).value))
+            }
+            return outcomes
+        }
+        cache.outbox.register(tap)
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        try cache.enqueue("a", tap)
+        cache.outbox.resume()
+        for attempt in 1...4 {
+            await statuses.wait { _ in
+                cache.outbox.entries.first.map { $0.attempts == attempt && $0.state == .inDoubt } ?? false
+            }
+            cache.networkReturned()
+        }
+        await statuses.wait { _ in cache.outbox.entries.first?.state == .refused }
+        #expect(transport.requests.count == 5)
+        let error = cache.outbox.entries.first?.error
+        #expect(error?.code == .unexpectedReply && error?.status == 200)
+        #expect(error?.description.contains("The server accepted the operation") == true)
+    }
+
+    // MARK: What a reply says of storing
+
+    @Test func `a value that the server calls no-store is in memory only, and so is one that a 304 calls so`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let transport = ScriptedTransport(script: [
+            Self.item("4111-1111", [.cacheControl: "no-store", .etag: "\"1\""]),
+            .text("", status: .notModified, fields: [.etag: "\"1\""]),
+            Self.item("4222-2222", [.etag: "\"2\""]),
+            .text("", status: .notModified, fields: [.etag: "\"2\"", .cacheControl: "no-store"]),
+        ])
+        let source = HTTPSource("http://server", transport: transport)
+        let item = resource(source)
+        func onDisk() throws -> Item? {
+            let key = EntityKey(type: "=item", id: item.key.canonicalParameters)
+            return try cache.disk?.entity(key).map { try JSONDecoder().decode(Item.self, from: Data($0.payload)) }
+        }
+        #expect(try await cache.value(item).name == "4111-1111")
+        #expect(try await cache.value(item, .cacheOnly).name == "4111-1111")
+        #expect(try onDisk() == nil)
+        #expect(try await cache.refresh(item).value?.name == "4111-1111")
+        #expect(try onDisk() == nil)
+        #expect(try await cache.refresh(item).value?.name == "4222-2222")
+        #expect(try onDisk()?.name == "4222-2222")
+        #expect(try await cache.refresh(item).value?.name == "4222-2222")
+        #expect(try onDisk() == nil)
+        #expect(try await cache.value(item, .cacheOnly).name == "4222-2222")
+        let names = FileManager.default.enumerator(atPath: scene.path)?.allObjects as? [String] ?? []
+        for name in names {
+            let content = FileManager.default.contents(atPath: scene.path + "/" + name) ?? Data()
+            #expect(content.range(of: Data("4111-1111".utf8)) == nil, "\(name)")
+        }
+        // Another process finds nothing.
+        let other = try scene.cache()
+        let error = await #expect(throws: LarderError.self) { try await other.value(item, .cacheOnly) }
+        #expect(error?.code == .notCached)
+    }
+
+    @Test func `a list that the server calls no-store leaves neither its index nor its items on the disk`()
+        async throws
+    {
+        let cache = try scene.cache()
+        var fields = Self.json
+        fields.set(.cacheControl, "private, no-store")
+        let page = "{\"items\":[{\"id\":\"1\",\"text\":\"secret\"}],\"nextCursor\":null,\"previousCursor\":null}"
+        let transport = ScriptedTransport(script: [.text(page, fields: fields)])
+        let source = HTTPSource("http://server", transport: transport)
+        let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer) {
+            try await source.page("/notes", [], $0)
+        }
+        #expect(try await cache.value(notes).items.map(\.text) == ["secret"])
+        #expect(try await cache.value(notes, .cacheOnly).items.map(\.text) == ["secret"])
+        #expect(try cache.disk?.entity(Word.key("1")) == nil)
+        #expect(try cache.disk?.list(notes.key) == nil)
+    }
+
+    // MARK: What has to come from the server
+
+    /// A source behind an HTTP cache, whose replies are fresh for an hour; each has the number of its request.
+    private func cached() -> (HTTPSource, ScriptedTransport) {
+        let clock = scene.clock
+        let transport = ScriptedTransport { _, number throws(TransportError) in
+            Self.item(
+                "\(number)",
+                [.cacheControl: "max-age=3600", .etag: "\"\(number)\"", .date: HTTPDate.format(clock.now)]
+            )
+        }
+        let configuration = HTTPCacheConfiguration(storage: MemoryHTTPCacheStorage(), clock: clock)
+        return (HTTPSource("http://server", transport: HTTPCache(transport, configuration)), transport)
+    }
+
+    @Test func `an invalidated value is not confirmed by an HTTP cache on the way`() async throws {
+        let (source, transport) = cached()
+        let cache = try scene.cache()
+        let item = resource(source)
+        #expect(try await cache.value(item).name == "1")
+        try cache.invalidate(item)
+        #expect(try await cache.value(item).name == "2")
+        #expect(transport.requests.last?.fields[.cacheControl] == "no-cache")
+    }
+
+    @Test func `a gate is not satisfied by what an HTTP cache on the way has`() async throws {
+        let (source, transport) = cached()
+        let cache = try scene.cache()
+        let item = resource(source)
+        #expect(try await cache.value(item).name == "1")
+        scene.clock.advance(by: .seconds(120))
+        // Stale by the resource's rule: the HTTP cache answers, with a value that is 120 s old.
+        let aged = try await cache.snapshot(item)
+        #expect(aged.value?.name == "1" && transport.requests.count == 1)
+        #expect(aged.freshness == .stale(.expired))
+        #expect(try await cache.requireValidated(item, within: .seconds(10)).value?.name == "2")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `a policy that wants the network alone gets past an HTTP cache on the way`() async throws {
+        let (source, _) = cached()
+        let cache = try scene.cache()
+        let item = resource(source)
+        #expect(try await cache.value(item).name == "1")
+        #expect(try await cache.value(item, .networkOnly).name == "2")
+        let seen = SequenceRecorder(cache.snapshots(item, .networkOnly))
+        await seen.wait { $0.last?.value?.name == "3" }
+    }
+
+    @Test func `bounded staleness counts from the server and not from a cache on the way`() async throws {
+        let (source, transport) = cached()
+        let cache = try scene.cache()
+        let item = Resource<Item>("item", freshness: Self.bounded) {
+            try await source.fetch("/item", context: $0)
+        }
+        #expect(try await cache.value(item).name == "1")
+        scene.clock.advance(by: .seconds(31))
+        #expect(try await cache.value(item).name == "2")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `a bounded value that a cache on the way keeps too old is not asked for without a pause`() async throws {
+        let cache = try scene.cache()
+        let transport = ScriptedTransport { _, number throws(TransportError) in
+            Self.item("\(number)", [.age: "100"])
+        }
+        let source = HTTPSource("http://server", transport: transport)
+        let item = Resource<Item>("item", freshness: Self.bounded) {
+            try await source.fetch("/item", context: $0)
+        }
+        let seen = SequenceRecorder(cache.snapshots(item))
+        await seen.wait { $0.last?.value?.name == "1" && $0.last?.activity == .idle }
+        #expect(seen.elements.last?.freshness == .stale(.expired))
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .seconds(20))
+        #expect(transport.requests.count == 1)
+        scene.clock.advance(by: .seconds(10))
+        await transport.waitForRequests(2)
+    }
+
+    // MARK: Replies that are not the API's
+
+    @Test(arguments: [404, 410], ["text/plain; charset=utf-8", "text/html", nil])
+    func `a 404 that is not JSON says nothing about what is stored`(status: Int, type: String?) async throws {
+        let cache = try scene.cache()
+        var fields = Fields()
+        if let type { fields.set(.contentType, type) }
+        let page = "{\"items\":[{\"id\":\"1\",\"text\":\"kept\"}],\"nextCursor\":null,\"previousCursor\":null}"
+        let transport = ScriptedTransport(script: [
+            .text(page, fields: Self.json), .text("404 page not found", status: Status(code: status), fields: fields),
+            .text("404 page not found", status: Status(code: status), fields: fields),
+            .text("{}", status: Status(code: status), fields: [.contentType: "application/problem+json"]),
+        ])
+        let source = HTTPSource("http://server", transport: transport)
+        let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer) {
+            try await source.page("/notes", [], $0)
+        }
+        let note = Resource<Word>.entity("1") { try await source.fetch("/notes/1", context: $0) }
+        #expect(try await cache.value(notes).items.map(\.text) == ["kept"])
+        for attempt in [0, 1] {
+            let error = await #expect(throws: LarderError.self) {
+                if attempt == 0 { _ = try await cache.refresh(notes) } else { _ = try await cache.refresh(note) }
+            }
+            #expect(error?.code == .unexpectedReply && error?.status == status)
+            #expect(try await cache.value(notes, .cacheOnly).items.map(\.text) == ["kept"])
+        }
+        // The API's own is believed.
+        let gone = await #expect(throws: LarderError.self) { try await cache.refresh(note) }
+        #expect(gone?.code == .gone)
+        #expect(try await cache.value(notes, .cacheOnly).items.isEmpty)
+    }
+
+    @Test func `a part that nobody asked for is not taken for the whole`() async throws {
+        let cache = try scene.cache()
+        var fields = Self.json
+        fields.set(.contentRange, "bytes 0-13/400")
+        let transport = ScriptedTransport(script: [
+            .text("{\"name\":\"half\"}", status: .partialContent, fields: fields)
+        ])
+        let source = HTTPSource("http://server", transport: transport)
+        let error = await #expect(throws: LarderError.self) { try await cache.value(resource(source)) }
+        #expect(error?.code == .unexpectedReply && error?.status == 206)
+    }
+}
