@@ -56,7 +56,7 @@ final class URLSessionDelegateOfOurs: NSObject, URLSessionDataDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        exchange(of: task)?.redirected()
+        exchange(of: task)?.redirected(to: followsRedirects ? request.url?.absoluteString : nil)
         completionHandler(followsRedirects ? request : nil)
     }
 

@@ -13,6 +13,7 @@ final class URLSessionExchange: ReplyExchange {
     let inbox: ReplyInbox
     /// Whether the request may have left although no reply has come: it was redirected, so a server has seen it.
     private let hasLeft = Mutex(false)
+    private let target = Mutex<String?>(nil)
 
     init(_ task: URLSessionDataTask, bodyLimit: Int, bufferMaximum: Int) {
         self.task = task
@@ -40,7 +41,14 @@ final class URLSessionExchange: ReplyExchange {
         }
     }
 
-    func redirected() { hasLeft.withLock { $0 = true } }
+    /// The URL of the last redirect that was followed; nil where there was none.
+    var redirectedTo: String? { target.withLock { $0 } }
+
+    /// - Parameter url: where the redirect leads, if it is followed.
+    func redirected(to url: String?) {
+        hasLeft.withLock { $0 = true }
+        target.withLock { $0 = url }
+    }
 
     func completed(_ error: (any Error)?) {
         guard let error else {

@@ -127,7 +127,8 @@ public final class URLSessionTransport: Transport {
                 let piece = await until(clock.uptime + timeout, by: clock) { await exchange.piece() }
                 guard let piece else { throw Self.late(exchange, timeout) }
                 return try piece.get()
-            }
+            },
+            redirectedTo: exchange.redirectedTo
         )
     }
 

@@ -52,6 +52,9 @@ extension HTTPCache {
         var reply = reply
         let rules = rules(plan.request.method, plan.url)
         for rule in rules { rule.rewrite(reply.status, &reply.fields) }
+        if let target = reply.redirectedTo {
+            return try await settleRedirected(plan, reply, target, ticket)
+        }
         if reply.status == .notModified {
             return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
         }
@@ -86,6 +89,25 @@ extension HTTPCache {
             HTTPCacheResponse.Times($0, now: receivedAt, policy: configuration.policy)
         }
         return response
+    }
+
+    /// Takes a reply that the transport got by following a redirect. It belongs to another URL: nothing is stored under this one, and
+    /// nothing that is stored is confirmed by it. (Whether the redirect itself may be stored is not known here.)
+    private func settleRedirected(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ target: String,
+        _ ticket: HTTPCacheTicket
+    ) async throws(TransportError) -> HTTPCacheResponse {
+        if reply.status == .notModified, plan.conditions.count > 0 {
+            return try await askAgain(plan, "The 304 came from \(ShownURL.text(target)), to which it was redirected.")
+        }
+        if reply.status.isServerFailure {
+            let failure = "The server answered \(reply.status.code)."
+            if let response = standIn(plan, .serverFailed(reply.status), failure) { return response }
+        }
+        keep(nil, reply, plan, ticket)
+        return response(reply, "\(plan.explanation) Not stored: it came from \(ShownURL.text(target)) by a redirect.")
     }
 
     /// Why a rule keeps a response out of the cache.

@@ -44,7 +44,7 @@ extension HTTPCache {
             var fields = stream.fields
             for rule in rules(request.method, url) { rule.rewrite(stream.status, &fields) }
             noteChange(request.method, url, stream.status, fields)
-            return TransportStream(status: stream.status, fields: fields, body: stream.body)
+            return Self.rewritten(stream, fields)
         } catch {
             noteFailedChange(request.method, url, error)
             throw error
@@ -79,17 +79,26 @@ extension HTTPCache {
                 return Self.stream(try standIn(plan, for: error).transportResponse)
             }
         }
+        // What a redirect has led to belongs to another URL.
+        if stream.redirectedTo != nil {
+            keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+            return Self.rewritten(stream, fields)
+        }
         let isForbidden = rules.contains { $0.forbidsStorage }
         if isForbidden
             || HTTPCacheStorageDecision.refusal(plan.request, stream.status, fields, configuration.policy) != nil
         {
             notePart(plan, stream.status, fields, requestedAt, configuration.clock.now, ticket)
             keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
-            return TransportStream(status: stream.status, fields: fields, body: stream.body)
+            return Self.rewritten(stream, fields)
         }
         isTicketGiven = true
         let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
         return TransportStream(status: stream.status, fields: fields, body: tee.body)
+    }
+
+    private static func rewritten(_ stream: TransportStream, _ fields: Fields) -> TransportStream {
+        TransportStream(status: stream.status, fields: fields, body: stream.body, redirectedTo: stream.redirectedTo)
     }
 
     private static func stream(_ response: TransportResponse) -> TransportStream {

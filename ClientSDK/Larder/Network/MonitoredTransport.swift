@@ -94,7 +94,8 @@ public struct MonitoredTransport: Transport {
         return TransportStream(
             status: stream.status,
             fields: stream.fields,
-            body: TransportBody { () async throws(TransportError) in try await body.next(clock: clock) }
+            body: TransportBody { () async throws(TransportError) in try await body.next(clock: clock) },
+            redirectedTo: stream.redirectedTo
         )
     }
 

@@ -5,7 +5,7 @@ package enum Redirection {
     /// How many are followed for one request.
     package static let maximum = 16
 
-    /// Sends a request, and what it is redirected to.
+    /// Sends a request, and what it is redirected to. The reply says from where it came.
     ///
     /// - Parameter hop: sends one request. A timeout is for each of them.
     package static func follow<Reply: RedirectableReply>(
@@ -14,7 +14,7 @@ package enum Redirection {
     ) async throws(TransportError) -> Reply {
         var request = request
         for count in 0...maximum {
-            let reply: Reply
+            var reply: Reply
             do throws(TransportError) {
                 reply = try await hop(request)
             } catch {
@@ -22,7 +22,10 @@ package enum Redirection {
                 let isSeen = count > 0 && error.code == .unreachable
                 throw isSeen ? TransportError(.interrupted, error.description) : error
             }
-            guard let next = next(after: request, reply.status, reply.fields) else { return reply }
+            guard let next = next(after: request, reply.status, reply.fields) else {
+                if count > 0 { reply.redirectedTo = request.url }
+                return reply
+            }
             request = next
         }
         throw TransportError(.interrupted, "The server redirects in a circle: more than \(maximum) times.")
@@ -58,6 +61,8 @@ package enum Redirection {
 package protocol RedirectableReply: Sendable {
     var status: Status { get }
     var fields: Fields { get }
+    /// The URL that answered, where it is another than the request's.
+    var redirectedTo: String? { get set }
 }
 
 extension TransportStream: RedirectableReply {}

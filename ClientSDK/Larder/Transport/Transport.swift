@@ -42,12 +42,15 @@ public struct TransportResponse: Sendable, Hashable {
     public var fields: Fields
     /// The whole content.
     public var body: [UInt8]
+    /// The URL that answered, where the transport has followed a redirect to it; nil where the request's own URL did.
+    public var redirectedTo: String?
 
     /// A reply.
-    public init(status: Status, fields: Fields = Fields(), body: [UInt8] = []) {
+    public init(status: Status, fields: Fields = Fields(), body: [UInt8] = [], redirectedTo: String? = nil) {
         self.status = status
         self.fields = fields
         self.body = body
+        self.redirectedTo = redirectedTo
     }
 }
 
@@ -110,7 +113,8 @@ extension Transport {
         return TransportStream(
             status: response.status,
             fields: response.fields,
-            body: TransportBody { rest.withLock { $0.take() } }
+            body: TransportBody { rest.withLock { $0.take() } },
+            redirectedTo: response.redirectedTo
         )
     }
 }

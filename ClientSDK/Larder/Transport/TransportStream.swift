@@ -8,12 +8,15 @@ public struct TransportStream: Sendable {
     public let fields: Fields
     /// The content as it arrives.
     public let body: TransportBody
+    /// The URL that answered, where the transport has followed a redirect to it; nil where the request's own URL did.
+    public package(set) var redirectedTo: String?
 
     /// A reply.
-    public init(status: Status, fields: Fields, body: TransportBody) {
+    public init(status: Status, fields: Fields, body: TransportBody, redirectedTo: String? = nil) {
         self.status = status
         self.fields = fields
         self.body = body
+        self.redirectedTo = redirectedTo
     }
 
     /// Reads the content to its end.
@@ -25,7 +28,7 @@ public struct TransportStream: Sendable {
             // Most content comes in one piece, which is not copied then.
             if bytes.isEmpty { bytes = piece } else { bytes += piece }
         }
-        return TransportResponse(status: status, fields: fields, body: bytes)
+        return TransportResponse(status: status, fields: fields, body: bytes, redirectedTo: redirectedTo)
     }
 }
 
