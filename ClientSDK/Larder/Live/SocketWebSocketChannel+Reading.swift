@@ -49,8 +49,10 @@ extension SocketWebSocketChannel {
             state.heartbeat.heard(at: clock.uptime)
             var events: [WebSocketEvent] = []
             state.parser.receive(bytes, &events)
-            for event in events where state.phase == .open { handle(&state, event) }
-            if state.inbox.byteCount > configuration.inboxBytesMaximum, !state.hasSentClose, state.phase == .open {
+            for event in events where state.phase == .open && state.failure == nil { handle(&state, event) }
+            if state.failure == nil, state.inbox.byteCount > configuration.inboxBytesMaximum, !state.hasSentClose,
+                state.phase == .open
+            {
                 state.isReadingPaused = true
                 state.heartbeat.hold()
             }
@@ -73,13 +75,28 @@ extension SocketWebSocketChannel {
             if !state.hasSentClose { appendClose(&state, code, "") }
             beginDraining(&state, .success(nil))
         case .failed(let code, let reason):
-            if !state.hasSentClose { appendClose(&state, code, reason) }
-            beginDraining(&state, .failure(WebSocketError(.protocolError, "The peer broke the protocol: \(reason).")))
+            state.failure = (code, reason)
+            guard state.isReaderBusy, !state.hasSentClose else { return failNow(&state) }
+            // Behind the close frame nothing can be sent: first the reader takes what came before, and replies to it. Nothing more
+            // is read meanwhile.
+            state.isReadingPaused = true
+            state.heartbeat.hold()
+            state.deadline = clock.uptime + configuration.closeTimeout
+            wakeLoop()
         }
+    }
+
+    /// Tells the peer that it broke the protocol, and ends; does nothing where it has not.
+    func failNow(_ state: inout State) {
+        guard state.phase == .open, let (code, reason) = state.failure else { return }
+        state.failure = nil
+        if !state.hasSentClose { appendClose(&state, code, reason) }
+        beginDraining(&state, .failure(WebSocketError(.protocolError, "The peer broke the protocol: \(reason).")))
     }
 
     private func put(_ state: inout State, _ message: WebSocketMessage) {
         guard !state.hasSentClose else { return }
+        state.isReaderBusy = true
         state.inbox.put(message)
     }
 

@@ -43,6 +43,10 @@ final class SocketWebSocketChannel: SocketHandler {
         var deadline: MonotonicTime?
         var closing: WebSocketClose?
         var hasSentClose = false
+        /// Whether a message was given, or waits to be taken, whose reader has not come back since: it may be about to reply.
+        var isReaderBusy = false
+        /// How the peer broke the protocol, while the reader replies to what came before.
+        var failure: (code: WebSocketCloseCode, reason: String)?
         /// Why the network takes nothing more. What the peer said before may still be there to be read.
         var outputFailure: WebSocketError?
         var lastID: UInt64 = 0
@@ -126,6 +130,7 @@ final class SocketWebSocketChannel: SocketHandler {
                 case .opening:
                     let late = WebSocketError(.timedOut, "It took longer than \(configuration.openTimeout) to open.")
                     return end(&state, state.upgrade.end() ?? late)
+                case .open where state.failure != nil: return failNow(&state)
                 case .open, .draining: return endClosed(&state)
                 case .over: return
                 }
@@ -166,6 +171,9 @@ final class SocketWebSocketChannel: SocketHandler {
                 resumeReading(&state)
                 return (now, 0)
             }
+            state.isReaderBusy = false
+            failNow(&state)
+            if let now = state.inbox.take() { return (now, 0) }
             state.lastID += 1
             state.inbox.wait(state.lastID, reader)
             return (nil, state.lastID)
@@ -219,6 +227,7 @@ final class SocketWebSocketChannel: SocketHandler {
     func close(_ close: WebSocketClose) async -> WebSocketClose? {
         let pending = Pending<WebSocketClose?>()
         state.withLock { state in
+            failNow(&state)
             guard state.phase == .open else {
                 pending.finish(state.closing)
                 return
@@ -323,7 +332,8 @@ final class SocketWebSocketChannel: SocketHandler {
 
     /// Reads on when there is room again.
     private func resumeReading(_ state: inout State) {
-        guard state.isReadingPaused, state.inbox.byteCount * 2 <= configuration.inboxBytesMaximum else { return }
+        guard state.isReadingPaused, state.failure == nil, state.inbox.byteCount * 2 <= configuration.inboxBytesMaximum
+        else { return }
         state.isReadingPaused = false
         state.heartbeat.resume(at: clock.uptime)
         loop.wake()

@@ -13,7 +13,8 @@ public protocol WebSocketConnection: AnyObject, Sendable {
 
     /// The next message; nil once it is closed in order, whoever began, and whatever the code: see `closing`.
     ///
-    /// Messages that came before the end are given first. A cancelled wait takes no message with it, and leaves the WebSocket
+    /// Messages that came before the end are given first. Where the peer breaks the protocol, replies to them can still be sent until
+    /// the reader asks for the next message, for at most `WebSocketConfiguration.closeTimeout`. A cancelled wait takes no message with it, and leaves the WebSocket
     /// open.
     /// - Throws: where it ended in another way, the same each time.
     func receive() async throws(WebSocketError) -> WebSocketMessage?

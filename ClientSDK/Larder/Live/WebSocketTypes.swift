@@ -54,7 +54,7 @@ public struct WebSocketConfiguration: Sendable, Hashable {
     public var pingInterval: Duration? = .seconds(25)
     /// How long after that ping nothing may come before the connection counts as dead.
     public var pongTimeout: Duration = .seconds(10)
-    /// How long the peer may take to answer a close.
+    /// How long the peer may take to answer a close, and the reader to take what came before the peer broke the protocol.
     public var closeTimeout: Duration = .seconds(5)
     /// How large a message that comes may be, in bytes; a larger one is answered with 1009.
     public var messageBytesMaximum = 1 << 20

@@ -211,6 +211,49 @@ struct WebSocketClientTests {
         #expect(close.opcode == 8 && close.payload.prefix(2) == [UInt8(code >> 8), UInt8(code & 255)])
     }
 
+    @Test func `what is answered to messages before a broken frame still leaves before the close`() async throws {
+        let pair = try await WebSocketPair.connect()
+        await pair.peer.send(text("first") + text("second") + WirePeer.frame(3, []) + text("never read"))
+        for word in ["first", "second"] {
+            #expect(try await pair.socket.receive() == .text(word))
+            try await pair.socket.send("\(word) answered")
+        }
+        let error = await failure { () async throws(WebSocketError) in _ = try await pair.socket.receive() }
+        #expect(error?.code == .protocolError)
+        for word in ["first", "second"] {
+            let frame = try await pair.peer.readFrame()
+            #expect(frame.opcode == 1 && frame.payload == Array("\(word) answered".utf8))
+        }
+        let close = try await pair.peer.readFrame()
+        #expect(close.opcode == 8 && close.payload.prefix(2) == [0x03, 0xEA])
+        let late = await failure { () async throws(WebSocketError) in try await pair.socket.send("late") }
+        #expect(late?.code == .protocolError)
+    }
+
+    @Test func `a broken frame behind a message that nobody reads is told to the server when its time is over`()
+        async throws
+    {
+        let clock = ManualClock()
+        var configuration = WebSocketConfiguration()
+        configuration.pingInterval = nil
+        let pair = try await WebSocketPair.connect(configuration, clock: clock)
+        await pair.peer.send(text("read") + text("not read") + WirePeer.frame(3, []))
+        #expect(try await pair.socket.receive() == .text("read"))
+        // Whenever it is that the broken frame is seen: the time for its end is over at last.
+        let moving = Task {
+            while !Task.isCancelled {
+                clock.advance(by: .seconds(1))
+                await Task.yield()
+            }
+        }
+        let frame = try await pair.peer.readFrame()
+        moving.cancel()
+        #expect(frame.opcode == 8 && frame.payload.prefix(2) == [0x03, 0xEA])
+        #expect(try await pair.socket.receive() == .text("not read"))
+        let error = await failure { () async throws(WebSocketError) in _ = try await pair.socket.receive() }
+        #expect(error?.code == .protocolError)
+    }
+
     // MARK: Limits
 
     @Test func `a reader that is slow holds the server back, and loses nothing`() async throws {
