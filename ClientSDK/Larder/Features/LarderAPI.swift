@@ -50,7 +50,7 @@ extension LiveSource {
         _ kinds: [LiveKind],
         _ configuration: CacheConfiguration
     ) -> LiveSource {
-        LiveSource(kinds.isEmpty ? [.longPoll] : kinds) { kind, since throws(LarderError) in
+        LiveSource(kinds) { kind, since throws(LarderError) in
             var request = TransportRequest(url: source.url(kind.path, [("since", since)]))
             try await session.authorize(&request)
             switch kind {
@@ -143,7 +143,7 @@ private final class EventStreamLiveChannel: LiveChannel {
     }
 }
 
-/// The change feed itself, asked with patience: a wait that ends with «now there is something».
+/// The change feed itself: each request waits until there is a page.
 private final class LongPollLiveChannel: LiveChannel {
     private let source: HTTPSource
     private let since: Mutex<String?>
@@ -154,12 +154,12 @@ private final class LongPollLiveChannel: LiveChannel {
     }
 
     func receive() async throws(LarderError) -> LiveMessage? {
-        // Told as a hello with the token that there is now: who holds another reads the feed, which is where changes are.
         let token = since.withLock { $0 }
         let batch = try await source.changes([("since", token), ("limit", "500"), ("wait", "25")])
-        // From there the next one waits: from where this one did, there would be something at once, for ever.
+        // The next request waits for what follows on this page.
         since.withLock { $0 = batch.nextToken }
-        return .hello(token: batch.nextToken)
+        guard let token else { return .hello(token: batch.nextToken) }
+        return .page(batch, since: token)
     }
 }
 

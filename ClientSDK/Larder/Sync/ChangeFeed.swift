@@ -78,5 +78,5 @@ extension LarderError {
     public static func tokenGone(_ description: String) -> LarderError { LarderError(.gone, description, status: 410) }
 
     /// Whether a change token is not good any more.
-    public var isTokenGone: Bool { status == 410 }
+    public var isTokenGone: Bool { status == 410 && code != .unexpectedReply }
 }

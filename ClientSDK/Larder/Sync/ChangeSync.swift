@@ -233,6 +233,20 @@ public final class ChangeSync: Sendable {
         }
     }
 
+    /// Takes a page of the feed from a live channel, as `receive(_:)` does a change.
+    func receive(_ batch: ChangeBatch, since token: String) async throws(LarderError) {
+        try await gate.run { () async throws(LarderError) in
+            guard token == (try stored()) else {
+                // Somebody has read on meanwhile: what the page has may be older than what is stored.
+                if state.withLock({ $0.seen.contains(batch.nextToken) }), !batch.hasMore { return }
+                _ = try await readAll()
+                return
+            }
+            try store(batch.changes, token: batch.nextToken)
+            if batch.hasMore, batch.nextToken != token { _ = try await readAll() } else { vouch() }
+        }
+    }
+
     /// The live channel has ended: until it is back, or the feed was read, nothing is vouched for.
     func lostLive() { change { $0.isCaughtUp = false } }
 }

@@ -17,6 +17,8 @@ public enum LiveMessage: Sendable {
     case hello(token: String)
     /// A change.
     case change(LiveChange)
+    /// A page of the change feed, and the token that it follows on.
+    case page(ChangeBatch, since: String)
 }
 
 /// An open live channel. Messages go to one reader; when nobody holds it any more it is closed.
@@ -27,7 +29,7 @@ public protocol LiveChannel: Sendable {
 
 /// Opens live channels.
 public struct LiveSource: Sendable {
-    /// The kinds that there are, the best first.
+    /// The kinds that there are, the best first. Without any there is no live channel: `LiveSync.run` returns at once.
     public let kinds: [LiveKind]
     /// Opens a channel of a kind.
     public let open: @Sendable (LiveKind, _ since: String?) async throws(LarderError) -> any LiveChannel
@@ -109,8 +111,9 @@ public final class LiveSync: Sendable {
         for wakeup in wakeups { wakeup.resume() }
     }
 
-    /// Follows until the calling task is cancelled.
+    /// Follows until the calling task is cancelled; returns at once where the source has no kind of channel.
     public func run() async {
+        guard !source.kinds.isEmpty else { return become(.idle) }
         var failures = 0
         var kind = 0
         let returns = returns.subscribe(limit: 1)
@@ -123,7 +126,7 @@ public final class LiveSync: Sendable {
                 (failures, kind) = (0, 0)
                 continue
             }
-            let choice = source.kinds[kind % max(1, source.kinds.count)]
+            let choice = source.kinds[kind % source.kinds.count]
             var since: MonotonicTime?
             do {
                 become(.connecting(choice))
@@ -159,12 +162,20 @@ public final class LiveSync: Sendable {
         if sync.token == nil { try await sync.catchUp() }
         let channel = try await source.open(kind, sync.token)
         var isLive = false
-        while let message = try await channel.receive() {
+        while true {
+            let message: LiveMessage?
+            do throws(LarderError) { message = try await channel.receive() } catch {
+                // The next channel follows on the token that this gets.
+                if error.isTokenGone { try await sync.catchUp() }
+                throw error
+            }
+            guard let message else { return }
             switch message {
             case .hello(let token):
                 // What happened before the channel tells is in the feed.
                 if token != sync.token { try await sync.catchUp() }
             case .change(let change): try await sync.receive(change)
+            case .page(let batch, let since): try await sync.receive(batch, since: since)
             }
             guard !isLive else { continue }
             isLive = true

@@ -86,6 +86,111 @@ struct ChangeSyncTests {
         await running.value
     }
 
+    @Test func `a source without a kind of channel follows nothing and ends`() async throws {
+        let cache = try scene.cache()
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in ChangeBatch([], nextToken: token, hasMore: false) },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let source = LiveSource([]) { _, _ throws(LarderError) in throw LarderError(.invalidArgument, "not opened") }
+        let live = LiveSync(ChangeSync(feed, into: cache), source, in: cache)
+        await live.run()
+        #expect(live.state == .idle)
+    }
+
+    @Test func `a page of a live channel is applied where it follows on, and otherwise the feed is read`() async throws
+    {
+        let cache = try scene.cache()
+        let reads = Mutex<[String]>([])
+        @Sendable func note(_ id: String, _ revision: Int64) -> RemoteChange {
+            RemoteChange(Note.key(id)) { $0.put(Note(id: id, text: "\(revision)", revision: revision)) }
+        }
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                reads.withLock { $0.append(token) }
+                return ChangeBatch([note("1", 9)], nextToken: "9", hasMore: false)
+            },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        func text() async throws -> String? {
+            let resource = Resource<Note>.entity("1") { _ in throw Broken() }
+            return try? await cache.value(resource, .cacheOnly).text
+        }
+        try await sync.catchUp()
+        #expect(sync.token == "9")
+        reads.withLock { $0 = [] }
+        try await sync.receive(ChangeBatch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
+        #expect(sync.token == "10" && reads.withLock { $0.isEmpty } && sync.status.isCaughtUp)
+        #expect(try await text() == "10")
+        // It has been read already.
+        try await sync.receive(ChangeBatch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
+        #expect(reads.withLock { $0.isEmpty })
+        // It does not follow on.
+        try await sync.receive(ChangeBatch([note("1", 12)], nextToken: "12", hasMore: false), since: "11")
+        #expect(reads.withLock { $0 } == ["10"] && sync.token == "9")
+        // It is not the last.
+        reads.withLock { $0 = [] }
+        try await sync.receive(ChangeBatch([], nextToken: "13", hasMore: true), since: "9")
+        #expect(reads.withLock { $0 } == ["13"])
+    }
+
+    @Test func `a token that the live channel does not know any more is replaced before the next channel is opened`()
+        async throws
+    {
+        final class Ending: LiveChannel {
+            let since: String?
+            let end = ScriptedSource<Int>()
+
+            init(_ since: String?) { self.since = since }
+
+            func receive() async throws(LarderError) -> LiveMessage? {
+                if since == "1" { throw .tokenGone("It is forgotten.") }
+                do { _ = try await end.fetch(FetchContext()) } catch { throw LarderError(error) }
+                return nil
+            }
+        }
+        let cache = try scene.cache()
+        let opened = Mutex<[String?]>([])
+        let presents = Mutex(0)
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                if token == "1", presents.withLock({ $0 }) > 0, opened.withLock({ !$0.isEmpty }) {
+                    throw .tokenGone("It is forgotten.")
+                }
+                return ChangeBatch([], nextToken: token, hasMore: false)
+            },
+            present: { () throws(LarderError) in
+                presents.withLock { count in
+                    count += 1
+                    return "\(count)"
+                }
+            },
+            invalidateAll: { _ in }
+        )
+        let source = LiveSource([.longPoll]) { _, since throws(LarderError) in
+            opened.withLock { $0.append(since) }
+            return Ending(since)
+        }
+        let sync = ChangeSync(feed, into: cache)
+        let live = LiveSync(sync, source, in: cache)
+        let states = SequenceRecorder(live.states)
+        let running = Task { await live.run() }
+        await states.wait { $0.last == .waiting(failures: 1) }
+        #expect(sync.status.resyncs == 1 && sync.token == "2")
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .seconds(1))
+        await states.wait { $0.filter { $0 == .connecting(.longPoll) }.count == 2 }
+        running.cancel()
+        await running.value
+        #expect(opened.withLock { $0 } == ["1", "2"])
+    }
+
     @Test func `a gate lets one through at a time, and lets those go at once who are cancelled`() async throws {
         let gate = SerialGate()
         let first = ScriptedSource<Int>()
