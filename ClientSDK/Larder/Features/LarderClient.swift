@@ -16,7 +16,7 @@ public final class LarderClient: Sendable {
         public var webSockets: WebSocketClient
         /// How the account's cache is kept; its directory is the account's.
         public var cache: CacheConfiguration
-        /// The kinds of live channel to try, the best first.
+        /// The kinds of live channel to try, the best first; none: nothing is followed live.
         public var liveKinds: [LiveKind]
         /// Whether the feed, the chats and the rest are followed as soon as somebody is signed in.
         public var followsLive = true
@@ -113,6 +113,11 @@ public final class LarderClient: Sendable {
         pictures.disk = try Self.pictureStore(settings)
         pictures.clock = settings.wallClock
         pictures.uptime = settings.monotonicClock
+        pictures.retry = ImageRetryPolicy(
+            clock: settings.monotonicClock,
+            sleeper: settings.sleeper,
+            random: settings.random
+        )
         if upkeep.flags?[LarderFlags.idleDecoding] ?? true { pictures.idle = configuration.upkeep.idle }
         pictures.onEvent = { telemetry.record($0) }
         images = ImagePipeline(pictures)
@@ -158,15 +163,31 @@ public final class LarderClient: Sendable {
         }
     }
 
-    /// Whether a reply takes its time because nothing has happened.
+    /// Whether a reply takes its time because nothing has happened: a live channel, or a long poll.
     static func waitsByDesign(_ request: TransportRequest) -> Bool {
-        request.url.contains("/v1/live") || (request.url.contains("/v1/changes") && request.url.contains("wait="))
+        let (parts, query) = endpoint(of: request)
+        switch parts.first {
+        case "live": return true
+        case "changes": return query.split(separator: "&").contains { $0.hasPrefix("wait=") }
+        default: return false
+        }
+    }
+
+    /// What a URL asks for: the parts of its path behind the version, and its query. No parts where it has no version.
+    private static func endpoint(of request: TransportRequest) -> (parts: ArraySlice<Substring>, query: Substring) {
+        let url = request.url.prefix { $0 != "#" }
+        guard let scheme = url.firstRange(of: "://") else { return ([], "") }
+        let mark = url.firstIndex(of: "?") ?? url.endIndex
+        guard scheme.upperBound <= mark else { return ([], "") }
+        // The first part is the host.
+        let parts = url[scheme.upperBound..<mark].split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        guard let version = parts.firstIndex(of: "v1") else { return ([], "") }
+        return (parts[(version + 1)...], mark < url.endIndex ? url[url.index(after: mark)...] : "")
     }
 
     /// What a request is for: the first part of its path behind the version, as the cache calls it where it knows it.
     static func feature(of request: TransportRequest) -> String {
-        guard let version = request.url.range(of: "/v1/") else { return "other" }
-        let name = request.url[version.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        guard let name = endpoint(of: request).parts.first, !name.isEmpty else { return "other" }
         switch name {
         case "profiles", "me": return "profile"
         case "posts": return "post"

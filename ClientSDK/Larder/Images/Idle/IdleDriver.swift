@@ -1,3 +1,4 @@
+public import LarderTime
 import Synchronization
 
 /// Drains an `IdleScheduler` in an ordinary program, as on Linux: there is no run loop to ask, so time without interaction is
@@ -26,7 +27,7 @@ public final class IdleDriver: Sendable {
     public init(
         _ scheduler: IdleScheduler,
         pause: Duration = .milliseconds(8),
-        wait: @escaping @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+        wait: @escaping @Sendable (Duration) async throws -> Void
     ) {
         self.scheduler = scheduler
         let shared = shared
@@ -40,6 +41,20 @@ public final class IdleDriver: Sendable {
         }
         scheduler.setOnSubmit(wake)
         if scheduler.count > 0 { wake() }
+    }
+
+    /// - Parameters:
+    ///   - scheduler: what to drain; a scheduler has one driver.
+    ///   - pause: how long to rest between two moments at which something was done.
+    ///   - clock: measures the rests; the scheduler's own.
+    ///   - sleeper: waits. It must follow `clock`.
+    public convenience init(
+        _ scheduler: IdleScheduler,
+        pause: Duration = .milliseconds(8),
+        clock: any MonotonicClock = SystemMonotonicClock(),
+        sleeper: any Sleeper = SystemSleeper()
+    ) {
+        self.init(scheduler, pause: pause) { try await sleeper.sleep(until: clock.uptime + $0) }
     }
 
     deinit {

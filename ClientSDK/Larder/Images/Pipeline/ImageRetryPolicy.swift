@@ -1,3 +1,5 @@
+public import LarderTime
+
 /// When and how often a download is tried again. A value that can be replaced.
 public struct ImageRetryPolicy: Sendable {
     /// How many tries without any progress there are before it is given up. A try that brought bytes that can be kept does not
@@ -13,21 +15,26 @@ public struct ImageRetryPolicy: Sendable {
     /// Waits; throws when the waiting task is cancelled.
     public var wait: @Sendable (Duration) async throws -> Void
 
-    /// A policy; a quarter of a second, doubled up to four, by default, each between half and all of that by chance.
+    /// A policy. The first delay is a quarter of a second; it doubles up to four seconds, and each is between half and all of that by
+    /// chance.
+    ///
+    /// - Parameters:
+    ///   - clock: measures the delays.
+    ///   - sleeper: waits. It must follow `clock`.
+    ///   - random: gives numbers from 0 up to but not including 1, by which the delays are spread.
     public init(
         triesWithoutProgress: Int = 3,
         triesMaximum: Int = 20,
         retryAfterMaximum: Duration = .seconds(10),
-        delay: @escaping @Sendable (Int) -> Duration = { count in
-            .milliseconds(min(4_000, 250 << min(count - 1, 8))) * Double.random(in: 0.5...1)
-        },
-        wait: @escaping @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+        clock: any MonotonicClock = SystemMonotonicClock(),
+        sleeper: any Sleeper = SystemSleeper(),
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         self.triesWithoutProgress = triesWithoutProgress
         self.triesMaximum = triesMaximum
         self.retryAfterMaximum = retryAfterMaximum
-        self.delay = delay
-        self.wait = wait
+        delay = { count in .milliseconds(min(4_000, 250 << min(count - 1, 8))) * (0.5 + 0.5 * random()) }
+        wait = { try await sleeper.sleep(until: clock.uptime + $0) }
     }
 
     /// Tries once.
