@@ -7,7 +7,8 @@
     /// Needs no rights. One thread waits in the kernel; nothing is polled.
     public final class NetlinkSource: NetworkStatusSource {
         private final class Shared: Sendable {
-            let status = Mutex(NetworkStatus(isConnected: false))
+            /// Until the kernel has told, a network is assumed.
+            let status = Mutex(NetworkStatus(isConnected: true))
             let session = Mutex(NetlinkSession())
             let observers = OrderedObservers<NetworkStatus>()
 
@@ -45,7 +46,8 @@
         private let shared = Shared()
         private let thread: PollThread
 
-        /// Opens the socket and reads what there is; what changes is told of from then on.
+        /// Opens the socket, and reads what there is as far as the kernel has it ready, which it has as a rule. It never waits: what
+        /// is missing is told of with the changes that follow, and until then a network is assumed.
         ///
         /// - Throws: where the kernel or a sandbox does not allow it. A `ManualNetworkSource` does then.
         public init() throws(NetworkSourceError) {
@@ -62,20 +64,15 @@
                 unsafe raw.withMemoryRebound(to: sockaddr.self) { unsafe bind(socket, $0.baseAddress, 12) }
             }
             guard bound == 0 else { throw NetworkSourceError("Binding a netlink socket", errno) }
-            var limit = timeval(tv_sec: 2, tv_usec: 0)
-            let size = socklen_t(MemoryLayout<timeval>.size)
-            guard unsafe setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, size) == 0 else {
-                throw NetworkSourceError("A netlink socket's time limit", errno)
-            }
             let told = Mutex(false)
             let first = shared.observers.add { _ in told.withLock { $0 = true } }
             if let code = shared.perform(shared.session.withLock { $0.start() }, socket) {
                 throw NetworkSourceError("Asking netlink for the interfaces", code)
             }
-            while !told.withLock({ $0 }) {
-                guard shared.receive(socket, flags: 0) else {
-                    throw NetworkSourceError("Reading the interfaces from netlink", errno)
-                }
+            while !told.withLock({ $0 }), shared.receive(socket, flags: Int32(MSG_DONTWAIT)) {}
+            let reason = errno
+            guard told.withLock({ $0 }) || reason == EAGAIN || reason == EWOULDBLOCK else {
+                throw NetworkSourceError("Reading the interfaces from netlink", reason)
             }
             _ = first
             let shared = shared
