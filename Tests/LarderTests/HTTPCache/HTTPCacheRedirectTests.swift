@@ -2,6 +2,7 @@ import Larder
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 /// A transport that follows redirects by itself, as the product's own do.
@@ -17,7 +18,7 @@ private struct FollowingTransport: Transport {
     }
 }
 
-@Suite("The HTTP cache over a transport that follows redirects", .timeLimit(.minutes(20)))
+@Suite("The HTTP cache over a transport that follows redirects", .oneMinute)
 struct HTTPCacheRedirectTests {
     private static let first = "http://origin.test/latest"
 

@@ -2,11 +2,12 @@ import Foundation
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Image downloads that are tried again", .timeLimit(.minutes(20)))
+@Suite("Image downloads that are tried again", .oneMinute)
 struct ImageRetryTests {
     @Test func `a client's images wait by the client's clock and are spread by its random numbers`() async throws {
         let scene = CacheScene()

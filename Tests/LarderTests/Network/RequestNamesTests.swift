@@ -1,9 +1,10 @@
 import LarderTesting
+import TestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("What a client's requests are called", .timeLimit(.minutes(20)))
+@Suite("What a client's requests are called", .oneMinute)
 struct RequestNamesTests {
     @Test(arguments: [
         ("http://server/v1/live", true), ("http://server/v1/live?since=1", true),
