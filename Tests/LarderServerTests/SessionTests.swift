@@ -24,7 +24,8 @@ struct SessionTests {
             try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).json["accessToken"]?.string
         )
         #expect(try await scene.ask("GET", "/v1/me", as: renewed).status == 200)
-        // An exchanged token that comes again ends the session for both of its holders.
+        // An exchanged token that comes again after the grace period ends the session for both of its holders.
+        scene.clock.advance(by: .seconds(30))
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).problem == "invalid-refresh-token")
         #expect(try await scene.ask("GET", "/v1/me", as: renewed).problem == "invalid-token")
         await scene.backend.stop()
@@ -41,6 +42,7 @@ struct SessionTests {
         _ = try await stream.read(until: "event: hello")
         while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 200)
+        scene.clock.advance(by: .seconds(30))
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
         _ = try await stream.read(until: "\r\n0\r\n\r\n")
         await scene.backend.stop()

@@ -33,10 +33,12 @@ enum WorldSeeder {
         // A token for every fixture user that needs no signing in: what README and examples use.
         try store.sessions.add(
             user: person.row,
-            access: DeveloperToken.text(for: person.handle),
-            accessExpires: nil,
-            refresh: nil,
-            refreshExpires: nil,
+            NewGrant(
+                access: DeveloperToken.text(for: person.handle),
+                accessExpires: nil,
+                refresh: nil,
+                refreshExpires: nil
+            ),
             at: person.joined
         )
     }

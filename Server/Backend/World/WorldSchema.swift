@@ -11,7 +11,7 @@ enum WorldSchema {
 
     /// Differs between any two versions of the schema.
     static var fingerprint: UInt64 {
-        let text = version1.description + version2.description
+        let text = version1.description + version2.description + version3.description
         return ContentHash.hash64(Array(text.utf8).span, seed: FeedChunkLayout.format)
     }
 
@@ -26,6 +26,7 @@ enum WorldSchema {
                 try database.execute(version2)
                 try FeedChunkTable.rebuild(in: database)
             },
+            Migration("grants") { database throws(SQLiteError) in try database.execute(version3) },
         ]
     }
 
@@ -33,6 +34,32 @@ enum WorldSchema {
     static let derivedTables: Set<String> = [FeedChunkTable.name]
 
     private static let version2: StaticString = "CREATE TABLE feed_chunks (id INTEGER PRIMARY KEY, posts BLOB NOT NULL)"
+
+    /// A session has a grant for each renewal, so that a renewal can be repeated and two processes can go on from one token.
+    /// `exchanged` is when the refresh token of a grant was first exchanged, in milliseconds; NULL while it was not.
+    private static let version3: StaticString = """
+        CREATE TABLE signed_in (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL REFERENCES profiles (id),
+            created INTEGER NOT NULL
+        );
+        CREATE TABLE grants (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            session INTEGER NOT NULL REFERENCES signed_in (id) ON DELETE CASCADE,
+            parent INTEGER, access BLOB UNIQUE, access_expires INTEGER,
+            refresh BLOB UNIQUE, refresh_expires INTEGER, exchanged INTEGER
+        );
+        CREATE INDEX grants_by_session ON grants (session);
+        CREATE INDEX grants_by_parent ON grants (parent) WHERE parent IS NOT NULL;
+        INSERT INTO signed_in SELECT id, user, created FROM sessions;
+        INSERT INTO grants (session, access, access_expires, refresh, refresh_expires)
+            SELECT id, access, access_expires, refresh, refresh_expires FROM sessions;
+        INSERT INTO grants (session, refresh, refresh_expires, exchanged)
+            SELECT spent.session, spent.refresh, sessions.refresh_expires, 0
+            FROM spent_refresh_tokens AS spent JOIN sessions ON sessions.id = spent.session;
+        DROP TABLE spent_refresh_tokens;
+        DROP TABLE sessions;
+        ALTER TABLE signed_in RENAME TO sessions;
+        """
 
     private static let version1: StaticString = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -4,6 +4,8 @@ package struct WorldSettings: Sendable, Hashable {
     package var accessTokenLifetime: Duration = .seconds(3600)
     /// How long a refresh token is good for.
     package var refreshTokenLifetime: Duration = .seconds(30 * 86_400)
+    /// How long after its first exchange a refresh token may be exchanged again (RFC 9700 §4.14).
+    package var refreshTokenGrace: Duration = .seconds(30)
     /// How long the change feed remembers deletions; a token older than a forgotten one leads to a resync.
     package var tombstoneRetention: Duration = .seconds(7 * 86_400)
     /// What every fixture user's password is.

@@ -25,14 +25,7 @@ enum SessionEndpoints {
         let body = try call.write { store, commit in
             guard let user = try store.profiles.row(handle: handle) else { throw wrongCredentials }
             try store.sessions.deleteExpired(at: commit.now)
-            try store.sessions.add(
-                user: user,
-                access: tokens.access,
-                accessExpires: tokens.accessExpires,
-                refresh: tokens.refresh,
-                refreshExpires: tokens.refreshExpires,
-                at: commit.now
-            )
+            try store.sessions.add(user: user, tokens.grant, at: commit.now)
             return try tokens.json(user: user, store)
         }
         return .json(.created, body, cacheControl: CachePolicy.noStore)
@@ -54,29 +47,22 @@ enum SessionEndpoints {
         let tokens = Tokens(world)
         let digest = SessionTable.digest(token)
         let (body, ended) = try call.write { store, commit -> ([UInt8]?, Int64?) in
-            if let stolen = try store.sessions.find(spentRefresh: digest) {
+            guard let held = try store.sessions.find(refresh: digest) else { return (nil, nil) }
+            if held.isReuse(at: commit.now, grace: world.settings.refreshTokenGrace) {
                 // One of two holders of the token is not its owner, and nobody can tell which (RFC 9700 §4.14.2).
-                try store.sessions.delete(stolen)
+                try store.sessions.delete(held.session)
                 world.authenticator.forgetAll()
-                return (nil, stolen)
+                return (nil, held.session)
             }
-            guard let session = try store.sessions.find(refresh: digest) else { return (nil, nil) }
-            if let expires = session.accessExpires, commit.now >= expires { return (nil, nil) }
-            try store.sessions.rotate(
-                session.row,
-                spent: digest,
-                access: tokens.access,
-                accessExpires: tokens.accessExpires,
-                refresh: tokens.refresh,
-                refreshExpires: tokens.refreshExpires
-            )
+            if let expires = held.expires, commit.now >= expires { return (nil, nil) }
+            try store.sessions.exchange(held, for: tokens.grant, at: commit.now)
             world.authenticator.forgetAll()
-            return (try tokens.json(user: session.user, store), nil)
+            return (try tokens.json(user: held.user, store), nil)
         }
         if let ended { world.live.end(session: ended) }
         guard let body else {
             throw ProblemType.invalidRefreshToken(
-                "The refresh token is unknown, expired or was exchanged before.",
+                "The refresh token is unknown, has expired, or was exchanged too long ago.",
                 fields: Authenticator.challenge("invalid_token")
             )
         }
@@ -114,6 +100,15 @@ enum SessionEndpoints {
             accessExpires = now + world.settings.accessTokenLifetime
             refreshExpires = now + world.settings.refreshTokenLifetime
             lifetime = world.settings.accessTokenLifetime.components.seconds
+        }
+
+        var grant: NewGrant {
+            NewGrant(
+                access: access,
+                accessExpires: accessExpires,
+                refresh: refresh,
+                refreshExpires: refreshExpires
+            )
         }
 
         func json(user: Int64, _ store: Store) throws -> [UInt8] {

@@ -2,8 +2,9 @@ import LarderCoding
 import LarderSQLite
 import LarderTime
 
-/// A signed-in device.
+/// The session that an access token opens.
 struct SessionRow: Sendable, Hashable {
+    /// The session, which all grants of one signing in share.
     let row: Int64
     let user: Int64
     /// Nil for the tokens of fixtures, which do not expire by themselves.
@@ -13,114 +14,143 @@ struct SessionRow: Sendable, Hashable {
     var isDeveloper: Bool { accessExpires == nil }
 }
 
-/// Sessions. Tokens are kept as SHA-256 digests: a copied database opens nothing.
+/// A refresh token that was issued: it is one half of a grant, and the access token is the other.
+struct RefreshGrant: Sendable, Hashable {
+    let row: Int64
+    let session: Int64
+    let user: Int64
+    let expires: WallTime?
+    /// When the token was first exchanged; nil while it was not.
+    let exchanged: WallTime?
+    /// Whether a token that it was exchanged for has been exchanged as well.
+    let isAncestor: Bool
+
+    /// Whether presenting the token counts as the second use of a stolen one (RFC 9700 §4.14.2).
+    ///
+    /// The reply to an exchange can be lost, and two processes can exchange one token at the same time. Therefore a token may
+    /// be exchanged again within `grace` of its first exchange, as long as none of the tokens that came of it has been
+    /// exchanged: then its holder has received a later one.
+    func isReuse(at now: WallTime, grace: Duration) -> Bool {
+        guard let exchanged else { return false }
+        return isAncestor || now >= exchanged + grace
+    }
+}
+
+/// The tokens of a grant and their ends, as they are issued.
+struct NewGrant: Sendable {
+    let access: String
+    let accessExpires: WallTime?
+    let refresh: String?
+    let refreshExpires: WallTime?
+}
+
+/// Sessions and their grants. Tokens are kept as SHA-256 digests: a copied database opens nothing.
 final class SessionTable {
-    private let insert: Statement
+    private let database: Database
+    private let insertSession: Statement
+    private let insertGrant: Statement
     private let byAccess: Statement
     private let byRefresh: Statement
-    private let bySpent: Statement
-    private let rotate: Statement
-    private let spend: Statement
+    private let exchange: Statement
     private let delete: Statement
     private let deleteExpired: Statement
+    private let deleteEmpty: Statement
 
     init(_ database: Database) throws(SQLiteError) {
-        insert = try database.prepare(
+        self.database = database
+        insertSession = try database.prepare("INSERT INTO sessions (user, created) VALUES (?, ?)")
+        insertGrant = try database.prepare(
             """
-            INSERT INTO sessions (user, access, access_expires, refresh, refresh_expires, created)
+            INSERT INTO grants (session, parent, access, access_expires, refresh, refresh_expires)
             VALUES (?, ?, ?, ?, ?, ?)
             """
         )
-        byAccess = try database.prepare("SELECT id, user, access_expires FROM sessions WHERE access = ?")
-        byRefresh = try database.prepare("SELECT id, user, refresh_expires FROM sessions WHERE refresh = ?")
-        bySpent = try database.prepare("SELECT session FROM spent_refresh_tokens WHERE refresh = ?")
-        rotate = try database.prepare(
+        byAccess = try database.prepare(
             """
-            UPDATE sessions SET access = ?, access_expires = ?, refresh = ?, refresh_expires = ? WHERE id = ?
+            SELECT sessions.id, sessions.user, grants.access_expires
+            FROM grants JOIN sessions ON sessions.id = grants.session WHERE grants.access = ?
             """
         )
-        spend = try database.prepare("INSERT OR IGNORE INTO spent_refresh_tokens (refresh, session) VALUES (?, ?)")
+        byRefresh = try database.prepare(
+            """
+            SELECT held.id, held.session, sessions.user, held.refresh_expires, held.exchanged,
+                EXISTS (SELECT 1 FROM grants WHERE parent = held.id AND exchanged IS NOT NULL)
+            FROM grants AS held JOIN sessions ON sessions.id = held.session WHERE held.refresh = ?
+            """
+        )
+        exchange = try database.prepare(
+            "UPDATE grants SET exchanged = ifnull(exchanged, ?), access = NULL, access_expires = NULL WHERE id = ?"
+        )
         delete = try database.prepare("DELETE FROM sessions WHERE id = ?")
-        deleteExpired = try database.prepare("DELETE FROM sessions WHERE refresh_expires <= ?")
+        deleteExpired = try database.prepare("DELETE FROM grants WHERE refresh_expires <= ?")
+        deleteEmpty = try database.prepare("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM grants)")
     }
 
     static func digest(_ token: some StringProtocol) -> [UInt8] { SHA256.hash(Array(token.utf8)) }
 
-    func add(
-        user: Int64,
-        access: String,
-        accessExpires: WallTime?,
-        refresh: String?,
-        refreshExpires: WallTime?,
-        at: WallTime
-    ) throws(SQLiteError) {
-        try insert.bind(user, at: 1)
-        try insert.bind(Self.digest(access), at: 2)
-        try insert.bind(accessExpires?.milliseconds, at: 3)
-        try insert.bind(refresh.map { Self.digest($0) }, at: 4)
-        try insert.bind(refreshExpires?.milliseconds, at: 5)
-        try insert.bind(at.milliseconds, at: 6)
-        try insert.run()
+    /// Begins a session with its first grant.
+    func add(user: Int64, _ grant: NewGrant, at: WallTime) throws(SQLiteError) {
+        try insertSession.bind(user, at: 1)
+        try insertSession.bind(at.milliseconds, at: 2)
+        try insertSession.run()
+        try add(grant, to: database.lastInsertRowID, parent: nil)
+    }
+
+    /// Exchanges a refresh token for a new grant of the same session: the access token beside it is over, and those of other
+    /// grants are not.
+    func exchange(_ held: RefreshGrant, for grant: NewGrant, at now: WallTime) throws(SQLiteError) {
+        try exchange.bind(now.milliseconds, at: 1)
+        try exchange.bind(held.row, at: 2)
+        try exchange.run()
+        try add(grant, to: held.session, parent: held.row)
+    }
+
+    private func add(_ grant: NewGrant, to session: Int64, parent: Int64?) throws(SQLiteError) {
+        try insertGrant.bind(session, at: 1)
+        try insertGrant.bind(parent, at: 2)
+        try insertGrant.bind(Self.digest(grant.access), at: 3)
+        try insertGrant.bind(grant.accessExpires?.milliseconds, at: 4)
+        try insertGrant.bind(grant.refresh.map { Self.digest($0) }, at: 5)
+        try insertGrant.bind(grant.refreshExpires?.milliseconds, at: 6)
+        try insertGrant.run()
     }
 
     func find(access: [UInt8]) throws(SQLiteError) -> SessionRow? {
         defer { byAccess.reset() }
         try byAccess.bind(access, at: 1)
         guard try byAccess.step() else { return nil }
-        return Self.read(byAccess)
+        return SessionRow(row: byAccess.int64(0), user: byAccess.int64(1), accessExpires: Self.time(byAccess, 2))
     }
 
-    /// The session of a refresh token; the time in it is when the refresh token expires.
-    func find(refresh: [UInt8]) throws(SQLiteError) -> SessionRow? {
+    /// The grant of a refresh token, whether the token was exchanged or not.
+    func find(refresh: [UInt8]) throws(SQLiteError) -> RefreshGrant? {
         defer { byRefresh.reset() }
         try byRefresh.bind(refresh, at: 1)
         guard try byRefresh.step() else { return nil }
-        return Self.read(byRefresh)
+        return RefreshGrant(
+            row: byRefresh.int64(0),
+            session: byRefresh.int64(1),
+            user: byRefresh.int64(2),
+            expires: Self.time(byRefresh, 3),
+            exchanged: Self.time(byRefresh, 4),
+            isAncestor: byRefresh.int64(5) != 0
+        )
     }
 
-    /// The session that a refresh token belonged to before it was exchanged.
-    func find(spentRefresh: [UInt8]) throws(SQLiteError) -> Int64? {
-        defer { bySpent.reset() }
-        try bySpent.bind(spentRefresh, at: 1)
-        return try bySpent.step() ? bySpent.int64(0) : nil
-    }
-
-    /// Exchanges the tokens of a session; the old refresh token is remembered as spent.
-    func rotate(
-        _ session: Int64,
-        spent: [UInt8],
-        access: String,
-        accessExpires: WallTime,
-        refresh: String,
-        refreshExpires: WallTime
-    ) throws(SQLiteError) {
-        try spend.bind(spent, at: 1)
-        try spend.bind(session, at: 2)
-        try spend.run()
-        try rotate.bind(Self.digest(access), at: 1)
-        try rotate.bind(accessExpires.milliseconds, at: 2)
-        try rotate.bind(Self.digest(refresh), at: 3)
-        try rotate.bind(refreshExpires.milliseconds, at: 4)
-        try rotate.bind(session, at: 5)
-        try rotate.run()
-    }
-
+    /// Ends a session with all its grants.
     func delete(_ session: Int64) throws(SQLiteError) {
         try delete.bind(session, at: 1)
         try delete.run()
     }
 
-    /// Forgets the sessions that nothing can continue any more. Cost: it looks at all of them.
+    /// Forgets the grants whose refresh token has expired, and the sessions that have no other. Cost: it looks at all of them.
     func deleteExpired(at now: WallTime) throws(SQLiteError) {
         try deleteExpired.bind(now.milliseconds, at: 1)
         try deleteExpired.run()
+        try deleteEmpty.run()
     }
 
-    private static func read(_ statement: Statement) -> SessionRow {
-        SessionRow(
-            row: statement.int64(0),
-            user: statement.int64(1),
-            accessExpires: statement.isNull(2) ? nil : WallTime(milliseconds: statement.int64(2))
-        )
+    private static func time(_ statement: Statement, _ column: Int32) -> WallTime? {
+        statement.isNull(column) ? nil : WallTime(milliseconds: statement.int64(column))
     }
 }
