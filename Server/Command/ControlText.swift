@@ -21,8 +21,13 @@ enum ControlText {
     static func readable(_ body: [UInt8]) -> String {
         guard let value = try? JSONParser.parse(body) else { return String(decoding: body, as: UTF8.self) }
         guard let items = value["items"]?.array else { return indented(value) }
-        let warnings = (value["warnings"]?.array ?? []).map { warning in
-            warning.string ?? "\(plain(warning["fault"])) will never strike: \(plain(warning["neverMatches"]))"
+        let warnings = (value["warnings"]?.array ?? []).map { warning -> String in
+            if let text = warning.string { return text }
+            let fault = plain(warning["fault"])
+            guard let reason = warning["neverMatches"] else {
+                return "\(fault) strikes what is not served: \(plain(warning["notServed"]))"
+            }
+            return "\(fault) never strikes: \(plain(reason))"
         }
         return items.isEmpty ? "none" : (items.map(line) + warnings).joined(separator: "\n")
     }

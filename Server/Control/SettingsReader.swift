@@ -12,6 +12,11 @@ final class SettingsErrors {
         all.append(Problem.FieldError(pointer: pointer, detail: detail))
     }
 
+    /// Whether something was said of the member, or of something in it.
+    func has(_ pointer: String) -> Bool {
+        all.contains { $0.pointer == pointer || $0.pointer.hasPrefix(pointer + "/") }
+    }
+
     /// Throws `validation-failed` with everything that was found.
     func check() throws(Problem) {
         guard !all.isEmpty else { return }
@@ -42,6 +47,16 @@ struct SettingsReader {
     }
 
     func fail(_ name: String, _ detail: String) { errors.add(path(name), detail) }
+
+    /// Reports that a member is missing, unless something was reported of it already: it was there and of the wrong kind.
+    ///
+    /// - Parameter others: members that could have taken its place.
+    func failMissing(_ name: String, or others: String..., because detail: String) {
+        guard !([name] + others).contains(where: { errors.has(path($0)) }) else { return }
+        fail(name, detail)
+    }
+
+    func failMissing(_ name: String, _ detail: String) { failMissing(name, because: detail) }
 
     func path(_ name: String) -> String { pointer + "/" + JSONPointer.escape(name) }
 

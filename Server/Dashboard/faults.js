@@ -49,7 +49,8 @@ function switchItem(id, name, about, amount, turn) {
 const struckText = (count) => (count === 0 ? "no strike yet" : count === 1 ? "1 strike" : `${counted.format(count)} strikes`);
 
 const warningsText = (answer) =>
-  (answer?.warnings ?? []).map(({ fault, neverMatches }) => `${fault} can never strike: ${neverMatches}`).join("\n");
+  (answer?.warnings ?? []).map(({ fault, neverMatches, notServed }) =>
+    neverMatches ? `${fault} can never strike: ${neverMatches}` : `${fault} strikes what is not served: ${notServed}`).join("\n");
 
 const switches = new Map();
 

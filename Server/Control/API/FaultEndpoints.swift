@@ -46,10 +46,10 @@ enum FaultEndpoints {
 
     private static func set(_ faults: [Fault], in call: ControlCall) throws(Problem) -> JSONValue {
         let named = try call.plane.setFaults(faults, in: call.world)
-        let warnings = named.compactMap { fault in
-            fault.reasonItNeverMatches.map {
-                JSONValue.members(["fault": .string(fault.id), "neverMatches": .string($0)])
-            }
+        let warnings = named.compactMap { fault -> JSONValue? in
+            let doubts = doubts(about: fault)
+            guard !doubts.isEmpty else { return nil }
+            return .object(JSONObject([.init(name: "fault", value: .string(fault.id))] + doubts))
         }
         return .members([
             "items": .array(named.map(\.json)), "warnings": warnings.isEmpty ? nil : .array(warnings),
@@ -60,9 +60,17 @@ enum FaultEndpoints {
         faults.all.map { fault, strikes in
             var object = fault.json.object ?? JSONObject()
             object["strikes"] = .integer(Int64(strikes))
-            if let reason = fault.reasonItNeverMatches { object["neverMatches"] = .string(reason) }
+            for doubt in doubts(about: fault) { object[doubt.name] = doubt.value }
             return .object(object)
         }
+    }
+
+    /// What makes a fault look like a mistake: `neverMatches` where it cannot strike, `notServed` where it strikes only
+    /// requests that the API does not serve.
+    private static func doubts(about fault: Fault) -> [JSONObject.Member] {
+        if let reason = fault.reasonItNeverMatches { return [.init(name: "neverMatches", value: .string(reason))] }
+        if let reason = fault.reasonItIsNotServed { return [.init(name: "notServed", value: .string(reason))] }
+        return []
     }
 
     // MARK: Journeys
@@ -192,7 +200,7 @@ extension ChangeTrick {
         case "reversePage"?: return .reversePage
         case "dropTombstones"?: return .dropTombstones
         default:
-            reader.fail("trick", "must be one of expire, repeatPage, emptyPage, reversePage, dropTombstones")
+            reader.failMissing("trick", "must be one of expire, repeatPage, emptyPage, reversePage, dropTombstones")
             return nil
         }
     }
@@ -230,14 +238,16 @@ extension ControlPlane {
         return named
     }
 
-    /// Starts a script: each step when the world's clock is there. Returns what will never strike.
+    /// Starts a script: each step when the world's clock is there. Returns what looks like a mistake.
     func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
         for case .set(let faults) in script.steps.flatMap(\.deeds) { try check(faults, in: world) }
         var warnings: [String] = []
         for step in script.steps {
             for deed in step.deeds {
                 if case .set(let faults) = deed {
-                    warnings += faults.compactMap { fault in fault.reasonItNeverMatches.map { "\(fault.id): \($0)" } }
+                    warnings += faults.compactMap { fault in
+                        (fault.reasonItNeverMatches ?? fault.reasonItIsNotServed).map { "\(fault.id): \($0)" }
+                    }
                 }
             }
             if step.at == .zero {

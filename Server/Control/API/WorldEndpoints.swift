@@ -44,7 +44,11 @@ enum WorldEndpoints {
 
     private static func numbers(_ reader: inout SettingsReader) -> WorldNumbers? {
         guard var child = reader.child("generator") else {
-            reader.fail("generator", "or `fork` must be given, or `from` as \"fixtures\" or \"empty\"")
+            reader.failMissing(
+                "generator",
+                or: "fork",
+                because: "or `fork` must be given, or `from` as \"fixtures\" or \"empty\""
+            )
             return nil
         }
         var numbers = WorldNumbers()
@@ -105,7 +109,7 @@ enum WorldEndpoints {
             var (reader, errors) = try call.settings()
             let name = reader.string("name", length: 1...64)
             let isKept = reader.bool("file")
-            if name == nil { reader.fail("name", "is missing") }
+            if name == nil { reader.failMissing("name", "is missing") }
             reader.finish()
             try errors.check()
             let snapshot = try worlds.takeSnapshot(name ?? "", of: call.world.id, isKept: isKept)
@@ -140,7 +144,9 @@ enum ClockEndpoints {
             if let time = time?.1, time - clock.now > clock.remaining {
                 reader.fail("time", "must not be beyond the clock's range: \(rangeEnd(clock))")
             }
-            if mode == nil, time == nil, factor == nil { reader.fail("mode", "or `time` or `factor` must be given") }
+            if mode == nil, time == nil, factor == nil {
+                reader.failMissing("mode", or: "time", "factor", because: "or `time` or `factor` must be given")
+            }
             reader.finish()
             try errors.check()
             switch mode {
@@ -157,7 +163,9 @@ enum ClockEndpoints {
             if let duration, duration > clock.remaining {
                 reader.fail("seconds", "must not lead beyond the clock's range: \(rangeEnd(clock))")
             }
-            if (duration == nil) == !toNext { reader.fail("seconds", "or `toNextTimer` must be given") }
+            if (duration == nil) == !toNext {
+                reader.failMissing("seconds", or: "toNextTimer", because: "or `toNextTimer` must be given")
+            }
             reader.finish()
             try errors.check()
             if let duration { clock.advance(by: duration) } else { clock.advanceToNextTimer() }

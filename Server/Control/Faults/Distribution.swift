@@ -73,7 +73,7 @@ public enum Distribution: Sendable, Hashable {
             let sigma = normal.number("sigma", in: 0...5)
             let maximum = normal.seconds("maximum", maximum: 86_400)
             guard let median, let sigma else {
-                normal.fail("median", "and `sigma` must be given")
+                normal.failMissing("median", or: "sigma", because: "and `sigma` must be given")
                 return nil
             }
             return .logNormal(median: median, sigma: sigma, maximum: maximum)
@@ -86,7 +86,7 @@ public enum Distribution: Sendable, Hashable {
             }
             return .trace(values.map { .seconds($0) })
         }
-        parent.fail(name, "must be a number of seconds, or one of fixed, uniform, logNormal, trace")
+        parent.failMissing(name, "must be a number of seconds, or one of fixed, uniform, logNormal, trace")
         return nil
     }
 

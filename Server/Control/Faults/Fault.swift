@@ -148,17 +148,23 @@ public struct Fault: Sendable, Hashable {
         if let exchange = match.exchange, exchange > 1, occurrence.after > 0, match.connection != nil {
             return "One exchange on one connection happens once, and `after` spares it."
         }
-        guard let path = match.path else { return nil }
-        guard let pattern = PathPattern(path) else {
+        if let path = match.path, PathPattern(path) == nil {
             return "\(path) does not begin with /, or has * in a segment or ** before the end."
         }
-        guard pattern.isLiteral else { return nil }
+        return nil
+    }
+
+    /// Which requests the fault strikes that the API does not serve; nil where it serves them, and where the fault replies
+    /// itself. A request that is not served is struck like any other, and a path may be misspelled.
+    var reasonItIsNotServed: String? {
+        if case .respond = action { return nil }
+        guard let path = match.path, PathPattern(path)?.isLiteral ?? false else { return nil }
         let method = match.method.map { Method($0) } ?? .get
         let bytes = Array(path.utf8)
         switch Router(Backend.routes).match(method, path: bytes[...]) {
         case .route: return nil
         case .otherMethods(let others):
-            guard match.method != nil else { return nil }
+            guard match.method != nil, method != .head, method != .options else { return nil }
             return "\(path) takes \(others.map { $0.rawValue }.joined(separator: ", ")), not \(method.rawValue)."
         case .none:
             return bytes.starts(with: "/v1/".utf8) ? "The API has nothing at \(path)." : nil

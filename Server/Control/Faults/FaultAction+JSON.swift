@@ -6,7 +6,7 @@ extension FaultAction {
     static func read(_ reader: inout SettingsReader) -> FaultAction? {
         defer { reader.finish() }
         guard let type = reader.string("type", length: 1...64) else {
-            reader.fail("type", "is missing; it is one of \(names.joined(separator: ", "))")
+            reader.failMissing("type", "is missing; it is one of \(names.joined(separator: ", "))")
             return nil
         }
         switch type {
@@ -15,7 +15,12 @@ extension FaultAction {
             let firstByte = Distribution.read("firstByte", &reader)
             let body = Distribution.read("body", &reader)
             guard connect != nil || firstByte != nil || body != nil else {
-                reader.fail("firstByte", "or `connect` or `body` must say how long it takes")
+                reader.failMissing(
+                    "firstByte",
+                    or: "connect",
+                    "body",
+                    because: "or `connect` or `body` must say how long it takes"
+                )
                 return nil
             }
             return .latency(connect: connect, firstByte: firstByte, body: body)
@@ -23,7 +28,11 @@ extension FaultAction {
             let down = reader.integer("downBytesPerSecond", in: 1...1 << 40)
             let up = reader.integer("upBytesPerSecond", in: 1...1 << 40)
             guard down != nil || up != nil else {
-                reader.fail("downBytesPerSecond", "or `upBytesPerSecond` must be given")
+                reader.failMissing(
+                    "downBytesPerSecond",
+                    or: "upBytesPerSecond",
+                    because: "or `upBytesPerSecond` must be given"
+                )
                 return nil
             }
             return .bandwidth(down: down, up: up)
@@ -33,12 +42,16 @@ extension FaultAction {
         case "never": return .never
         case "empty": return .empty
         case "truncate":
+            let inside = reader.string("inside")
             if let byte = reader.integer("byte", in: 0...1 << 30) { return .truncate(.byte(byte)) }
-            switch reader.string("inside") {
+            switch inside {
             case "character"?: return .truncate(.insideCharacter)
             case "chunkHeader"?: return .truncate(.insideChunkHeader)
             default:
-                reader.fail("byte", "must be given, or `inside` as character or chunkHeader")
+                reader.failMissing(
+                    "byte",
+                    because: "must be given, or `inside` as character or chunkHeader"
+                )
                 return nil
             }
         case "corrupt": return .corrupt(bytes: reader.integer("bytes", in: 1...1 << 20) ?? 1)
@@ -53,16 +66,17 @@ extension FaultAction {
         case "lag":
             let age = reader.seconds("seconds")
             let commits = reader.integer("commits", in: 1...StateHistory.commitsMaximum)
+            let isConsistent = reader.bool("consistent", default: true)
             guard (age == nil) != (commits == nil) else {
-                reader.fail("seconds", "or `commits` must be given, not both")
+                reader.failMissing("seconds", or: "commits", because: "or `commits` must be given, not both")
                 return nil
             }
             var lag = age.map { Lag(age: $0) } ?? Lag(commits: commits ?? 1)
-            lag.isConsistent = reader.bool("consistent", default: true)
+            lag.isConsistent = isConsistent
             return .lag(lag)
         case "validators":
             guard let mode = reader.choice("mode", ValidatorFault.self) else {
-                reader.fail("mode", "must be one of wrong, missing, weak, changing")
+                reader.failMissing("mode", "must be one of wrong, missing, weak, changing")
                 return nil
             }
             return .validators(mode)
@@ -163,11 +177,9 @@ extension FaultAction {
 
 extension CannedReply {
     static func read(_ reader: inout SettingsReader) -> CannedReply? {
-        guard let status = reader.integer("status", in: 200...599) else {
-            reader.fail("status", "must be given")
-            return nil
-        }
-        var reply = CannedReply(status: status)
+        let status = reader.integer("status", in: 200...599)
+        if status == nil { reader.failMissing("status", "must be given") }
+        var reply = CannedReply(status: status ?? 500)
         reply.problem = reader.string("problem", length: 1...100)
         if let problem = reply.problem, !ProblemType.all.contains(where: { $0.name == problem }) {
             reader.fail("problem", "must be the name of a problem type, as /problems lists them")
@@ -188,11 +200,15 @@ extension CannedReply {
             } else if let seconds = retry.integer("dateInSeconds", in: 0...31_536_000) {
                 reply.retryAfter = .date(inSeconds: seconds)
             } else {
-                retry.fail("seconds", "or `dateInSeconds` must be a whole number")
+                retry.failMissing(
+                    "seconds",
+                    or: "dateInSeconds",
+                    because: "or `dateInSeconds` must be a whole number"
+                )
             }
             retry.finish()
         }
-        return reply
+        return status == nil ? nil : reply
     }
 
     var json: JSONValue {
@@ -226,7 +242,17 @@ extension LiveFault {
         fault.silenceAfterFrames = reader.integer("silenceAfterFrames", in: 0...1_000_000_000)
         guard fault != LiveFault() else {
             let members = "duplicate, reorder, delay, endAfterFrames, endAfterSeconds or silenceAfterFrames"
-            reader.fail("lose", "or one of \(members) must be given")
+            reader.failMissing(
+                "lose",
+                or: "duplicate",
+                "reorder",
+                "delay",
+                "endAfterFrames",
+                "endAfterSeconds",
+                "closeCode",
+                "silenceAfterFrames",
+                because: "or one of \(members) must be given"
+            )
             return nil
         }
         return fault

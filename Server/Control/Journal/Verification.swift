@@ -51,7 +51,12 @@ public struct Expectation: Sendable, Hashable {
         let least = reader.integer("atLeast", in: 0...1_000_000_000)
         let most = reader.integer("atMost", in: 0...1_000_000_000)
         guard exactly != nil || least != nil || most != nil else {
-            reader.fail("exactly", "or `atLeast` or `atMost` must be given")
+            reader.failMissing(
+                "exactly",
+                or: "atLeast",
+                "atMost",
+                because: "or `atLeast` or `atMost` must be given"
+            )
             return nil
         }
         var expectation = Expectation(filter: filter, atLeast: exactly ?? least ?? 0, atMost: exactly ?? most)

@@ -31,7 +31,7 @@ public struct PhantomAct: Sendable, Hashable {
         let body = reader.value("body")
         let headers = reader.texts("headers")
         guard let method, let path, path.hasPrefix("/v1/") else {
-            reader.fail("path", "must be a path of the API, and `method` must be given")
+            reader.failMissing("path", or: "method", because: "must be a path of the API, and `method` must be given")
             return nil
         }
         var act = PhantomAct(method.uppercased(), path, as: person)

@@ -1,0 +1,87 @@
+import LarderCoding
+import LarderServer
+import TestSupport
+import Testing
+
+/// What the server says of a fault that it is sent: errors, each once, and warnings that are true.
+@Suite("Fault documents", .oneMinute)
+struct FaultDocumentTests {
+    private func errors(_ stage: Stage, _ document: String) async throws -> [String] {
+        let reply = try await stage.ask("POST", "/_larder/faults", document, as: nil)
+        #expect(reply.status == 422, "\(document)")
+        return (try reply.json["errors"]?.array ?? []).map {
+            "\($0["pointer"]?.string ?? "") \($0["detail"]?.string ?? "")"
+        }
+    }
+
+    @Test func `a member that is wrong is reported once`() async throws {
+        let stage = try Stage()
+        let table = [
+            (#"{"type":"respond","status":"503"}"#, "/action/status must be a whole number"),
+            (#"{"type":"respond","status":"503","body":"x","retryAfter":{"seconds":1}}"#, "/action/status must be"),
+            (#"{"type":"lag","commits":"1","consistent":true}"#, "/action/commits must be"),
+            (#"{"type":"respond","status":99}"#, "/action/status must be a whole number"),
+            (#"{"type":"respond"}"#, "/action/status must be given"),
+            (#"{"type":"respond","status":503,"retryAfter":{"seconds":"x"}}"#, "/action/retryAfter/seconds must be"),
+            (#"{"type":"respond","status":503,"retryAfter":{"dateInSeconds":-1}}"#, "/action/retryAfter/dateInSeconds"),
+            (#"{"type":7}"#, "/action/type must be text"),
+            (#"{}"#, "/action/type is missing"),
+            (#"{"type":"latency","body":"x"}"#, "/action/body must be"),
+            (#"{"type":"latency","firstByte":{"logNormal":{"median":"x","sigma":1}}}"#, "/median must be"),
+            (#"{"type":"bandwidth","upBytesPerSecond":0}"#, "/action/upBytesPerSecond must be"),
+            (#"{"type":"truncate","byte":-1}"#, "/action/byte must be"),
+            (#"{"type":"lag","commits":"1"}"#, "/action/commits must be"),
+            (#"{"type":"validators","mode":"x"}"#, "/action/mode must be one of"),
+            (#"{"type":"live","lose":2}"#, "/action/lose must be"),
+        ]
+        for (action, wanted) in table {
+            let found = try await errors(stage, "{\"action\":\(action)}")
+            #expect(found.count == 1 && found[0].contains(wanted), "\(action): \(found)")
+        }
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: [
+        ("snapshots", #"{"name":7}"#), ("clock/advance", #"{"seconds":"1"}"#), ("clock", #"{"mode":7}"#),
+        ("changes", #"{"trick":7}"#), ("verify", #"{"expect":[{"exactly":"1"}]}"#), ("repro", #"{"record":1}"#),
+        ("oracles/converged", #"{"as":"ana","held":7}"#), ("act", #"{"as":"ana","method":7,"path":"/v1/posts"}"#),
+        ("worlds", #"{"from":{"generator":7}}"#), ("worlds", #"{"from":{"fork":7}}"#),
+    ])
+    func `so it is elsewhere`(path: String, document: String) async throws {
+        let stage = try Stage()
+        let method = path == "clock" ? "PUT" : "POST"
+        let reply = try await stage.ask(method, "/_larder/" + path, document, as: nil)
+        #expect(reply.status == 422, "\(reply.text)")
+        let errors = try reply.json["errors"]?.array ?? []
+        #expect(errors.count == 1, "\(path) \(document): \(reply.text)")
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: [
+        #"{"match":{"path":"/v1/recipes"},"action":{"type":"respond","status":200}}"#,
+        #"{"match":{"method":"GET","path":"/v1/recipes"},"action":{"type":"reset"}}"#,
+        #"{"match":{"method":"GET","path":"/v1/recipes"},"stage":"afterCommit","action":{"type":"close"}}"#,
+        #"{"match":{"method":"GET","path":"/v1/sessions"},"action":{"type":"close"}}"#,
+    ])
+    func `a fault that strikes is not said to match nothing`(document: String) async throws {
+        let stage = try Stage()
+        let set = try await stage.ask("POST", "/_larder/faults", document, as: nil)
+        let path = document.contains("recipes") ? "/v1/recipes" : "/v1/sessions"
+        _ = await (try stage.send("GET", path)).readToEndOrReply()
+        let listed = try #require(try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?[0])
+        #expect(listed["strikes"] == .integer(1) && listed["neverMatches"] == nil, "\(listed)")
+        #expect(!set.text.contains("neverMatches"))
+        // A stub is meant for such a path; anything else may be a slip of the pen.
+        #expect(set.text.contains("notServed") != document.contains("respond"), "\(set.text)")
+        #expect((listed["notServed"] == nil) == document.contains("respond"))
+        await stage.backend.stop()
+    }
+}
+
+extension RawClient {
+    /// Waits until a reply is there or the connection has ended.
+    fileprivate func readToEndOrReply() async {
+        // Either way the exchange is over, which is all that is asked for.
+        if (try? await reply()) == nil { _ = await readToEnd() }
+    }
+}
