@@ -82,6 +82,7 @@ package enum FixtureReader {
             )
         }
         contents.images = try images(directory)
+        try FixtureReferences.check(contents)
         return contents
     }
 

@@ -1,0 +1,88 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+/// What is said of fixtures that cannot be used.
+@Suite("Fixtures", .timeLimit(.minutes(20)))
+struct FixtureTests {
+    private let directory: ScratchDirectory
+
+    private static let files = [
+        "world.json": #"{"name":"t","instant":"2026-05-01T00:00:00Z"}"#,
+        "people.json": """
+        [{"id":1,"handle":"ana","displayName":"A","bio":"","location":"","avatar":null,"cover":null,
+          "joinedAt":"2026-01-01T00:00:00Z"},
+         {"id":2,"handle":"ben","displayName":"B","bio":"","location":"","avatar":null,"cover":null,
+          "joinedAt":"2026-01-01T00:00:00Z"}]
+        """,
+        "posts.json": """
+        [{"id":1,"author":1,"text":"x","image":null,"createdAt":"2026-02-01T00:00:00Z","editedAt":null,"likedBy":[2]}]
+        """,
+        "accounts.json": """
+        [{"id":1,"owner":null,"name":"m","kind":"mint","currency":"EUR","status":"open","openedAt":"2026-01-01T00:00:00Z"},
+         {"id":2,"owner":1,"name":"a","kind":"checking","currency":"EUR","status":"open","openedAt":"2026-01-01T00:00:00Z"}]
+        """,
+        "transfers.json": """
+        [{"id":1,"at":"2026-02-01T00:00:00Z","from":1,"to":2,"minorUnits":5,"note":""}]
+        """,
+        "conversations.json": """
+        [{"id":1,"title":null,"members":[1,2],"createdAt":"2026-02-01T00:00:00Z"}]
+        """,
+        "messages.json": """
+        [{"id":1,"conversation":1,"author":2,"text":"hi","sentAt":"2026-02-02T00:00:00Z","editedAt":null,"deletedAt":null}]
+        """,
+        "images.json": "[]",
+    ]
+
+    init() throws {
+        directory = try ScratchDirectory()
+        for (name, text) in Self.files { try write(name, text) }
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: directory.path + "/" + name))
+    }
+
+    private func start() throws -> MockBackend {
+        var configuration = MockBackend.Configuration()
+        configuration.databasePath = directory.path + "/\(UUID().uuidString).sqlite"
+        return try MockBackend.start(.fixtures(directory: directory.path), configuration)
+    }
+
+    @Test func `sound fixtures are served`() async throws {
+        let backend = try start()
+        #expect(try backend.ledgerFaults() == [])
+        await backend.stop()
+    }
+
+    @Test(arguments: [
+        ("posts.json", #""author":1"#, #""author":9"#, ["record 1", "author", "9", "people.json"]),
+        ("posts.json", #""likedBy":[2]"#, #""likedBy":[2,8]"#, ["record 1", "likedBy", "8", "people.json"]),
+        ("posts.json", #""likedBy":[2]"#, #""likedBy":[2,2]"#, ["record 1", "likedBy", "2"]),
+        ("posts.json", #""image":null"#, #""image":"img_no""#, ["record 1", "image", "img_no", "images.json"]),
+        ("people.json", #""avatar":null"#, #""avatar":"img_no""#, ["record 1", "avatar", "img_no", "images.json"]),
+        ("people.json", #""handle":"ben""#, #""handle":"ana""#, ["record 2", "handle", "ana"]),
+        ("people.json", #""id":2"#, #""id":1"#, ["record 2", "id", "1"]),
+        ("people.json", #""id":2"#, #""id":0"#, ["record 2", "id", "0"]),
+        ("accounts.json", #""owner":1"#, #""owner":7"#, ["record 2", "owner", "7", "people.json"]),
+        ("transfers.json", #""to":2"#, #""to":5"#, ["record 1", "to", "5", "accounts.json"]),
+        ("conversations.json", "[1,2]", "[1,6]", ["record 1", "members", "6", "people.json"]),
+        ("messages.json", #""conversation":1"#, #""conversation":3"#, ["record 1", "conversation", "3"]),
+        ("messages.json", #""author":2"#, #""author":4"#, ["record 1", "author", "4", "people.json"]),
+    ])
+    func `a reference that leads nowhere is named with its file, record and member`(
+        file: String,
+        old: String,
+        new: String,
+        words: [String]
+    ) throws {
+        let text = try #require(Self.files[file])
+        try write(file, text.replacing(old, with: new, maxReplacements: 1))
+        let error = #expect(throws: FixtureError.self) { try start() }
+        let description = "\(try #require(error))"
+        for word in [file] + words { #expect(description.contains(word), "\(description)") }
+        #expect(!description.contains("SQLite") && !description.contains("INSERT"), "\(description)")
+    }
+}
