@@ -25,6 +25,7 @@ struct ControlCommand {
 
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
+        var asksForHelp = false
         while let word = rest.popFirst() {
             let (name, inline) = FlagWords.split(word)
             switch name {
@@ -32,11 +33,13 @@ struct ControlCommand {
             case "--world": world = try FlagWords.value(name, inline, &rest)
             case "--control-token", "--token": token = try FlagWords.value(name, inline, &rest)
             case "--json": isJSON = true
+            case "--help", "-h": asksForHelp = true
             case _ where name.hasPrefix("--"):
                 throw UsageError(message: "unknown argument «\(word)»; larder-server help lists what there is")
             default: words.append(word)
             }
         }
+        if asksForHelp { words = words.first == "help" ? words : ["help"] + words.prefix(1) }
         _ = try step()
     }
 

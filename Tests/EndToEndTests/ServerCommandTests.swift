@@ -212,4 +212,19 @@ struct ServerCommandTests {
         let version = try await run(["--version"])
         #expect(version.code == 0 && version.output == "larder-server \(MockBackend.version)\n")
     }
+
+    @Test func `every command explains itself`() async throws {
+        defer { clean() }
+        for command in ["faults", "replay", "worlds", "clock", "profile", "gates", "held", "journal", "verify", "wait"]
+        {
+            for words in [[command, "--help"], [command, "-h"], ["help", command]] {
+                let run = try await run(words)
+                #expect(run.code == 0 && run.errors.isEmpty, "\(words): \(run)")
+                #expect(run.output.hasPrefix("larder-server \(command) "), "\(words): \(run)")
+            }
+        }
+        let inside = try await run(["faults", "add", "--help"])
+        #expect(inside.code == 0 && inside.output.hasPrefix("larder-server faults "), "\(inside)")
+        try await expect(["frob", "--help"], 2, "frob")
+    }
 }
