@@ -63,6 +63,29 @@ package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    private var isExplained: Bool {
+        switch code {
+        case .busy, .locked, .full, .corrupt, .notADatabase, .readOnly, .cannotOpen, .inputOutput: true
+        default: false
+        }
+    }
+
+    /// The error without its statement, and without the message, which names tables and columns of a statement.
+    package var summary: String {
+        guard sql != nil else { return description }
+        let code = "SQLite error \(extendedCode)."
+        return isExplained ? "\(code) \(remedy)" : code
+    }
+
+    /// What may leave the process of an error that may come from SQLite.
+    package static func summary(of error: any Error) -> String {
+        switch error {
+        case let error as SQLiteError: error.summary
+        case MigrationError.failed(_, let cause): "The schema could not be brought up to date: \(cause.summary)"
+        default: "\(error)"
+        }
+    }
+
     package var description: String {
         let statement = sql.map { " in «\($0)»" } ?? ""
         return "SQLite error \(extendedCode): \(message)\(statement). \(remedy)"

@@ -5,7 +5,7 @@ import Testing
 @testable import LarderServer
 
 /// What is said of fixtures that cannot be used.
-@Suite("Fixtures", .timeLimit(.minutes(20)))
+@Suite("Fixtures", .oneMinute)
 struct FixtureTests {
     private let directory: ScratchDirectory
 

@@ -1,7 +1,10 @@
 import LarderCoding
-import LarderServer
+import LarderHTTP
+import LarderSQLite
 import TestSupport
 import Testing
+
+@testable import LarderServer
 
 @Suite("Secrets stay where they are", .oneMinute)
 struct SecretsTests {
@@ -37,5 +40,109 @@ struct SecretsTests {
         let curl = try await stage.ask("GET", "/_larder/journal/3/curl", as: nil).text
         #expect(curl.contains(#"--data-binary '{ "text": "as it came" }'"#))
         await stage.backend.stop()
+    }
+
+    private func signIn(_ stage: Stage, as handle: String, in world: String = "") async throws -> RawReply {
+        try await stage.ask(
+            "POST",
+            world + "/v1/sessions",
+            "{\"handle\":\"\(handle)\",\"password\":\"larder\"}",
+            as: nil
+        )
+    }
+
+    private func bearer(_ reply: RawReply) throws -> [String: String] {
+        ["Authorization": "Bearer " + (try #require(try reply.json["accessToken"]?.string, "\(reply.text)"))]
+    }
+
+    @Test func `secrets do not repeat when a server with a seed starts again on its database`() async throws {
+        let directory = try ScratchDirectory()
+        var old: [[String: String]] = []
+        for round in 0..<3 {
+            let stage = try Stage { $0.databasePath = directory.path + "/world.sqlite" }
+            for handle in ["person2", "ana"] {
+                let session = try await signIn(stage, as: handle)
+                #expect(session.status == 201, "round \(round): \(session.text)")
+                let fields = try bearer(session)
+                #expect(!old.contains(fields))
+                #expect(try await stage.ask("DELETE", "/v1/sessions/current", as: nil, fields: fields).status == 204)
+                old.append(fields)
+            }
+            _ = try await signIn(stage, as: "person3")
+            for fields in old { #expect(try await stage.ask("GET", "/v1/me", as: nil, fields: fields).status == 401) }
+            await stage.backend.stop()
+        }
+    }
+
+    @Test func `a world that takes the place of another of its name and seed has other secrets`() async throws {
+        let stage = try Stage()
+        var old: [String: String]?
+        for handle in ["ana", "person2", "person3"] {
+            let world = try stage.backend.makeWorld(id: "blue", seed: 3)
+            let fields = try bearer(try await signIn(stage, as: handle, in: "/w/blue"))
+            if let old { #expect(try await stage.ask("GET", "/w/blue/v1/me", as: nil, fields: old).status == 401) }
+            old = fields
+            try world.destroy()
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `a fork and a reset world do not repeat the secrets of what they go on from`() async throws {
+        let stage = try Stage()
+        let fork = try stage.world.fork(id: "fork", seed: 7)
+        let here = try bearer(try await signIn(stage, as: "ana"))
+        let there = try bearer(try await signIn(stage, as: "person2", in: "/w/fork"))
+        #expect(here != there)
+        #expect(try await stage.ask("GET", "/w/fork/v1/me", as: nil, fields: here).status == 401)
+        try fork.reset()
+        let again = try bearer(try await signIn(stage, as: "person3", in: "/w/fork"))
+        #expect(again != there && again != here)
+        await stage.backend.stop()
+    }
+
+    @Test func `a second recording of a world does not repeat the secrets of the first`() async throws {
+        let stage = try Stage()
+        var seen: Set<String> = []
+        for _ in 0..<3 {
+            #expect(try await stage.ask("POST", "/_larder/repro", #"{"record":true}"#, as: nil).status == 201)
+            let session = try await signIn(stage, as: "ana")
+            #expect(session.status == 201, "\(session.text)")
+            #expect(seen.insert(try bearer(session)["Authorization"] ?? "").inserted)
+            #expect(try await stage.ask("DELETE", "/_larder/repro", as: nil).status == 204)
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `tokens that were expired stay expired when a server with a seed starts again`() async throws {
+        let directory = try ScratchDirectory()
+        var tokens: [String] = []
+        for round in 0..<3 {
+            let stage = try Stage { $0.databasePath = directory.path + "/world.sqlite" }
+            tokens.append(
+                try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
+            )
+            try stage.world.play(.expireAll)
+            let next = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
+            #expect(try await stage.ask("GET", "/v1/changes?since=\(next)").status == 200, "round \(round)")
+            for token in tokens {
+                let reply = try await stage.ask("GET", "/v1/changes?since=\(token)")
+                #expect(reply.status == 410, "round \(round)")
+            }
+            await stage.backend.stop()
+        }
+    }
+
+    @Test func `a problem of the database names neither its statements nor its columns`() throws {
+        let problem = World.problem(
+            SQLiteError(
+                code: .constraint,
+                extendedCode: 2_067,
+                message: "UNIQUE constraint failed: sessions.access",
+                sql: "INSERT INTO sessions (access) VALUES (?)"
+            )
+        )
+        #expect(problem.status.code == 503)
+        let detail = try #require(problem.detail)
+        #expect(!detail.contains("INSERT") && !detail.contains("sessions") && detail.contains("2067"), "\(detail)")
     }
 }

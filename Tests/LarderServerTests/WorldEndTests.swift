@@ -109,7 +109,7 @@ struct WorldEndTests {
             seed: 1,
             settings: WorldSettings(),
             headFaults: HeadFaultCount(),
-            groupsCommits: true
+            outlivesProcess: true
         )
     }
 

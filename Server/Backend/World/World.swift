@@ -26,7 +26,7 @@ package final class World: Sendable {
     let keysInFlight = KeysInFlight()
     let limiter: RateLimiter?
     let control: WorldControl
-    private let random: Mutex<SeededGenerator>
+    private let instances: Mutex<InstanceSource>
     private let store: Mutex<Confined>
     private let commits = Atomic<Int64>(0)
     let heartbeat = Mutex<TimerID?>(nil)
@@ -51,6 +51,8 @@ package final class World: Sendable {
     }
 
     /// Takes over a database whose schema is in place.
+    ///
+    /// - Parameter outlivesProcess: whether the database is in a file, and not only in memory.
     init(
         id: String,
         database: sending Database,
@@ -59,7 +61,7 @@ package final class World: Sendable {
         seed: UInt64,
         settings: WorldSettings,
         headFaults: HeadFaultCount,
-        groupsCommits: Bool = false
+        outlivesProcess: Bool = false
     ) throws(SQLiteError) {
         self.id = id
         basePath = id == Self.mainID ? "" : "/w/" + id
@@ -67,13 +69,13 @@ package final class World: Sendable {
         self.clock = clock
         self.images = images
         self.seed = seed
-        self.groupsCommits = groupsCommits
+        groupsCommits = outlivesProcess
         cache = ResponseCache(stamp: stamp, bytesMaximum: settings.responseCacheBytesMaximum)
         limiter = settings.rateLimit.map { RateLimiter(quota: $0, window: settings.rateWindow) }
         control = WorldControl(seed: seed, journalCapacity: settings.journalCapacity, headFaults: headFaults)
-        var generator = SeededGenerator(seed: seed)
-        let instance = generator.next()
-        random = Mutex(generator)
+        var source = outlivesProcess ? InstanceSource.system : .seeded(SeededGenerator(seed: seed))
+        let instance = source.next()
+        instances = Mutex(source)
         store = Mutex(Confined(store: try Store(database, instance: instance)))
     }
 
@@ -317,8 +319,8 @@ package final class World: Sendable {
             var options = Database.Options()
             options.pageCacheKibibytes = 256
             let database = try Database(.image(image), options)
-            let store = try Store(database, instance: randomNumber())
-            try store.branch(randomNumber())
+            let store = try Store(database, instance: newInstance())
+            try store.branch(newInstance())
             let confined = Confined(store: store)
             try self.store.withLock { current in
                 settle(&current)
@@ -345,14 +347,14 @@ package final class World: Sendable {
 
     /// Makes the tokens of what was before a fork good here, and those of what comes after it good here alone.
     package func branch() throws(Problem) {
-        let instance = randomNumber()
+        let instance = newInstance()
         do { try store.withLock { try $0.store.branch(instance) } } catch { throw Self.problem(error) }
     }
 
     /// Goes on as a history that has nothing in common with any before: no token that was issued is good any more. Returns
     /// the histories that are over.
     package func endHistories() throws(Problem) -> Set<UInt64> {
-        let instance = randomNumber()
+        let instance = newInstance()
         do {
             return try store.withLock { confined in
                 settle(&confined)
@@ -364,32 +366,14 @@ package final class World: Sendable {
         } catch { throw Self.problem(error) }
     }
 
-    // MARK: Randomness
+    /// An identity for a history that begins now.
+    private func newInstance() -> UInt64 { instances.withLock { $0.next() } }
 
-    /// Begins the world's randomness anew, as its seed has it.
-    func reseed() { random.withLock { $0 = SeededGenerator(seed: seed &+ 1) } }
-
-    /// A number from the world's own random source.
-    func randomNumber() -> UInt64 { random.withLock { $0.next() } }
-
-    /// A new secret of 160 bits, URL-safe.
-    func newSecret(prefix: String) -> String {
-        random.withLock { generator in
-            var bytes: [UInt8] = []
-            for _ in 0..<3 {
-                let word = generator.next()
-                for shift in stride(from: UInt64(0), to: 64, by: 8) where bytes.count < 20 {
-                    bytes.append(UInt8(truncatingIfNeeded: word >> shift))
-                }
-            }
-            return prefix + Base64.encodeURL(bytes)
-        }
-    }
-
-    private static func problem(_ error: any Error) -> Problem {
+    /// What a caller is told of an error: of the database no statement, no table and no column.
+    static func problem(_ error: any Error) -> Problem {
         switch error {
         case let problem as Problem: problem
-        case let error as SQLiteError: ProblemType.storageUnavailable("The database refused: \(error).")
+        case let error as SQLiteError: ProblemType.storageUnavailable("The database failed: \(error.summary)")
         default: ProblemType.internalError("\(error)")
         }
     }

@@ -27,7 +27,7 @@ enum WorldFactory {
             )
             return (world, template)
         }
-        let (database, images) = try open(path, source, configuration, seed: seed)
+        let (database, images) = try open(path, source, configuration, instance: system.next())
         let world = try World(
             id: World.mainID,
             database: database,
@@ -36,7 +36,7 @@ enum WorldFactory {
             seed: seed,
             settings: configuration.settings,
             headFaults: headFaults,
-            groupsCommits: true
+            outlivesProcess: true
         )
         return (world, nil)
     }
@@ -46,7 +46,7 @@ enum WorldFactory {
         _ path: String,
         _ source: WorldSource,
         _ configuration: MockBackend.Configuration,
-        seed: UInt64
+        instance: UInt64
     ) throws -> sending (Database, ImageCatalogue) {
         var options = Database.Options()
         options.durability = configuration.durability
@@ -64,7 +64,7 @@ enum WorldFactory {
             contents = isNew ? WorldGenerator.generate(numbers, images: images) : nil
         case .empty: images = .empty
         }
-        if let contents { try WorldSeeder.seed(contents, into: try Store(database, instance: seed)) }
+        if let contents { try WorldSeeder.seed(contents, into: try Store(database, instance: instance)) }
         return (database, images)
     }
 }

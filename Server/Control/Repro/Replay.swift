@@ -71,7 +71,7 @@ private struct Replay {
             settings.skews = repro.skews
         }
         _ = try backend.plane.setFaults(repro.faults, in: world)
-        try backend.plane.record(world)
+        try backend.plane.record(world, secretSeed: repro.secretSeed)
         let start = world.clock.uptime
         var sockets: [Int: ReplaySocket] = [:]
         for (index, step) in repro.steps.enumerated() {

@@ -17,6 +17,8 @@ struct Repro: Sendable {
 
     let world: String
     let seed: UInt64
+    /// What the secrets are made from that are issued in the run.
+    let secretSeed: UInt64
     let time: WallTime
     let snapshot: [UInt8]
     let faults: [Fault]
@@ -40,7 +42,7 @@ struct Repro: Sendable {
         let skews = settings.skews.sorted { $0.key < $1.key }
         return .members([
             "format": .string(format), "server": .string(MockBackend.version), "world": .string(world.id),
-            "seed": .string(String(world.seed)),
+            "seed": .string(String(world.seed)), "secretSeed": .string(String(recording.beginning.secretSeed)),
             "timeNanoseconds": .integer(recording.beginning.time.nanosecondsSinceEpoch),
             "isComplete": .bool(!recording.isFull), "faults": .array(world.control.faults.all.map(\.fault.json)),
             "dialect": .members([
@@ -79,6 +81,7 @@ struct Repro: Sendable {
         _ = (reader.string("server"), reader.bool("isComplete"))
         world = reader.string("world", length: 1...64) ?? World.mainID
         seed = reader.string("seed").flatMap { UInt64($0) } ?? 0
+        secretSeed = reader.string("secretSeed").flatMap { UInt64($0) } ?? 0
         time = WallTime(nanosecondsSinceEpoch: reader.value("timeNanoseconds")?.integer ?? 0)
         snapshot = Self.bytes(reader.value("snapshot")) ?? []
         if snapshot.isEmpty { reader.fail("snapshot", "must be a database in Base64") }
@@ -140,10 +143,11 @@ enum ReproEndpoints {
             return ControlEndpoints.json(document)
         case .post:
             var (reader, errors) = try call.settings()
-            if !reader.bool("record") { reader.fail("record", "must be true") }
+            if !reader.bool("record") { reader.failMissing("record", "must be true") }
             reader.finish()
             try errors.check()
-            try call.plane.record(call.world)
+            var system = SystemRandomNumberGenerator()
+            try call.plane.record(call.world, secretSeed: system.next())
             return ControlEndpoints.json(.members(["recording": .bool(true)]), status: .created)
         case .delete:
             call.world.control.tape.stop()
@@ -155,11 +159,19 @@ enum ReproEndpoints {
 
 extension ControlPlane {
     /// Begins to record a world: from here on everything is as if it had just been made with this state and these faults.
-    func record(_ world: World) throws(Problem) {
+    ///
+    /// - Parameter secretSeed: a fresh random number for a recording, and the recording's for a replay.
+    func record(_ world: World, secretSeed: UInt64) throws(Problem) {
         let image = try world.image()
-        world.reseed()
         world.control.faults.restart(now: world.clock.uptime)
         world.control.roster.clear()
-        world.control.tape.start(Tape.Beginning(image: image, time: world.clock.now, uptime: world.clock.uptime))
+        world.control.tape.start(
+            Tape.Beginning(
+                image: image,
+                secretSeed: secretSeed,
+                time: world.clock.now,
+                uptime: world.clock.uptime
+            )
+        )
     }
 }

@@ -21,6 +21,8 @@ final class Tape: Sendable {
     /// Where a recording begins.
     struct Beginning: Sendable {
         let image: DatabaseImage
+        /// What the secrets are made from that are issued while the recording runs.
+        let secretSeed: UInt64
         let time: WallTime
         let uptime: MonotonicTime
     }
@@ -30,6 +32,7 @@ final class Tape: Sendable {
         var entries: [Entry] = []
         var bytes = 0
         var isFull = false
+        var secrets: SeededGenerator?
     }
 
     private let state = Mutex(State())
@@ -44,6 +47,7 @@ final class Tape: Sendable {
         state.withLock { state in
             state = State()
             state.beginning = beginning
+            state.secrets = SeededGenerator(seed: beginning.secretSeed)
         }
         isOn.store(true, ordering: .relaxed)
     }
@@ -51,6 +55,16 @@ final class Tape: Sendable {
     func stop() {
         isOn.store(false, ordering: .relaxed)
         state.withLock { $0 = State() }
+    }
+
+    /// The random words of the next secret; nil when nothing is recorded.
+    func nextSecretWords() -> [UInt64]? {
+        guard isRecording else { return nil }
+        return state.withLock { state -> [UInt64]? in
+            guard var generator = state.secrets else { return nil }
+            defer { state.secrets = generator }
+            return (0..<World.secretWordCount).map { _ in generator.next() }
+        }
     }
 
     /// Notes the arrival of a request; returns its place, or nil when nothing is recorded or the tape is full.

@@ -187,9 +187,7 @@ final class WorldRegistry: Sendable {
                 state.entries[name] = Entry(world: world, origin: image)
                 return world
             }
-        } catch let problem as Problem {
-            throw problem
-        } catch { throw ProblemType.storageUnavailable("The world cannot be made: \(error)") }
+        } catch { throw World.problem(error) }
     }
 
     private func reserve(_ id: String?) throws(Problem) -> (String, EventLoop?) {
@@ -213,7 +211,7 @@ final class WorldRegistry: Sendable {
         }
         let template: WorldTemplate
         do { template = try WorldTemplate.make(source) } catch {
-            throw ProblemType.invalidParameter("The world cannot be made: \(error)")
+            throw ProblemType.invalidParameter("The world cannot be made: \(SQLiteError.summary(of: error))")
         }
         state.withLock { state in
             // The server's own stays: it is asked for most.
@@ -273,9 +271,9 @@ final class WorldRegistry: Sendable {
             state.entries[id]?.snapshots[name] = snapshot
         }
         if isKept {
-            do { try snapshot.image.write(to: try path(of: name)) } catch let problem as Problem { throw problem } catch
-            {
-                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error)")
+            let path = try path(of: name)
+            do { try snapshot.image.write(to: path) } catch {
+                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error.summary)")
             }
         }
         return snapshot
@@ -310,7 +308,10 @@ final class WorldRegistry: Sendable {
             return try database.image()
         } catch let problem as Problem {
             throw problem
-        } catch { throw ProblemType.invalidParameter("The snapshot «\(name)» cannot be used: \(error)") }
+        } catch {
+            let reason = SQLiteError.summary(of: error)
+            throw ProblemType.invalidParameter("The snapshot '\(name)' cannot be used: \(reason)")
+        }
     }
 
     func snapshots(of id: String) -> [(name: String, snapshot: Snapshot)] {
