@@ -32,6 +32,8 @@ public final class MockBackend: Sendable {
         public var snapshotsDirectory: String?
         /// The token that the control plane wants; nil where being on this machine is enough.
         public var controlToken: String?
+        /// Origins whose pages may steer besides the server's own, such as `http://localhost:3000`.
+        public var controlOrigins: Set<String> = []
         /// Whether the control plane is reachable over HTTP.
         public var hasControl = true
         /// Requests that one caller may make in a minute; nil for no limit.
@@ -62,6 +64,9 @@ public final class MockBackend: Sendable {
             server.heartbeat = .seconds(86_400)
         }
     }
+
+    /// Whether the text is an origin as a browser sends it, such as `http://localhost:3000`.
+    package static func isOrigin(_ text: String) -> Bool { ControlGuard.isOrigin(text) }
 
     /// The version that the server tells.
     public static let version = "0.2.0"
@@ -118,7 +123,11 @@ public final class MockBackend: Sendable {
         _ configuration: Configuration,
         _ claim: DatabaseClaim? = nil
     ) throws -> MockBackend {
-        let guardian = ControlGuard(token: configuration.controlToken, isEnabled: configuration.hasControl)
+        let guardian = ControlGuard(
+            token: configuration.controlToken,
+            isEnabled: configuration.hasControl,
+            origins: configuration.controlOrigins
+        )
         let plane = ControlPlane(worlds: worlds, guardian: guardian, log: configuration.log)
         let server = try HTTPServer(configuration.server, handler: plane)
         plane.attach(server)

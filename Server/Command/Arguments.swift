@@ -37,6 +37,7 @@ struct Arguments {
     var clock: ClockSetting?
     var worldSeed: UInt64?
     var controlToken: String?
+    var controlOrigins: Set<String> = []
     var hasControl = true
     var journal: Int?
     var worlds: Int?
@@ -122,6 +123,14 @@ struct Arguments {
                 }
                 worldSeed = seed
             case "--control-token": controlToken = try FlagWords.value(name, inline, &rest)
+            case "--control-origin":
+                let origin = try FlagWords.value(name, inline, &rest)
+                guard MockBackend.isOrigin(origin) else {
+                    throw UsageError(
+                        message: "--control-origin takes an origin such as http://localhost:3000, not '\(origin)'"
+                    )
+                }
+                controlOrigins.insert(origin)
             case "--no-control": hasControl = false
             case "--journal": journal = try FlagWords.number(name, inline, &rest, 0...1_000_000)
             case "--no-journal": journal = 0

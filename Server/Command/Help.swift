@@ -43,6 +43,7 @@ enum Help {
           --worlds N              worlds at most                       2000
           --snapshots DIR         where snapshots may be kept in files
           --control-token TOKEN   what the control plane wants to be shown
+          --control-origin ORIGIN a page of that origin may steer too; may be repeated
           --no-control            no control plane over HTTP
 
         ASK A RUNNING SERVER  (larder-server COMMAND [--server URL] [--world ID] [--json])

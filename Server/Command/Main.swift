@@ -115,6 +115,7 @@ enum Main {
         configuration.settings.rateLimit = arguments.rateLimit
         configuration.seed = arguments.worldSeed
         configuration.controlToken = arguments.controlToken
+        configuration.controlOrigins = arguments.controlOrigins
         configuration.hasControl = arguments.hasControl
         if let journal = arguments.journal { configuration.journalCapacity = journal }
         if let worlds = arguments.worlds { configuration.worldsMaximum = worlds }

@@ -44,6 +44,64 @@ struct ControlSafetyTests {
         await without.backend.stop()
     }
 
+    @Test func `an address with a sign, a leading zero or a number too large is not this machine`() async throws {
+        let stage = try Stage()
+        for host in ["127.0.0.+1", "127.+0.0.1", "127.0.0.01", "127.0.0.256", "127.0.0.", "127.0.0.1.", "127.1"] {
+            let reply = try await raw(stage, "Host: \(host)")
+            #expect(reply.status == 403 && reply.problem == "control-refused", "\(host)")
+        }
+        for host in ["127.0.0.1", "127.255.0.9", "LOCALHOST", "127.0.0.1:80"] {
+            #expect(try await raw(stage, "Host: \(host)").status == 200, "\(host)")
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `the host of an absolute target counts, not that of the Host field`() async throws {
+        let stage = try Stage()
+        func ask(_ target: String, host: String) async throws -> RawReply {
+            let client = try stage.connect()
+            try client.send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            return try await client.reply()
+        }
+        for target in [
+            "http://evil.example/_larder", "HTTP://evil.example:80/_larder/", "http://evil.example/w/main/_larder",
+        ] {
+            #expect(try await ask(target, host: "127.0.0.1").problem == "control-refused", "\(target)")
+        }
+        #expect(try await ask("http://127.0.0.1/_larder/worlds", host: "127.0.0.1").status == 200)
+        #expect(try await ask("http://localhost:9/_larder/worlds", host: "proxy.example").status == 200)
+        await stage.backend.stop()
+    }
+
+    @Test func `a second field of a kind that must stand alone does not get a foreign page in`() async throws {
+        let stage = try Stage()
+        let own = "127.0.0.1:\(stage.backend.port)"
+        for head in [
+            "Origin: http://\(own)\r\nOrigin: http://evil.example",
+            "Origin: http://evil.example\r\nOrigin: http://\(own)",
+            "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site",
+        ] {
+            let reply = try await raw(stage, "Host: \(own)\r\n\(head)")
+            #expect(reply.status == 403 && reply.problem == "control-refused", "\(head)")
+        }
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: ["Bearer", "bearer", "BEARER"])
+    func `the name of the scheme is taken in any case`(scheme: String) async throws {
+        let stage = try Stage { $0.controlToken = "sesame" }
+        #expect(try await raw(stage, "Host: h\r\nAuthorization: \(scheme) sesame").status == 200)
+        #expect(try await raw(stage, "Host: h\r\nAuthorization: \(scheme)  sesame").status == 200)
+        #expect(try await raw(stage, "Host: h\r\nAuthorization: \(scheme)sesame").status == 401)
+        #expect(try await raw(stage, "Host: h\r\nAuthorization: \(scheme) SESAME").status == 401)
+        #expect(try await raw(stage, "Host: h\r\nAuthorization: Basic sesame").status == 401)
+        for spaces in [" ", "  "] {
+            let fields = ["Authorization": "\(scheme)\(spaces)dev-ana"]
+            #expect(try await stage.ask("GET", "/v1/me", as: nil, fields: fields).status == 200)
+        }
+        await stage.backend.stop()
+    }
+
     @Test func `whatever is sent to the control plane is answered, and the server lives`() async throws {
         let stage = try Stage()
         var generator = SeededGenerator(seed: 20_261_121)

@@ -101,14 +101,17 @@ final class Authenticator: Sendable {
         return fields
     }
 
-    /// The token of `Bearer <token>`; the scheme's name is compared without regard to case (RFC 9110 §11.1).
+    /// The token of `Bearer <token>`; the scheme's name is compared without regard to case (RFC 9110 §11.1), and one or more
+    /// spaces follow it (§11.4).
     private static func token(in credentials: Span<UInt8>) -> [UInt8]? {
         let scheme: StaticString = "bearer "
-        let length = scheme.utf8CodeUnitCount
+        var length = scheme.utf8CodeUnitCount
         guard credentials.count > length, credentials.count <= 512 else { return nil }
         for (index, expected) in "bearer ".utf8.enumerated() where credentials[index] | 0x20 != expected | 0x20 {
             return nil
         }
+        while length < credentials.count, credentials[length] == 0x20 { length += 1 }
+        guard length < credentials.count else { return nil }
         var token: [UInt8] = []
         token.reserveCapacity(credentials.count - length)
         for index in length..<credentials.count {
