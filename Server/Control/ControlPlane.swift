@@ -90,10 +90,36 @@ final class ControlPlane: ExchangeHandler {
         let inner = request.droppingPathPrefix(path.prefixLength)
         if path.isControl {
             if inner.pathText == EchoEndpoints.path.description { return backend.handle(inner, exchange, main) }
-            return ControlEndpoints.answer(inner, exchange, self, worldID: path.worldID)
+            return answerControl(inner, exchange, worldID: path.worldID)
         }
-        guard let world = worlds.find(path.worldID) else { return worlds.unknown(path.worldID).reply }
+        guard let world = worlds.find(path.worldID) else {
+            return worlds.unknown(path.worldID).reply.adding(CrossOrigin.lines(for: request))
+        }
         return handle(inner, exchange, world, isAddressedByPath: path.prefixLength > 0)
+    }
+
+    /// Answers a request to the control plane, so that a page whose origin may read the reply can.
+    private func answerControl(_ request: Request, _ exchange: Exchange, worldID: String) -> Reply? {
+        guard let origin = guardian.readingOrigin(request) else {
+            return ControlEndpoints.answer(request, exchange, self, worldID: worldID)
+        }
+        let lines = CrossOrigin.lines(forOrigin: origin)
+        if request.isPreflight {
+            // It bears no token, and grants nothing: the request behind it is checked.
+            let methods: [Method] = [.get, .head, .post, .put, .patch, .delete]
+            return CrossOrigin.preflight(granting: methods, to: request).adding(lines)
+        }
+        var inner = exchange
+        inner.interceptor = { exchange.complete($0.adding(lines)) }
+        return ControlEndpoints.answer(request, inner, self, worldID: worldID)?.adding(lines)
+    }
+
+    /// The reply to a preflight for what no route answers and a fault does: a stub is reachable for pages too.
+    func stubPreflight(_ request: Request, in world: World) -> Reply? {
+        guard let method = request.preflightedMethod, !backend.serves(method, request.path),
+            world.control.faults.answers(method, request.path)
+        else { return nil }
+        return CrossOrigin.preflight(granting: [method], to: request).adding(CrossOrigin.lines(for: request))
     }
 
     private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
@@ -206,11 +232,11 @@ final class ControlPlane: ExchangeHandler {
         return line
     }
 
-    func tokenExpired(in world: World) -> Problem {
+    func tokenExpired(to request: Request, in world: World) -> Reply {
         ProblemType.tokenExpired(
             "The token expired at \(world.clock.now.rfc3339()).",
             fields: Authenticator.challenge("invalid_token")
-        )
+        ).reply.adding(CrossOrigin.lines(for: request))
     }
 
     /// The reply that a fault gives instead of the server's.
@@ -218,9 +244,7 @@ final class ControlPlane: ExchangeHandler {
         let status = Status(code: canned.status)
         var fields = Fields()
         fields.set(.cacheControl, "no-store")
-        if request.fields.range(of: "origin") != nil {
-            fields.set(.accessControlAllowOrigin, "*")
-        }
+        if request.fields.range(of: "origin") != nil { CrossOrigin.expose(canned.headers.keys.sorted(), in: &fields) }
         switch canned.retryAfter {
         case .seconds(let seconds)?: fields.set(.retryAfter, String(seconds))
         case .date(let seconds)?:

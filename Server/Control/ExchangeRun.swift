@@ -94,7 +94,7 @@ final class ExchangeRun: @unchecked Sendable {
             self.key = key
             act()
         } else if !waits {
-            send(Idempotency.inProgress().reply)
+            send(Idempotency.inProgress().reply.adding(CrossOrigin.lines(for: request)))
         }
     }
 
@@ -104,7 +104,13 @@ final class ExchangeRun: @unchecked Sendable {
                 && (decision.fault.stage == .beforeRead || decision.fault.stage == .afterRead)
                 && decision.fault.action != .staleConnections
         }
-        if let terminal { end(terminal) } else { dispatch() }
+        if let terminal {
+            end(terminal)
+        } else if let reply = plane.stubPreflight(request, in: world) {
+            send(reply)
+        } else {
+            dispatch()
+        }
     }
 
     private var isOnStaleConnection: Bool {
@@ -212,7 +218,7 @@ final class ExchangeRun: @unchecked Sendable {
     private func end(_ decision: FaultDecision) {
         switch decision.fault.action {
         case .respond(let canned): send(plane.reply(canned, to: request, in: world))
-        case .expireToken: send(plane.tokenExpired(in: world).reply)
+        case .expireToken: send(plane.tokenExpired(to: request, in: world))
         case .reset: cut(.reset)
         case .close, .empty: cut(.close)
         case .never: cut(.never)

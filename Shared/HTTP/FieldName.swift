@@ -38,8 +38,14 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let accessControlAllowMethods = FieldName(trusted: "Access-Control-Allow-Methods")
     /// `Access-Control-Allow-Origin` (Fetch).
     public static let accessControlAllowOrigin = FieldName(trusted: "Access-Control-Allow-Origin")
+    /// `Access-Control-Expose-Headers` (Fetch).
+    public static let accessControlExposeHeaders = FieldName(trusted: "Access-Control-Expose-Headers")
     /// `Access-Control-Max-Age` (Fetch).
     public static let accessControlMaxAge = FieldName(trusted: "Access-Control-Max-Age")
+    /// `Access-Control-Request-Headers` (Fetch).
+    public static let accessControlRequestHeaders = FieldName(trusted: "Access-Control-Request-Headers")
+    /// `Access-Control-Request-Method` (Fetch).
+    public static let accessControlRequestMethod = FieldName(trusted: "Access-Control-Request-Method")
     /// `Age` (RFC 9111 §5.1).
     public static let age = FieldName(trusted: "Age")
     /// `Allow` (RFC 9110 §10.2.1).

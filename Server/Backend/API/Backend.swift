@@ -41,9 +41,9 @@ struct Backend: Sendable {
         _ conditions: Conditions = Conditions()
     ) -> Reply? {
         // Fields that belong to this exchange alone are added at the end, to whatever reply was found.
-        var extra: [UInt8] = []
-        if request.fields.range(of: "origin") != nil { CrossOrigin.appendFields(to: &extra) }
-        if let limiter = world.limiter {
+        var extra = CrossOrigin.lines(for: request)
+        // A refused preflight would keep the page from being told the limit by the request behind it.
+        if let limiter = world.limiter, !request.isPreflight {
             let dialect = world.control.current.dialect.rateLimit
             let verdict = limiter.take(caller(request, world), now: world.clock.now)
             RateLimitFields.append(verdict, limiter, dialect, now: world.clock.now, to: &extra)
@@ -189,6 +189,11 @@ struct Backend: Sendable {
             answer = try route.answer(&call)
         }
         return answer
+    }
+
+    /// Whether a route takes the method on the path.
+    func serves(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
+        if case .route = router.match(method, path: path) { true } else { false }
     }
 
     private func key(_ request: Request, viewer: Int64) -> ResponseCache.Key {

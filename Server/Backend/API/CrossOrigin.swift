@@ -17,6 +17,42 @@ enum CrossOrigin {
         bytes.append("\r\n")
     }
 
+    /// The field lines that let a page of any origin read the reply to a request; none where it comes from no page.
+    static func lines(for request: Request) -> [UInt8] {
+        var lines: [UInt8] = []
+        if request.fields.range(of: "origin") != nil { appendFields(to: &lines) }
+        return lines
+    }
+
+    /// Sets the fields that let a page of any origin read a reply, with those of its fields that are in no list.
+    static func expose(_ names: [String], in fields: inout Fields) {
+        let known = Set(exposed.split(separator: ",").map { $0.drop { $0 == " " }.lowercased() })
+        let others = names.filter { !known.contains($0.lowercased()) }.map { ", " + $0 }.joined()
+        fields.set(.accessControlAllowOrigin, "*")
+        fields.set(.accessControlExposeHeaders, exposed + others)
+    }
+
+    /// The field lines that let a page of one origin read a reply of the control plane.
+    static func lines(forOrigin origin: String) -> [UInt8] {
+        var lines = Array("Access-Control-Allow-Origin: \(origin)\r\nVary: Origin\r\n".utf8)
+        lines.append(contentsOf: "Access-Control-Expose-Headers: \(exposed)\r\n".utf8)
+        return lines
+    }
+
+    /// The reply to a preflight for a request that is answered by something else than a route: what was asked for is granted.
+    ///
+    /// - Parameter methods: the methods that are granted.
+    static func preflight(granting methods: [Method], to request: Request) -> Reply {
+        var fields: Fields = [
+            .accessControlAllowMethods: methods.map(\.rawValue).joined(separator: ", "), .accessControlMaxAge: "600",
+            .cacheControl: "no-store", .vary: "Origin, Access-Control-Request-Headers",
+        ]
+        if let wanted = request.fields.combined(.accessControlRequestHeaders) {
+            fields.set(.accessControlAllowHeaders, wanted)
+        }
+        return .response(Response(status: .noContent, fields: fields))
+    }
+
     /// The value of `Allow` for a resource that has these methods.
     static func allowed(_ methods: [Method]) -> String {
         var names = methods.map(\.rawValue)
@@ -42,6 +78,19 @@ enum CrossOrigin {
                 ]
             )
         )
+    }
+}
+
+extension Request {
+    /// Whether a browser asks by it if the request that a page wants to send may be sent (Fetch, CORS-preflight request).
+    var isPreflight: Bool {
+        method == .options && fields.range(of: "origin") != nil
+            && fields.range(of: "access-control-request-method") != nil
+    }
+
+    /// The method of the request that a preflight asks for.
+    var preflightedMethod: Method? {
+        isPreflight ? fields[.accessControlRequestMethod].map { Method($0) } : nil
     }
 }
 

@@ -90,7 +90,18 @@ struct Matcher: Sendable {
         }
     }
 
-    func matches(_ facts: ExchangeFacts) -> Bool { mismatch(facts) == nil }
+    /// Whether the exchange is meant. A CORS preflight is only where the method is `OPTIONS`: a browser whose preflight fails
+    /// does not send the request behind it, and its page is not told why.
+    func matches(_ facts: ExchangeFacts) -> Bool {
+        guard !facts.request.isPreflight || match.method == Method.options.rawValue else { return false }
+        return mismatch(facts) == nil
+    }
+
+    /// Whether method and path are among those that are meant; what else is asked for is not looked at.
+    func names(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
+        (match.method == nil || match.method == method.rawValue)
+            && (match.path == nil || pattern?.matches(path) ?? false)
+    }
 
     /// The first thing that does not fit, as «what was wanted» and «what was there».
     func mismatch(_ facts: ExchangeFacts) -> Mismatch? { mismatches(facts, stopsAtFirst: true).first }

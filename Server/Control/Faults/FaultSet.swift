@@ -176,8 +176,17 @@ final class FaultSet: Sendable {
         return state.withLock { state in !state.others.isEmpty || state.byPath[Array(path)] != nil }
     }
 
-    /// What is to go wrong with an exchange, earlier faults first.
-    ///
+    /// Whether a fault is there that replies to the method on the path, whatever else it asks for and whenever it strikes.
+    func answers(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
+        guard !isEmpty else { return false }
+        return state.withLock { state in
+            (state.others + (state.byPath[Array(path)] ?? [])).contains { id in
+                guard let rule = state.rules[id], case .respond = rule.fault.action else { return false }
+                return rule.matcher.names(method, path)
+            }
+        }
+    }
+
     /// Which faults are to be decided.
     enum Part {
         /// Those that strike before the body is read.
@@ -188,6 +197,7 @@ final class FaultSet: Sendable {
         case whole
     }
 
+    /// What is to go wrong with an exchange, earlier faults first.
     func decide(_ facts: ExchangeFacts, _ part: Part, now: MonotonicTime) -> [FaultDecision] {
         state.withLock { state in
             let path = Array(facts.request.path)

@@ -1,0 +1,204 @@
+import LarderCoding
+import LarderEngine
+import LarderServer
+import LarderTime
+import TestSupport
+import Testing
+
+/// What a page of another origin may ask and read (Fetch): of the API, of faults, and of the control plane.
+@Suite("Pages of other origins", .timeLimit(.minutes(20)))
+struct CrossOriginTests {
+    private static let page = "http://localhost:3000"
+
+    private func preflight(
+        _ stage: Stage,
+        _ target: String,
+        _ method: String = "GET",
+        origin: String = page,
+        headers: String = "authorization"
+    ) async throws -> RawReply {
+        try await stage.ask(
+            "OPTIONS",
+            target,
+            as: nil,
+            fields: [
+                "Origin": origin, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": headers,
+            ]
+        )
+    }
+
+    private func ask(
+        _ stage: Stage,
+        _ method: String,
+        _ target: String,
+        _ body: String? = nil,
+        as handle: String? = "ana",
+        origin: String = page,
+        _ more: [String: String] = [:]
+    ) async throws -> RawReply {
+        try await stage.ask(
+            method,
+            target,
+            body,
+            as: handle,
+            fields: more.merging(["Origin": origin]) { $1 }
+        )
+    }
+
+    @Test func `a preflight passes where the request behind it is struck, held or counted`() async throws {
+        let stage = try Stage { $0.rateLimit = 2 }
+        var twice = Fault.Occurrence()
+        twice.count = 1
+        try stage.world.set(
+            Fault(id: "first", .respond(CannedReply(status: 503)), when: FaultMatch(nil, "/v1/me"), occurrence: twice),
+            Fault(id: "head", .reset, when: FaultMatch(nil, "/v1/posts/**"), stage: .beforeRead)
+        )
+        try stage.world.set(Gate(id: "g", when: FaultMatch(nil, "/v1/accounts")))
+        for target in ["/v1/me", "/v1/me", "/v1/me", "/v1/posts/post_1", "/v1/accounts"] {
+            let reply = try await preflight(stage, target)
+            #expect(reply.status == 204 && reply.field("Access-Control-Allow-Origin") == "*", "\(target)")
+        }
+        #expect(stage.world.faults.map(\.strikes) == [0, 0])
+        #expect(stage.world.held.isEmpty)
+        #expect(try await ask(stage, "GET", "/v1/me").status == 503)
+        #expect(try await ask(stage, "GET", "/v1/me").status == 200)
+        await stage.backend.stop()
+    }
+
+    @Test func `a fault for OPTIONS strikes preflights, and an OPTIONS that is none is struck like anything`()
+        async throws
+    {
+        let stage = try Stage()
+        try stage.world.set(
+            Fault(id: "options", .respond(CannedReply(status: 503)), when: FaultMatch("OPTIONS", "/v1/me")),
+            Fault(id: "any", .respond(CannedReply(status: 500)), when: FaultMatch(nil, "/v1/feed"))
+        )
+        #expect(try await preflight(stage, "/v1/me").status == 503)
+        #expect(try await preflight(stage, "/v1/feed").status == 204)
+        #expect(try await stage.ask("OPTIONS", "/v1/feed", as: nil).status == 500)
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: ["overloaded", "captive-portal", "offline"])
+    func `a journey lets preflights pass`(name: String) async throws {
+        let stage = try Stage()
+        try stage.world.set(try #require(Journey(rawValue: name)))
+        for _ in 0..<6 { #expect(try await preflight(stage, "/v1/me").status == 204) }
+        await stage.backend.stop()
+    }
+
+    @Test func `a stub on a path of its own answers its preflight`() async throws {
+        let stage = try Stage()
+        try stage.world.set(
+            Fault(id: "stub", .respond(CannedReply(status: 200)), when: FaultMatch("PUT", "/api/recipes/*")),
+            Fault(id: "other", .respond(CannedReply(status: 200)), when: FaultMatch("PUT", "/v1/feed"))
+        )
+        for target in ["/api/recipes/7", "/v1/feed"] {
+            let reply = try await preflight(stage, target, "PUT", headers: "authorization, x-trace")
+            #expect(reply.status == 204 && reply.field("Access-Control-Allow-Origin") == "*", "\(target)")
+            #expect(reply.field("Access-Control-Allow-Methods")?.contains("PUT") == true, "\(target)")
+            #expect(reply.field("Access-Control-Allow-Headers")?.contains("x-trace") == true, "\(target)")
+        }
+        #expect(try await preflight(stage, "/api/recipes/7", "DELETE").status == 404)
+        #expect(try await preflight(stage, "/api/others/7", "PUT").status == 404)
+        await stage.backend.stop()
+    }
+
+    @Test func `what a fault answers can be read by a page, its own fields too`() async throws {
+        let stage = try Stage()
+        var canned = CannedReply(status: 503)
+        canned.retryAfter = .seconds(7)
+        canned.headers = ["X-Total": "3", "ETag": "\"a\""]
+        try stage.world.set(
+            Fault(id: "busy", .respond(canned), when: FaultMatch("GET", "/v1/feed")),
+            Fault(id: "expired", .expireToken, when: FaultMatch("GET", "/v1/me"))
+        )
+        let busy = try await ask(stage, "GET", "/v1/feed")
+        #expect(busy.status == 503 && busy.field("Access-Control-Allow-Origin") == "*")
+        let exposed = (busy.field("Access-Control-Expose-Headers") ?? "").split(separator: ",").map {
+            $0.drop { $0 == " " }.lowercased()
+        }
+        #expect(exposed.contains("retry-after") && exposed.contains("x-total"))
+        #expect(exposed.count { $0 == "etag" } == 1)
+        let expired = try await ask(stage, "GET", "/v1/me")
+        #expect(expired.status == 401 && expired.field("Access-Control-Allow-Origin") == "*")
+        #expect(expired.field("Access-Control-Expose-Headers")?.contains("WWW-Authenticate") == true)
+        let unknown = try await ask(stage, "GET", "/w/nowhere/v1/feed")
+        #expect(unknown.status == 404 && unknown.field("Access-Control-Allow-Origin") == "*")
+        await stage.backend.stop()
+    }
+
+    @Test func `a second request with a key in flight can be read by a page`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Gate(id: "g", when: FaultMatch("POST", "/v1/posts"), stage: .reply))
+        let fields = ["Idempotency-Key": "k", "Origin": Self.page]
+        let first = try stage.send("POST", "/v1/posts", #"{"text":"x"}"#, fields: fields)
+        while stage.world.held.isEmpty, !Task.isCancelled { await Task.yield() }
+        let second = try await stage.ask("POST", "/v1/posts", #"{"text":"x"}"#, fields: fields)
+        #expect(second.status == 409 && second.field("Access-Control-Allow-Origin") == "*")
+        #expect(second.field("Access-Control-Expose-Headers")?.contains("Retry-After") == true)
+        stage.world.releaseAll()
+        #expect(try await first.reply().status == 201)
+        await stage.backend.stop()
+    }
+
+    @Test func `with the token a page of this machine may steer, and a page elsewhere reads nothing`() async throws {
+        let stage = try Stage { $0.controlToken = "sesame" }
+        let token = ["Authorization": "Bearer sesame"]
+        for origin in ["http://localhost:3000", "http://127.0.0.1:5173", "http://[::1]:80", "https://localhost"] {
+            let allowed = try await preflight(stage, "/_larder/faults", "PUT", origin: origin)
+            #expect(allowed.status == 204 && allowed.field("Access-Control-Allow-Origin") == origin, "\(origin)")
+            #expect(allowed.field("Access-Control-Allow-Methods")?.contains("PUT") == true)
+            #expect(allowed.field("Access-Control-Allow-Headers")?.lowercased().contains("authorization") == true)
+            let reply = try await ask(stage, "GET", "/_larder/conduct", as: nil, origin: origin, token)
+            #expect(reply.status == 200 && reply.field("Access-Control-Allow-Origin") == origin)
+            #expect(reply.field("Vary")?.contains("Origin") == true)
+            let refused = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin)
+            #expect(refused.status == 401 && refused.field("Access-Control-Allow-Origin") == origin)
+        }
+        for origin in ["http://evil.example", "null", "http://localhost.evil.example", "http://127.0.0.+1", "file://"] {
+            let reply = try await preflight(stage, "/_larder/faults", "PUT", origin: origin)
+            #expect(reply.status == 401 && reply.field("Access-Control-Allow-Origin") == nil, "\(origin)")
+            let read = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin, token)
+            #expect(read.field("Access-Control-Allow-Origin") == nil, "\(origin)")
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `without a token a page of another port may steer only if its origin is named`() async throws {
+        let stage = try Stage { $0.controlOrigins = ["http://localhost:3000", "https://app.example"] }
+        for origin in ["http://localhost:3000", "https://app.example"] {
+            let allowed = try await preflight(stage, "/_larder/faults", "POST", origin: origin)
+            #expect(allowed.status == 204 && allowed.field("Access-Control-Allow-Origin") == origin)
+            let fields = ["Sec-Fetch-Site": "cross-site"]
+            let fault = #"{"action":{"type":"reset"}}"#
+            let set = try await ask(stage, "POST", "/_larder/faults", fault, as: nil, origin: origin, fields)
+            #expect(set.status == 201 && set.field("Access-Control-Allow-Origin") == origin, "\(set.text)")
+        }
+        for origin in ["http://localhost:3001", "http://app.example", "http://evil.example", "null"] {
+            let reply = try await preflight(stage, "/_larder/faults", "POST", origin: origin)
+            #expect(reply.status == 403 && reply.field("Access-Control-Allow-Origin") == nil, "\(origin)")
+            let read = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin)
+            #expect(read.status == 403 && read.field("Access-Control-Allow-Origin") == nil, "\(origin)")
+        }
+        // A name that was rebound to this machine is refused whatever the page says of its origin.
+        let client = try stage.connect()
+        try client.send("GET /_larder HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://localhost:3000\r\n\r\n")
+        #expect(try await client.reply().status == 403)
+        await stage.backend.stop()
+    }
+
+    @Test func `an exchange of the control plane that is answered later can be read too`() async throws {
+        let stage = try Stage {
+            $0.controlToken = "sesame"
+            $0.server.loops = 2
+        }
+        let fields = ["Authorization": "Bearer sesame"]
+        let reply = try await ask(stage, "GET", "/_larder/journal", as: nil, fields)
+        #expect(reply.status == 200 && reply.field("Access-Control-Allow-Origin") == Self.page)
+        let wait = #"{"quietSeconds":0,"clock":"real"}"#
+        let waited = try await ask(stage, "POST", "/_larder/wait", wait, as: nil, fields)
+        #expect(waited.status == 200 && waited.field("Access-Control-Allow-Origin") == Self.page, "\(waited.text)")
+        await stage.backend.stop()
+    }
+}
