@@ -34,6 +34,40 @@ struct OpenAPITests {
         for type in ProblemType.api { #expect(text.contains("\"/problems/\(type.name)\""), "\(type.name)") }
     }
 
+    private func operations() throws -> [(name: String, value: JSONValue)] {
+        (try document()["paths"]?.object?.members ?? []).flatMap { path in
+            (path.value.object?.members ?? []).map { ("\($0.name) \(path.name)", $0.value) }
+        }
+    }
+
+    private func parameters(_ operation: JSONValue) -> [JSONValue] { operation["parameters"]?.array ?? [] }
+
+    @Test func `where 428 is sent, If-Match is required`() throws {
+        var count = 0
+        for (name, operation) in try operations() where operation["responses"]?["428"] != nil {
+            count += 1
+            let field = parameters(operation).first { $0["name"] == .string("If-Match") }
+            #expect(field?["required"] == .bool(true), "\(name)")
+        }
+        #expect(count == 3)
+    }
+
+    @Test func `no cursor, token, key or identifier is empty`() throws {
+        let names = [
+            "after", "before", "since", "handle", "types", "access_token", "idempotencyKey", "Last-Event-ID",
+            "If-Match",
+            "id",
+        ]
+        for (name, operation) in try operations() {
+            for parameter in parameters(operation) {
+                guard let text = parameter["name"]?.string, names.contains(text) else { continue }
+                let schema = parameter["schema"]
+                let isBounded = (schema?["minLength"]?.integer ?? 0) > 0 || schema?["pattern"] != nil
+                #expect(isBounded, "\(name) \(text)")
+            }
+        }
+    }
+
     private func collect(_ value: JSONValue, _ references: inout [String]) {
         switch value {
         case .object(let object):
