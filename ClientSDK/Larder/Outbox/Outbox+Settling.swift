@@ -275,8 +275,8 @@ extension Update {
             case .editQuery(let key, _), .mergeQuery(let key, _), .touchQuery(let key, _, _), .removeQuery(let key),
                 .invalidateQuery(let key):
                 update.invalidate(key)
-            case .invalidateTag(let tag): update.invalidate(tag: tag)
-            case .token, .metadata, .disk, .overlay, .queryOverlay, .reread, .rereadQuery: break
+            case .invalidateTag: update.steps.append(step)
+            case .token, .metadata, .disk, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk: break
             }
         }
         return update
