@@ -16,11 +16,11 @@ trap 'rm -f "$log"' EXIT
 # minute; each process that already waits for a processor makes it longer.
 cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 if swift test --help-hidden | grep maximum-parallelization-width >/dev/null; then
-  export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-$((2 * cores + 2))}
+  export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-$((cores + 2))}
 fi
 if [ -z "${LARDER_TEST_TIME_FACTOR:-}" ] && [ -n "${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-}" ]; then
   load=$(uptime | sed -E 's/.*load averages?: *([0-9]+).*/\1/')
-  export LARDER_TEST_TIME_FACTOR=$((1 + load / cores))
+  export LARDER_TEST_TIME_FACTOR=$((2 + load / cores))
 fi
 
 # Line by line, so that the last line of a run that has to be ended says where it was.

@@ -116,7 +116,7 @@ struct WebSocketClientTests {
         var configuration = WebSocketConfiguration()
         configuration.outputBytesMaximum = 1_000
         let clock = ManualClock()
-        let pair = try await WebSocketPair.connect(configuration, clock: clock)
+        let pair = try await WebSocketPair.connect(configuration, clock: clock, receiveBufferBytes: 262_144)
         let large = [UInt8](repeating: 1, count: 16 << 20)
         // The server reads nothing, so the first fills the network and the others wait.
         try await pair.socket.send(.binary(large))
