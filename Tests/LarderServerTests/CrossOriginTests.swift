@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What a page of another origin may ask and read (Fetch): of the API, of faults, and of the control plane.
-@Suite("Pages of other origins", .timeLimit(.minutes(20)))
+@Suite("Pages of other origins", .oneMinute)
 struct CrossOriginTests {
     private static let page = "http://localhost:3000"
 
