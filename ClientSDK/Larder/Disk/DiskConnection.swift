@@ -18,6 +18,10 @@ final class DiskConnection: @unchecked Sendable {
     var hasMissedFile = false
     /// The files that the present transaction has made.
     var createdBlobs: [String] = []
+    /// What the present transaction has done to the outbox.
+    var outboxChanges: [DiskOutboxCopy.Change] = []
+    /// Which file the log was when this connection was opened.
+    private var log: DiskFiles.Identity?
     /// Whether a write transaction was begun and not ended by us.
     var isWriting = false
     /// What a commit waits for at present.
@@ -29,6 +33,22 @@ final class DiskConnection: @unchecked Sendable {
         self.database = database
         self.context = context
         self.generation = generation
+    }
+
+    /// Notes which file the log is, with the store's lock held.
+    func noteLog() { log = context.files.identity(context.path + "-wal") }
+
+    /// Whether the log that this connection writes is not any more the one that others open: it was removed. While this connection is
+    /// open, SQLite itself never does that.
+    var hasLostLog: Bool { log != nil && log != context.files.identity(context.path + "-wal") }
+
+    /// What is wrong with the files that this connection has open, where SQLite itself would not notice; nil: nothing.
+    var problem: SQLiteError? {
+        if hasLostLog {
+            return SQLiteError(code: .corrupt, message: "the log \(context.path)-wal was removed while it was in use")
+        }
+        guard (context.files.size(context.path) ?? 0) <= 1 else { return nil }
+        return SQLiteError(code: .corrupt, message: "the file \(context.path) was emptied while it was in use")
     }
 
     func prepared(_ statement: DiskStatement) throws(SQLiteError) -> Statement {

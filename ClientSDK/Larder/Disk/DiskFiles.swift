@@ -154,6 +154,19 @@ struct DiskFiles: Sendable {
         return unsafe stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
+    /// Which file it is that has a name, whatever names it gets.
+    struct Identity: Sendable, Equatable {
+        let device: UInt64
+        let number: UInt64
+    }
+
+    /// Which file has a name; nil where there is none.
+    func identity(_ path: String) -> Identity? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
+    }
+
     /// The names in a directory, sorted; none where there is no such directory.
     func names(in path: String) -> [String] {
         guard let directory = unsafe opendir(path) else { return [] }
@@ -169,9 +182,16 @@ struct DiskFiles: Sendable {
     }
 
     /// Runs `body` while no other process does so under the same file's name, unless all do so shared.
-    func locked<Result>(_ path: String, isShared: Bool = false, _ body: () throws -> Result) throws -> Result {
-        if exists(path) { try faults?.checkAlive() } else { try step() }
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    ///
+    /// - Parameter makes: whether the file is made if it is not there; otherwise that is an error.
+    func locked<Result>(
+        _ path: String,
+        isShared: Bool = false,
+        makes: Bool = true,
+        _ body: () throws -> Result
+    ) throws -> Result {
+        if exists(path) || !makes { try faults?.checkAlive() } else { try step() }
+        let descriptor = unsafe open(path, O_RDWR | (makes ? O_CREAT : 0) | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Self.error(path) }
         defer { FileLock.giveBack(descriptor) }
         guard FileLock.take(descriptor, isShared: isShared, waits: true) else { throw Self.error(path) }

@@ -31,4 +31,14 @@ package struct DiskOutboxRow: Sendable, Hashable {
         self.idempotencyKey = idempotencyKey
         self.payload = payload
     }
+
+    private static let notePrefix = "larder.refusal "
+
+    /// Under which key the metadata value is kept that belongs to an operation: why it was refused.
+    package static func noteKey(_ sequence: Int64) -> String { notePrefix + "\(sequence)" }
+
+    /// To which operation a metadata value belongs; nil for any other value.
+    static func sequence(ofNote key: String) -> Int64? {
+        key.hasPrefix(notePrefix) ? Int64(key.dropFirst(notePrefix.count)) : nil
+    }
 }

@@ -1,4 +1,23 @@
 /// What happened to a database that was damaged or gone, and what was saved from it.
+///
+/// The first call that meets the damage replaces the database and is carried out on the new one. `DiskEvent.recovered` reports it once,
+/// in the process that opens the new database first, also after a crash in between. In every case the damaged files are kept beside the
+/// new one (`setAside`, the last two), and whatever is read was stored: each row has a checksum. What is promised beside that:
+///
+/// | damage | while the store is open | when it is opened | reported |
+/// | --- | --- | --- | --- |
+/// | database overwritten or cut off | every operation that this process has put in or read, and what can be read of the rest | what can be read | `notADatabase` or `corrupt` |
+/// | database emptied | as above | what the log has | `vanished` |
+/// | database removed or renamed, log left | everything | what the log has | `vanished` |
+/// | database and log removed | everything | nothing; without an index (`-shm`) the store counts as new, and nothing is reported | `vanished` |
+/// | log removed | everything | the state of the last checkpoint; where its index is gone too, nothing is reported | `corrupt` |
+/// | replaced by another process | every operation that this process has put in or read, unless the other had it and has sent or dropped it | – | `replaced`, where operations were added |
+/// | directory removed, or erased by another process | nothing: it counts as erased. Writes throw `cannotOpen`, what waits is neither sent nor brought back | a new store | – |
+///
+/// Operations keep their number, idempotency key, order and state; one that was on its way is in doubt after a restart. New numbers go on
+/// above all that were given out. An operation that another process has put in and this one has not read is in the new database if it
+/// could be read from the damaged one, or as soon as the other process uses the store again. One that another process has finished
+/// may be sent again under the same key. Change tokens are kept only if everything that they cover was.
 public struct DiskRecovery: Sendable, Hashable {
     /// What was the matter.
     public enum Reason: Sendable, Hashable {
@@ -8,6 +27,8 @@ public struct DiskRecovery: Sendable, Hashable {
         case corrupt
         /// The file is gone, or it is empty.
         case vanished
+        /// Another process has replaced the file, and what this process knew of the outbox was added to it.
+        case replaced
     }
 
     /// What was the matter.
@@ -16,9 +37,10 @@ public struct DiskRecovery: Sendable, Hashable {
     public let description: String
     /// Where the damaged file was put; nil if there was none.
     public let setAside: String?
-    /// How many operations of the outbox were saved.
+    /// How many operations of the outbox are in the new database: read from the damaged one, or known to this process.
     public let outboxSaved: Int
-    /// Whether these are certainly all. If not, some may be lost, and the file that was set aside is all that is left of them.
+    /// Whether the outbox could be read from one end to the other. If not, operations may be missing that this process did not know, and
+    /// the file that was set aside is all that is left of them.
     public let isOutboxWhole: Bool
     /// How many entities, lists and records were saved.
     public let itemsSaved: Int
@@ -40,6 +62,7 @@ extension DiskRecovery {
             case .notADatabase: "notADatabase"
             case .corrupt: "corrupt"
             case .vanished: "vanished"
+            case .replaced: "replaced"
             }
         let parts = [
             reason, "\(outboxSaved)", "\(isOutboxWhole)", "\(itemsSaved)", "\(areTokensKept)", setAside ?? "",

@@ -3,14 +3,22 @@ import LarderSQLite
 /// Saves rows from a damaged database, the outbox first: those that can be read and whose checksums are right.
 struct DiskSalvage {
     private let context: DiskContext
-    private(set) var outboxSaved = 0
+    /// What this process knows of the outbox.
+    private let outbox: DiskOutboxCopy
+    /// Whether what is read is known to lack something, although it may look whole.
+    var isFragment = false
+    /// The largest number that the outbox has given out, as far as it can be read.
+    private(set) var outboxSequence: Int64 = 0
     /// Whether the outbox was read from one end to the other and every operation was what was stored.
     private(set) var isOutboxWhole = false
     private(set) var itemsSaved = 0
     private(set) var areTokensKept = false
     private var areItemsWhole = true
 
-    init(_ context: DiskContext) { self.context = context }
+    init(_ context: DiskContext, _ outbox: DiskOutboxCopy) {
+        self.context = context
+        self.outbox = outbox
+    }
 
     /// Opens a damaged database; nil where SQLite does not find the tables in it, or cannot. It is locked against other writers, if it
     /// still can be.
@@ -18,16 +26,31 @@ struct DiskSalvage {
         do {
             let database = try Database(.file(path), context.options(), faults: context.files.faults)
             let connection = DiskConnection(database, context, generation: 0)
-            // To bind compiles, and that looks for the tables.
-            try connection.prepared(.outboxList).bind(Int64.min, at: 1)
-            try connection.prepared(.itemsUp).bind(Int64.min, at: 1)
-            try lock(database)
+            try check(connection)
             return connection
         } catch {
             // Another connection may hold what cannot even be read. A copy is nobody's.
             guard error.isDamage || error.code == .busy else { throw error }
             return nil
         }
+    }
+
+    /// Whether a connection that is open still finds the tables. It is locked against other writers, if it still can be.
+    func canRead(_ connection: DiskConnection) throws -> Bool {
+        do {
+            try check(connection)
+            return true
+        } catch {
+            guard error.isDamage || error.code == .busy else { throw error }
+            return false
+        }
+    }
+
+    private func check(_ connection: DiskConnection) throws(SQLiteError) {
+        // To bind compiles, and that looks for the tables.
+        try connection.prepared(.outboxList).bind(Int64.min, at: 1)
+        try connection.prepared(.itemsUp).bind(Int64.min, at: 1)
+        try lock(connection.database)
     }
 
     private func lock(_ database: Database) throws(SQLiteError) {
@@ -42,26 +65,28 @@ struct DiskSalvage {
     /// Copies what can be copied, in two transactions, so that no failure among the items costs the outbox.
     mutating func save(from source: DiskConnection, into target: DiskConnection) throws {
         try target.database.begin()
-        isOutboxWhole = try saveOutbox(source, target)
+        isOutboxWhole = try saveOutbox(source, target) && !isFragment
         try target.run(.commit)
         try target.database.begin()
         let isScanWhole = try Self.scan(source, .itemsUp, .itemsDown) { statement in
             try saveItem(statement, source, target)
         }
-        areItemsWhole = areItemsWhole && isScanWhole
+        areItemsWhole = areItemsWhole && isScanWhole && !isFragment
         areTokensKept = try saveMetadata(source, target)
         try target.run(.commit)
     }
 
     private mutating func saveOutbox(_ source: DiskConnection, _ target: DiskConnection) throws -> Bool {
         var isWhole = true
+        do { outboxSequence = try source.outboxSequence() } catch { guard error.isDamage else { throw error } }
         let isScanWhole = try Self.scan(source, .outboxList, .outboxDown) { statement in
             guard let row = DiskOutboxRow(statement) else {
                 isWhole = false
                 return
             }
+            // A file without its log may be an old one.
+            guard !outbox.isKnownGone(row.sequence) else { return }
             try target.store(row, .adoptOutbox)
-            outboxSaved += 1
         }
         return isWhole && isScanWhole
     }

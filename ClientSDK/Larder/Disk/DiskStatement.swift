@@ -13,6 +13,7 @@ enum DiskStatement: Int, CaseIterable {
     case totals, evictOldest, evictFirst, evictStalest, expire, stamp
     case outboxAppend, outboxList, outboxUpdate, outboxRemove
     case itemsUp, itemsDown, outboxDown, metadataAll, adoptItem, adoptOutbox
+    case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
 
     /// The text, fixed at compile time: values are bound and never written into it.
     var sql: StaticString {
@@ -177,6 +178,11 @@ enum DiskStatement: Int, CaseIterable {
             INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum, sequence)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """
+        case .outboxNotes:
+            "SELECT key, value, sum FROM metadata WHERE kind = 0 AND key >= 'larder.refusal ' AND key < 'larder.refusal!'"
+        case .outboxSequence: "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
+        case .dropOutboxSequence: "DELETE FROM sqlite_sequence WHERE name = 'outbox'"
+        case .putOutboxSequence: "INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?1)"
         }
     }
 }

@@ -70,7 +70,7 @@ extension DiskStore {
         let problems: [String]
         do {
             // With a connection of its own, that has seen none of the pages before.
-            let database = try context.files.locked(context.pathOfLock, isShared: true) {
+            let database = try context.files.locked(context.pathOfLock, isShared: true, makes: false) {
                 try Database(.file(context.path), context.options(readsOnly: true), faults: context.files.faults)
             }
             problems = try database.integrityProblems()
@@ -87,7 +87,7 @@ extension DiskStore {
     private func removeOutdated(_ state: inout WriterState) throws -> Int {
         let now = context.now
         // The transaction itself does the chores.
-        return try write(&state, .processDeath) { transaction throws in
+        return try commit(&state, .processDeath) { transaction throws in
             let connection = transaction.connection
             return try connection.perform {
                 try connection.run(.expire, [], numbers: [now, Self.stepMaximum])
@@ -159,6 +159,7 @@ extension DiskStore {
         do {
             try writer.withLock { state in
                 state.isErased = true
+                state.outbox = DiskOutboxCopy()
                 giveUpConnections(&state)
                 let files = context.files
                 let directory = context.configuration.directory
@@ -168,8 +169,9 @@ extension DiskStore {
                     for name in files.names(in: directory) where name.hasPrefix("store.") && name != "store.lock" {
                         try files.remove("\(directory)/\(name)")
                     }
+                    // Last, and while it is held: a process that has the store open knows by that that it was erased, and not lost.
+                    try files.remove(context.pathOfLock)
                 }
-                try files.remove(context.pathOfLock)
                 _ = try files.removeDirectory(directory)
             }
         } catch {

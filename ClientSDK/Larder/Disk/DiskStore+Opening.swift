@@ -4,59 +4,131 @@ import Synchronization
 extension DiskStore {
     /// The connection that writes, opened if it is not.
     ///
-    /// - Parameter isRecovering: whether this process has just replaced a damaged file by what could be saved of it.
-    func connectedWriter(_ state: inout WriterState, isRecovering: Bool = false) throws -> DiskConnection {
+    /// - Parameters:
+    ///   - isRecovering: whether this process has just replaced a damaged file by what could be saved of it.
+    ///   - lost: the connection that was open on a file that has lost its name: it can still be read.
+    func connectedWriter(
+        _ state: inout WriterState,
+        isRecovering: Bool = false,
+        lost: DiskConnection? = nil
+    ) throws -> DiskConnection {
         if state.isErased { throw Self.erased }
         if let connection = state.connection { return connection }
-        if !state.wasOpen {
+        let wasOpen = state.wasOpen
+        if wasOpen {
+            guard context.files.exists(context.pathOfLock) else { throw hasVanished }
+        } else {
             try context.files.makeDirectory(context.configuration.directory)
-        } else if !context.files.exists(context.configuration.directory) {
-            throw DiskError(
-                .cannotOpen,
-                "The directory \(context.configuration.directory) has vanished. Open the store anew if it is still wanted."
-            )
         }
-        var isRecovered = isRecovering
-        let connection = try context.files.locked(context.pathOfLock) {
-            try DiskReplacement(context).finishInterrupted()
-            let size = context.files.size(context.path)
-            // SQLite too takes a file of one byte for an empty one.
-            if (size ?? 0) <= 1 {
-                try DiskReplacement(context).startAnew(hasVanished: state.wasOpen || size != nil)
-                isRecovered = true
-            }
-            do {
-                return try open(generation: state.generation)
-            } catch let error as SQLiteError where error.isDamage {
-                try DiskReplacement(context).replace(because: error)
-                isRecovered = true
-                return try open(generation: state.generation)
-            }
+        let outbox = state.outbox
+        let generation = state.generation
+        let (connection, isReplaced) = try context.files.locked(context.pathOfLock, makes: !wasOpen) {
+            // Who waited for the lock may find that the store was erased meanwhile.
+            guard context.files.exists(context.pathOfLock) else { throw hasVanished }
+            return try openOrReplace(outbox, generation, wasOpen: wasOpen, lost)
         }
-        // What others did while it was not open is not known. What was lost here, memory may still have.
-        if state.wasOpen, !isRecovered { context.others.note() }
+        let isOwn = isRecovering || isReplaced
+        if wasOpen, !isOwn {
+            try adoptReplacement(connection, &state.outbox)
+            // What others did while it was not open is not known. What was lost here, memory may still have.
+            context.others.note()
+        }
+        state.outbox.database = try connection.identity()
         state.connection = connection
         state.wasOpen = true
         isPrepared.store(true, ordering: .releasing)
         return connection
     }
 
+    private var hasVanished: DiskError {
+        DiskError(
+            .cannotOpen,
+            "The store in \(context.configuration.directory) has vanished: its directory was removed, or another process has erased it. "
+                + "Open the store anew if it is still wanted."
+        )
+    }
+
+    /// Opens the file, or replaces one that is damaged or gone; whether it was replaced. With the store's lock held.
+    private func openOrReplace(
+        _ outbox: DiskOutboxCopy,
+        _ generation: Int,
+        wasOpen: Bool,
+        _ lost: DiskConnection?
+    ) throws -> (DiskConnection, isReplaced: Bool) {
+        let replacement = DiskReplacement(context, outbox)
+        try replacement.finishInterrupted()
+        let files = context.files
+        // SQLite too takes a file of one byte for an empty one.
+        let size = files.size(context.path)
+        if (size ?? 0) <= 1 {
+            if wasOpen || size != nil || files.exists(context.path + "-wal") || files.exists(context.path + "-shm") {
+                let message = "The file \(context.path) is gone or empty."
+                try replacement.replace(.vanished, message, from: lost)
+                return (try open(generation: generation), true)
+            }
+            try replacement.startAnew()
+            return (try open(generation: generation), false)
+        }
+        // SQLite makes the log before its index, and removes it after that: an index alone is left only where the log was removed.
+        // Looked for in this order, because another process may be closing the file.
+        if !files.exists(context.path + "-wal"), files.exists(context.path + "-shm") {
+            let message = "The log \(context.path)-wal is gone, and with it what was stored since the last checkpoint."
+            try replacement.replace(.corrupt, message, from: nil)
+            return (try open(generation: generation), true)
+        }
+        do {
+            return (try open(generation: generation), false)
+        } catch let error as SQLiteError where error.isDamage {
+            try replacement.replace(because: error, from: nil)
+            return (try open(generation: generation), true)
+        }
+    }
+
+    /// Looks whether the file is another than before: one that another process has put in the place of a damaged one gets what this
+    /// process knows of the outbox; and where the store was erased and begun anew, nothing is brought back.
+    private func adoptReplacement(_ connection: DiskConnection, _ outbox: inout DiskOutboxCopy) throws {
+        guard try connection.identity() != outbox.database else { return }
+        guard let added = try join(connection, &outbox) else {
+            outbox = DiskOutboxCopy()
+            return
+        }
+        guard added > 0 else { return }
+        context.post(
+            .recovered(
+                DiskRecovery(
+                    reason: .replaced,
+                    description: "Another process has replaced the file \(context.path), which was damaged or gone.",
+                    setAside: nil,
+                    outboxSaved: added,
+                    isOutboxWhole: false,
+                    itemsSaved: 0,
+                    areTokensKept: false
+                )
+            )
+        )
+    }
+
     /// Replaces the file, or finds that another process has done so.
     func recover(_ state: inout WriterState, _ cause: SQLiteError) throws {
         if state.isErased { throw Self.erased }
         let known = state.connection
-        let isReplacedAlready = known?.database.hasMoved ?? false || !context.files.exists(context.path)
+        let isElsewhere = known?.database.hasMoved ?? false || !context.files.exists(context.path)
         // A file that cannot be opened (there are too many open) is not damaged by that.
-        guard isReplacedAlready || cause.isDamage else { throw DiskError(cause) }
+        guard isElsewhere || cause.isDamage else { throw DiskError(cause) }
         giveUpConnections(&state)
-        if !isReplacedAlready {
-            try context.files.locked(context.pathOfLock) {
+        var isReplaced = false
+        if !isElsewhere {
+            guard context.files.exists(context.pathOfLock) else { throw hasVanished }
+            isReplaced = try context.files.locked(context.pathOfLock, makes: false) {
                 // Who waited for the lock may find the work done.
-                if let known, known.database.hasMoved { return }
-                try DiskReplacement(context).replace(because: cause)
+                if let known, known.database.hasMoved { return false }
+                guard context.files.exists(context.pathOfLock) else { throw hasVanished }
+                let live = known.flatMap { $0.hasLostLog ? $0 : nil }
+                try DiskReplacement(context, state.outbox).replace(because: cause, from: live)
+                return true
             }
         }
-        _ = try connectedWriter(&state, isRecovering: !isReplacedAlready)
+        _ = try connectedWriter(&state, isRecovering: isReplaced, lost: known)
     }
 
     private func open(generation: Int) throws -> DiskConnection {
@@ -83,6 +155,7 @@ extension DiskStore {
             if let recovery = DiskRecovery(encoded: bytes) { context.post(.recovered(recovery)) }
             try connection.setMetadata(.own, DiskRecovery.key, nil)
         }
+        connection.noteLog()
         return connection
     }
 

@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// Safe from any thread, and several processes may open one store. Calls wait for the disk: a read takes some microseconds
 /// and never waits for a writer, a write waits for the writers before it. A damaged database is set aside and rebuilt by
-/// whichever call meets the damage, which is then made again; `Configuration.onEvent` is told.
+/// whichever call meets the damage, which is then made again; `Configuration.onEvent` is told. `DiskRecovery` says what is promised
+/// for each kind of damage.
 public final class DiskStore: Sendable {
     struct WriterState {
         var connection: DiskConnection?
@@ -16,6 +17,8 @@ public final class DiskStore: Sendable {
         var wasOpen = false
         /// Which folders of blobs are still to be searched for files that nobody knows; nil before the first search.
         var foldersToSweep: [String]?
+        /// What this process knows of the outbox.
+        var outbox = DiskOutboxCopy()
     }
 
     private struct ReaderState {
@@ -145,7 +148,7 @@ public final class DiskStore: Sendable {
 
     private func openReader(_ generation: Int) throws -> DiskConnection {
         // While the lock is held, no other process gives the file's name to another.
-        try context.files.locked(context.pathOfLock, isShared: true) {
+        try context.files.locked(context.pathOfLock, isShared: true, makes: false) {
             let database = try Database(
                 .file(context.path),
                 context.options(readsOnly: true),
@@ -178,24 +181,39 @@ public final class DiskStore: Sendable {
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
         defer { context.deliver() }
-        return try writer.withLock { state in try write(&state, durability, body) }
+        return try writer.withLock { state in try commit(&state, durability, body) }
     }
 
-    func write<Result: Sendable>(
+    /// Runs a transaction, and notes what it has done to the outbox.
+    func commit<Result: Sendable>(
         _ state: inout WriterState,
         _ durability: Durability,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
+        let result = try withWriter(&state) { connection in try transact(connection, durability, body) }
+        // They are of this transaction: each begins with none.
+        if let connection = state.connection { state.outbox.apply(connection.outboxChanges) }
+        return result
+    }
+
+    /// Does something with the connection that writes, and does it again with another where the file was found replaced or damaged.
+    func withWriter<Result>(
+        _ state: inout WriterState,
+        _ body: (DiskConnection) throws -> Result
+    ) throws -> Result {
+        var lost: DiskConnection?
         var isSecond = false
         while true {
-            let connection = try connectedWriter(&state)
+            let connection = try connectedWriter(&state, lost: lost)
+            lost = nil
             do {
-                return try transact(connection, durability, body)
+                return try body(connection)
             } catch let error as FileMoved {
                 guard !isSecond else {
                     throw DiskError(.cannotOpen, "The store is replaced again and again.", cause: error)
                 }
                 isSecond = true
+                lost = connection
                 giveUpConnections(&state)
             } catch {
                 guard !isSecond, let damage = connection.damage else { throw error }
@@ -206,7 +224,7 @@ public final class DiskStore: Sendable {
     }
 
     /// The connection's file has another name now, or none.
-    private struct FileMoved: Error {}
+    struct FileMoved: Error {}
 
     private func transact<Result>(
         _ connection: DiskConnection,
@@ -241,12 +259,14 @@ public final class DiskStore: Sendable {
         }
         connection.isWriting = true
         connection.createdBlobs = []
+        connection.outboxChanges = []
         return context.takeChores(256)
     }
 
     private func prepare(_ connection: DiskConnection, _ chores: Chores) throws {
         // With the write lock held: who replaces the file takes that lock first, if the file still has one to give.
         if connection.database.hasMoved { throw FileMoved() }
+        if let problem = connection.problem { try connection.perform { throw problem } }
         // Before the body: what it stores may be equal, down to the checksum, to what was damaged.
         try connection.perform { try connection.doChores(chores) }
     }

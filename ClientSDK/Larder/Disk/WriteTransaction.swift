@@ -149,7 +149,12 @@ extension DiskStore {
 
         /// Keeps a value under a key of the caller's; nil removes it. At most 1 MiB; it is never evicted.
         public func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
-            try connection.perform { try connection.setMetadata(.value, key, value) }
+            try connection.perform {
+                try connection.setMetadata(.value, key, value)
+                if let number = DiskOutboxRow.sequence(ofNote: key) {
+                    connection.outboxChanges.append(.noted(number, value))
+                }
+            }
         }
 
         /// Keeps a feed's change token; nil removes it.
@@ -175,18 +180,27 @@ extension DiskStore {
         package func append(_ row: DiskOutboxRow) throws(DiskError) -> Int64 {
             try connection.perform {
                 try connection.store(row, .outboxAppend)
-                return connection.database.lastInsertRowID
+                var stored = row
+                stored.sequence = connection.database.lastInsertRowID
+                connection.outboxChanges.append(.stored(stored))
+                return stored.sequence
             }
         }
 
         /// Replaces the operation with the row's sequence number.
         package func update(_ row: DiskOutboxRow) throws(DiskError) {
-            try connection.perform { try connection.store(row, .outboxUpdate) }
+            try connection.perform {
+                try connection.store(row, .outboxUpdate)
+                if connection.database.changes > 0 { connection.outboxChanges.append(.stored(row)) }
+            }
         }
 
         /// Removes an operation from the outbox.
         package func removeOperation(_ sequence: Int64) throws(DiskError) {
-            try connection.perform { try connection.run(.outboxRemove, [], numbers: [sequence]) }
+            try connection.perform {
+                try connection.run(.outboxRemove, [], numbers: [sequence])
+                connection.outboxChanges.append(.removed(sequence))
+            }
         }
     }
 }

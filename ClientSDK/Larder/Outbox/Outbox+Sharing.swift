@@ -9,13 +9,10 @@ extension Outbox {
 
     /// The rows behind a number, each with why it was refused, if it was.
     static func rows(in disk: DiskStore, after number: Int64) throws -> [(DiskOutboxRow, OutboxRefusal?)] {
-        try disk.read { transaction in
-            var rows: [(DiskOutboxRow, OutboxRefusal?)] = []
-            while true {
-                let more = try transaction.outbox(after: rows.last?.0.sequence ?? number, limit: 500)
-                if more.isEmpty { return rows }
-                for row in more { rows.append((row, try refusal(of: row, in: transaction))) }
-            }
+        try disk.readOutbox(after: number) { transaction, rows in
+            var read: [(DiskOutboxRow, OutboxRefusal?)] = []
+            for row in rows { read.append((row, try refusal(of: row, in: transaction))) }
+            return read
         }
     }
 
@@ -36,11 +33,14 @@ extension Outbox {
     ) {
         guard core.disk != nil else { return }
         let payload = entry.payload
+        let key = entry.idempotencyKey
         let number = entry.id.rawValue
         update.steps.append(
             .disk { transaction in
                 let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
-                guard let row, row.sequence == number, row.payload == payload, isAllowed(row) else { throw Overtaken() }
+                guard let row, row.sequence == number, row.payload == payload, row.idempotencyKey == key,
+                    isAllowed(row)
+                else { throw Overtaken() }
             }
         )
     }
@@ -110,7 +110,9 @@ extension Outbox {
         var entry = OutboxEntry(row, refusal)
         if let known {
             let isDecided = (known.state == .refused) != (entry.state == .refused)
-            guard isDecided || known.payload != row.payload else { return }
+            guard isDecided || known.payload != row.payload || known.idempotencyKey != row.idempotencyKey else {
+                return
+            }
             entry.due = known.due
             entry.heldUntil = known.heldUntil
             if operation != nil, known.state != .refused { hide(known, in: &update) }
@@ -200,7 +202,8 @@ extension Outbox {
                 for entry in batch {
                     let number = entry.id.rawValue
                     let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
-                    guard var row, row.sequence == number else { continue }
+                    guard var row, row.sequence == number, row.operation == entry.operation, row.scope == entry.scope
+                    else { continue }
                     rows[number] = row
                     guard row.state != OutboxEntry.State.refused.rawValue else { continue }
                     row.state = OutboxEntry.State.sending.rawValue
@@ -214,7 +217,8 @@ extension Outbox {
         let rows = found.rows
         let isAsKnown = batch.allSatisfy { entry in
             rows[entry.id.rawValue].map {
-                $0.payload == entry.payload && $0.state != OutboxEntry.State.refused.rawValue
+                $0.payload == entry.payload && $0.idempotencyKey == entry.idempotencyKey
+                    && $0.state != OutboxEntry.State.refused.rawValue
             }
                 ?? false
         }
@@ -223,12 +227,15 @@ extension Outbox {
             guard let row = rows[entry.id.rawValue], row.state != OutboxEntry.State.refused.rawValue else { return nil }
             var entry = entry
             entry.payload = row.payload
+            // Another process may have edited it: that is another operation to the server.
+            entry.idempotencyKey = row.idempotencyKey
             entry.attempts = max(Int(row.attempts) + 1, entry.attempts)
             entry.isInDoubt = entry.isInDoubt || row.state != OutboxEntry.State.pending.rawValue
             return entry
         }
         state.withLock { state in
             for entry in marked {
+                state.entries[entry.id.rawValue]?.idempotencyKey = entry.idempotencyKey
                 state.entries[entry.id.rawValue]?.attempts = entry.attempts
                 state.entries[entry.id.rawValue]?.isInDoubt = entry.isInDoubt
             }

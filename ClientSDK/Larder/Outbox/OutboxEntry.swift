@@ -24,7 +24,7 @@ public struct OutboxEntry: Sendable, Identifiable {
     /// Operations with one key may become one.
     public let coalescingKey: String?
     /// The same for every attempt.
-    public let idempotencyKey: String
+    public internal(set) var idempotencyKey: String
     /// What is to be done, as JSON.
     public internal(set) var payload: [UInt8]
     /// Where it stands.

@@ -40,9 +40,9 @@ public struct OutboxRefusal: Sendable, Hashable {
     private static let titleMaximum = 4_096
 
     /// Where it is stored.
-    static func metadataKey(_ operation: Int64) -> String { "larder.refusal \(operation)" }
+    static func metadataKey(_ operation: Int64) -> String { DiskOutboxRow.noteKey(operation) }
 
-    /// - Parameter key: the operation's idempotency key: a number may be given twice after a database was damaged.
+    /// - Parameter key: the operation's idempotency key: the refusal of another operation is not taken for its own.
     func encoded(for key: String) throws -> [UInt8] {
         let stored = Stored(
             key: key,
