@@ -110,4 +110,25 @@ struct FaultPlanTests {
         #expect(error.code == .cannotOpen)
         #expect(!Database.fileExists(directory.path + "/none"))
     }
+
+    @Test func `a disk with limited room is full when files have grown by it, and what is truncated gives it back`()
+        throws
+    {
+        let directory = try ScratchDirectory()
+        let plan = FaultPlan()
+        let database = try Database(.file(directory.path + "/db"), faults: plan)
+        try database.execute("CREATE TABLE t (x)")
+        plan.limitRoom(to: 100_000)
+        let error = #expect(throws: SQLiteError.self) {
+            for _ in 0..<100 { try database.execute("INSERT INTO t VALUES (zeroblob(10000))") }
+        }
+        #expect(error?.code == .full)
+        #expect((3...10).contains(try database.integer("SELECT count(*) FROM t")))
+        plan.limitRoom(to: 1_000_000)
+        // The log is longer than what it adds to the file.
+        #expect(try database.checkpoint())
+        #expect(try #require(plan.room) > 1_000_000)
+        plan.limitRoom(to: nil)
+        for _ in 0..<100 { try database.execute("INSERT INTO t VALUES (zeroblob(10000))") }
+    }
 }

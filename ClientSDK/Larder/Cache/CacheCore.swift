@@ -291,7 +291,7 @@ final class CacheCore: Sendable {
         let seen = clocks.highWater
         let isTimeToSave = seen - commits.savedHighWater > .seconds(60)
         do {
-            let commit = try disk.write { transaction in
+            let commit = try disk.write(mayUseReserve: update.mayUseReserve) { transaction in
                 var commit = start
                 // Up to here what others have done is known.
                 commit.sight = sight

@@ -36,6 +36,8 @@ public struct Update: Sendable {
     var isMemoryOnly = false
     /// What the update is the answer to: where that is kept off the disk, nothing of the update touches the disk.
     var answered: StoredKey?
+    /// It belongs to sending what waits in the outbox, and may use the room on the disk that is kept for that.
+    var mayUseReserve = false
 
     init() {}
 

@@ -324,16 +324,9 @@ extension DiskConnection {
 
     /// Removes things by policy, one after the other, until the budget holds. To be called at the end of every transaction.
     func enforceBudget() throws -> Int {
-        let policy: DiskStatement =
-            switch context.configuration.eviction {
-            case .firstStored: .evictFirst
-            case .soonestOutdated: .evictStalest
-            default: .evictOldest
-            }
         var evicted = 0
         while try totals().bytes > max(0, context.configuration.bytesMaximum) {
-            try run(policy)
-            guard database.changes > 0 else {
+            guard try evictOne() else {
                 throw DiskError(
                     .budget,
                     "The budget of \(context.configuration.bytesMaximum) bytes is used up by what is pinned. Unpin, or raise it."
@@ -342,6 +335,18 @@ extension DiskConnection {
             evicted += 1
         }
         return evicted
+    }
+
+    /// Removes the item that leaves first by policy; false where there is none that may.
+    func evictOne() throws(SQLiteError) -> Bool {
+        let policy: DiskStatement =
+            switch context.configuration.eviction {
+            case .firstStored: .evictFirst
+            case .soonestOutdated: .evictStalest
+            default: .evictOldest
+            }
+        try run(policy)
+        return database.changes > 0
     }
 
     /// Writes down when things were read, and removes what was found damaged.

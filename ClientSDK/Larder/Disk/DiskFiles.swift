@@ -87,6 +87,44 @@ struct DiskFiles: Sendable {
         return isWhole ? bytes : nil
     }
 
+    /// Makes a file of a length whose room on the disk is taken at once. One that cannot be made whole is removed.
+    func allocate(_ bytes: Int64, at path: String) throws(SQLiteError) {
+        try remove(path)
+        try step()
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Self.error(path) }
+        defer { close(descriptor) }
+        do throws(SQLiteError) {
+            try takeRoom(bytes)
+            #if canImport(Darwin)
+                try writeZeros(bytes, to: descriptor, path)
+            #else
+                let result = posix_fallocate(descriptor, 0, off_t(bytes))
+                if result == EOPNOTSUPP || result == EINVAL {
+                    try writeZeros(bytes, to: descriptor, path)
+                } else if result != 0 {
+                    errno = result
+                    throw Self.error(path)
+                }
+            #endif
+        } catch {
+            unsafe unlink(path)
+            throw error
+        }
+    }
+
+    private func writeZeros(_ bytes: Int64, to descriptor: Int32, _ path: String) throws(SQLiteError) {
+        let zeros = [UInt8](repeating: 0, count: 1 << 16)
+        var offset: Int64 = 0
+        while offset < bytes {
+            let count = min(zeros.count, Int(bytes - offset))
+            let written = unsafe pwrite(descriptor, zeros, count, off_t(offset))
+            if written < 0, errno == EINTR { continue }
+            guard written > 0 else { throw Self.error(path) }
+            offset += Int64(written)
+        }
+    }
+
     /// Copies a file, with other bytes at its beginning.
     func copy(_ path: String, to other: String, replacingStart start: [UInt8]) throws(SQLiteError) {
         try step()

@@ -13,6 +13,8 @@
 /// | log removed | everything | the state of the last checkpoint; where its index is gone too, nothing is reported | `corrupt` |
 /// | replaced by another process | every operation that this process has put in or read, unless the other had it and has sent or dropped it | – | `replaced`, where operations were added |
 /// | directory removed, or erased by another process | nothing: it counts as erased. Writes throw `cannotOpen`, what waits is neither sent nor brought back | a new store | – |
+/// | disk full | everything; nothing more is put in until there is room. What waits is sent with `DiskStore.Configuration.outboxReserveBytes`, and cached content is evicted for it | the same | `DiskError.Code.full`; `evicted` |
+/// | directory not writable | writes throw `readOnly`, reads go on | it cannot be opened: `readOnly` | – |
 ///
 /// Operations keep their number, idempotency key, order and state; one that was on its way is in doubt after a restart. New numbers go on
 /// above all that were given out. An operation that another process has put in and this one has not read is in the new database if it

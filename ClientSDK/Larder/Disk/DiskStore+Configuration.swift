@@ -50,6 +50,9 @@ extension DiskStore {
         public var clock: any WallClock
         /// Called with what happened and nobody asked for; from any thread, never while the store is locked.
         public var onEvent: @Sendable (DiskEvent) -> Void = { _ in }
+        /// How much room on the disk is kept for sending what waits in the outbox, from the first operation on: to send needs a write, also
+        /// where the outbox itself has filled the disk. Less than some 6 MiB may not suffice for copying the log; 0 keeps none.
+        public var outboxReserveBytes: Int64 = 6 << 20
         /// In tests, what goes wrong with the disk.
         package var faults: DiskFaults?
 

@@ -19,6 +19,8 @@ public final class DiskStore: Sendable {
         var foldersToSweep: [String]?
         /// What this process knows of the outbox.
         var outbox = DiskOutboxCopy()
+        /// Whether the reserve was missing when it was looked at last.
+        var lacksReserve = false
     }
 
     private struct ReaderState {
@@ -180,8 +182,31 @@ public final class DiskStore: Sendable {
         _ durability: Durability = .processDeath,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
+        try write(durability, mayUseReserve: false, body)
+    }
+
+    /// Changes several things together, with the room that is kept for sending what waits in the outbox where the disk is full.
+    ///
+    /// - Parameter mayUseReserve: whether it belongs to sending. Cached content is evicted for it too, and `body` is called again.
+    package func write<Result: Sendable>(
+        _ durability: Durability = .processDeath,
+        mayUseReserve: Bool,
+        _ body: (borrowing WriteTransaction) throws -> Result
+    ) throws -> Result {
         defer { context.deliver() }
-        return try writer.withLock { state in try commit(&state, durability, body) }
+        return try writer.withLock { state in
+            guard mayUseReserve else {
+                try keepReserve(&state)
+                return try commit(&state, durability, body)
+            }
+            while true {
+                do {
+                    return try commit(&state, durability, body)
+                } catch  where Self.isFull(error) {
+                    guard try makeRoom(&state) else { throw error }
+                }
+            }
+        }
     }
 
     /// Runs a transaction, and notes what it has done to the outbox.

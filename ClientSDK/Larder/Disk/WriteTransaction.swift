@@ -179,6 +179,8 @@ extension DiskStore {
         @discardableResult
         package func append(_ row: DiskOutboxRow) throws(DiskError) -> Int64 {
             try connection.perform {
+                let reserve = DiskReserve(connection.context)
+                guard try reserve.make() else { throw reserve.failure }
                 try connection.store(row, .outboxAppend)
                 var stored = row
                 stored.sequence = connection.database.lastInsertRowID

@@ -155,6 +155,7 @@ extension Outbox {
     }
 
     private func store(_ row: DiskOutboxRow, in update: inout Update) {
+        update.mayUseReserve = true
         if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
     }
 

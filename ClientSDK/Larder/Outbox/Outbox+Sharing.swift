@@ -196,6 +196,7 @@ extension Outbox {
         guard core.disk != nil else { return batch }
         let found = FoundRows()
         var update = Update()
+        update.mayUseReserve = true
         update.steps.append(
             .disk { transaction in
                 var rows: [Int64: DiskOutboxRow] = [:]

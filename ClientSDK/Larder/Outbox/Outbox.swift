@@ -206,6 +206,7 @@ public final class Outbox: Sendable {
 
     func removeRow(of entry: OutboxEntry, in update: inout Update) {
         let id = entry.id.rawValue
+        update.mayUseReserve = true
         if core.disk != nil { update.steps.append(.disk { transaction in try transaction.removeOperation(id) }) }
         if entry.refusal != nil { update.setMetadata(nil, for: OutboxRefusal.metadataKey(id)) }
     }

@@ -1,12 +1,13 @@
 import Foundation
 import LarderTesting
 import LarderTime
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// The database or its log is gone when the store is opened: what the other still has is saved, and an event says what is missing.
-@Suite("Disk store: database or log gone at a start", .timeLimit(.minutes(20)))
+@Suite("Disk store: database or log gone at a start", .oneMinute)
 struct DiskLogTests {
     private let fixture = DiskFixture()
 

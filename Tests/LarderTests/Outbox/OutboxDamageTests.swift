@@ -3,6 +3,7 @@ import Larder
 import LarderTesting
 import LarderTime
 import Synchronization
+import TestSupport
 import Testing
 
 private struct Message: Codable, Sendable, Equatable {
@@ -67,7 +68,7 @@ enum FileDamage: String, CaseIterable, Sendable {
 }
 
 /// The files of a store are damaged while operations wait in it: none that was acknowledged may be lost, doubled or out of order.
-@Suite("Outbox: a damaged store", .timeLimit(.minutes(20)))
+@Suite("Outbox: a damaged store", .oneMinute)
 struct OutboxDamageTests {
     private let scene = CacheScene()
     private let chat = ChatServer()
