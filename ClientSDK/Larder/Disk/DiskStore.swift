@@ -53,7 +53,17 @@ public final class DiskStore: Sendable {
     /// Makes the file what this version reads, once: whoever reads changes nothing.
     private func prepare() throws {
         guard !isPrepared.load(ordering: .acquiring) else { return }
-        try writer.withLock { state in _ = try connectedWriter(&state) }
+        do {
+            try writer.withLock { state in _ = try connectedWriter(&state) }
+        } catch let error as SQLiteError where error.code == .readOnly {
+            throw DiskError(
+                .readOnly,
+                "The store in \(context.configuration.directory) cannot be opened: it needs write access, also to read, because SQLite keeps "
+                    + "a log and locks beside the database. Give this process write access to the directory and its files, or open a "
+                    + "cache without a directory, which is in memory only. (\(error.message))",
+                cause: error
+            )
+        }
     }
 
     // MARK: Reading

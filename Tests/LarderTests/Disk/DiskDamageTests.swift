@@ -355,6 +355,7 @@ struct DiskDamageTests {
                 configuration.directory += name
                 let error = try #require(throws: DiskError.self) { try DiskStore(configuration) }
                 #expect(error.code == .readOnly, "\(error)")
+                #expect(error.description.contains("needs write access, also to read"), "\(error)")
             }
         }
     #endif
