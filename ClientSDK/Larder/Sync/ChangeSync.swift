@@ -73,11 +73,12 @@ public final class ChangeSync: Sendable {
         do { return try stored() } catch { return nil }
     }
 
-    /// The token up to which everything is stored; nil before the first. What cannot be read is not taken for one that is not
-    /// there: to begin anew would skip what has changed since.
+    /// The token up to which everything is stored; nil before the first, and where it was dropped with a damaged store. What cannot be
+    /// read is not taken for one that is not there: to begin anew would skip what has changed since.
     private func stored() throws(LarderError) -> String? {
+        guard let disk = cache.disk else { return state.withLock { $0.seen.last } }
         do {
-            return try cache.disk?.token(feed.name) ?? state.withLock { $0.seen.last }
+            return try disk.token(feed.name)
         } catch {
             throw LarderError(error)
         }
@@ -125,6 +126,11 @@ public final class ChangeSync: Sendable {
         while true {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             guard let token = try stored() else {
+                // There was one: the store was replaced, and not all that the token covers was saved.
+                if !state.withLock({ $0.seen.isEmpty }) {
+                    try await resync()
+                    break
+                }
                 try await begin()
                 continue
             }

@@ -45,6 +45,33 @@ struct ChangeSyncTests {
         #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1", "1"] && sync.token == "1")
     }
 
+    @Test func `a token that was dropped with a damaged store is not continued from memory: everything is stale`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let begun = Mutex(0)
+        let read = Mutex<[String]>([])
+        let sync = ChangeSync(
+            ChangeFeed(
+                "test",
+                read: { token throws(LarderError) in
+                    read.withLock { $0.append(token) }
+                    return ChangeBatch([], nextToken: token, hasMore: false)
+                },
+                present: { () throws(LarderError) in "\(begun.withLock { $0 += 1; return $0 })" },
+                invalidateAll: { _ in }
+            ),
+            into: cache
+        )
+        try await sync.catchUp()
+        cache.disk?.suspend()
+        try FileDamage.garbage.apply(to: scene.path)
+        try await sync.catchUp()
+        try await sync.catchUp()
+        #expect(sync.status.resyncs == 1 && sync.token == "2")
+        #expect(read.withLock { $0 } == ["1", "2"])
+    }
+
     @Test
     func `a channel that the server ends at once is not opened again at once, and in the end another kind is tried`()
         async throws
