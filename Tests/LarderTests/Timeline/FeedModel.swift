@@ -1,4 +1,5 @@
 import Larder
+import LarderTesting
 import LarderTime
 import Synchronization
 
@@ -15,6 +16,9 @@ final class FeedModel: Sendable {
         var request: PageRequest
         /// As it would have been answered at once.
         var early: Fetched<EntityPage<Note>>
+        var startedAt: MonotonicTime
+        /// Whether the cache no longer waits for the reply, because its timeout has passed.
+        var isTimedOut = false
         var continuation: CheckedContinuation<Fetched<EntityPage<Note>>, Never>
     }
 
@@ -29,9 +33,13 @@ final class FeedModel: Sendable {
     }
 
     let cursorsDie: Bool
+    private let clock: ManualClock
     private let state = Mutex(State())
 
-    init(cursorsDie: Bool) { self.cursorsDie = cursorsDie }
+    init(cursorsDie: Bool, clock: ManualClock) {
+        self.cursorsDie = cursorsDie
+        self.clock = clock
+    }
 
     // MARK: What is there
 
@@ -67,7 +75,9 @@ final class FeedModel: Sendable {
             let now = state.withLock { state -> Fetched<EntityPage<Note>>? in
                 let early = self.answer(request, state.posts)
                 if state.isAutomatic || state.life != life { return early }
-                state.requests.append(Request(request: request, early: early, continuation: continuation))
+                state.requests.append(
+                    Request(request: request, early: early, startedAt: self.clock.uptime, continuation: continuation)
+                )
                 return nil
             }
             if let now { continuation.resume(returning: now) } else { note() }
@@ -88,13 +98,31 @@ final class FeedModel: Sendable {
 
     var waiting: Int { state.withLock { $0.requests.count } }
 
+    /// Marks the requests whose timeout has passed, and returns how many of them were not marked before.
+    func timeOut(after timeout: Duration) -> Int {
+        let now = clock.uptime
+        return state.withLock { state in
+            var count = 0
+            for index in state.requests.indices where !state.requests[index].isTimedOut {
+                guard state.requests[index].startedAt + timeout <= now else { continue }
+                state.requests[index].isTimedOut = true
+                count += 1
+            }
+            return count
+        }
+    }
+
     /// Answers a request that waits: as it is now, or as it was when it came.
-    func release(_ index: Int, isEarly: Bool) {
+    ///
+    /// - Returns: whether the cache still waits for the reply, so that an event follows.
+    @discardableResult
+    func release(_ index: Int, isEarly: Bool) -> Bool {
         let (request, answer) = state.withLock { state in
             let request = state.requests.remove(at: index)
             return (request, isEarly ? request.early : self.answer(request.request, state.posts))
         }
         request.continuation.resume(returning: answer)
+        return !request.isTimedOut
     }
 
     /// From now on every request is answered at once.

@@ -15,7 +15,7 @@ struct TimelinePropertyTests {
     {
         let story = try FeedStory(seed)
         for step in 0..<100 {
-            try await story.step()
+            try await story.step("seed \(seed), step \(step)")
             try await story.check("seed \(seed), step \(step)")
         }
         try await story.end("seed \(seed)")
@@ -44,7 +44,7 @@ private final class FeedStory {
     init(_ seed: UInt64) throws {
         self.seed = seed
         generator = SeededGenerator(seed: seed)
-        let server = FeedModel(cursorsDie: seed % 2 == 0)
+        let server = FeedModel(cursorsDie: seed % 2 == 0, clock: scene.clock)
         self.server = server
         isBounded = seed % 5 == 4
         cache = try scene.cache()
@@ -52,8 +52,11 @@ private final class FeedStory {
         for _ in 0..<generator.uniform(in: 0..<20) { _ = server.insert() }
     }
 
+    private static let requestTimeout = Duration.seconds(30)
+
     private static func feed(_ server: FeedModel, life: Int, _ seed: UInt64) -> PagedResource<Note> {
         var feed = PagedResource<Note>("feed", pageSize: 3 + Int(seed % 3)) { await server.fetch($0, life: life) }
+        feed.timeout = requestTimeout
         feed.settlingTime = seed % 3 == 0 ? .zero : .seconds(5)
         if seed % 5 == 4 { feed.itemsMaximum = 14 }
         return feed
@@ -65,8 +68,17 @@ private final class FeedStory {
         do { return try await timeline.snapshot() } catch let error where error.code == .notCached { return nil }
     }
 
-    func step() async throws {
+    func step(_ place: String) async throws {
         scene.clock.advance(by: .milliseconds(generator.uniform(in: 1..<2_000)))
+        // The readers whose requests reach their timeout by this end without a reply.
+        expected += server.timeOut(after: Self.requestTimeout)
+        await server.wait(forEvents: expected)
+        try await act()
+        // Nothing runs any more: what is read next is of one moment.
+        #expect(server.events == expected, "\(place): a request or a reader made progress that no step waited for")
+    }
+
+    private func act() async throws {
         switch generator.uniform(in: 0..<20) {
         case 0, 1, 2: insert()
         case 3: delete()
@@ -83,9 +95,8 @@ private final class FeedStory {
             await read(gap.id) { timeline in _ = try await timeline.fill(gap) }
         case 16, 17, 18:
             guard server.waiting > 0 else { return }
-            expected += 1
             let index = generator.uniform(in: 0..<server.waiting)
-            server.release(index, isEarly: generator.uniform(in: 0..<2) == 0)
+            if server.release(index, isEarly: generator.uniform(in: 0..<2) == 0) { expected += 1 }
             await server.wait(forEvents: expected)
         default: if generator.uniform(in: 0..<4) == 0 { try await restart() }
         }
