@@ -118,6 +118,25 @@ struct HTTPCacheChangeTests {
         #expect(try await stage.get().source == .hit)
     }
 
+    @Test(arguments: [false, true], ["\"9\"", "W/\"9\", \"8\"", "*", "9"])
+    func `a caller's own tags are sent as they are, also where another response is stored, and the 304 is the caller's`(
+        streams: Bool,
+        tags: String
+    ) async throws {
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=1", .etag: "\"1\""])))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(2))
+        stage.origin.answer { _, _ in reply([.etag: "\"9\"", .cacheControl: "max-age=60"], "", status: 304) }
+        let request = TransportRequest(url: CacheStage.url, fields: [.ifNoneMatch: tags])
+        let own = streams ? try await stage.cache.open(request).whole() : try await stage.cache.send(request)
+        #expect(own.status == .notModified && own.body.isEmpty && own.fields[.etag] == "\"9\"")
+        #expect(stage.origin.requests.last?.fields.values(of: .ifNoneMatch) == [tags])
+        // What is stored is another response, and is not confirmed by that.
+        stage.origin.answer { _, _ in reply([.cacheControl: "max-age=60"], "new") }
+        #expect(try await stage.get().text == "new")
+        #expect(stage.origin.requests.last?.fields[.ifNoneMatch] == "\"1\"")
+    }
+
     @Test func `a 304 that came unasked is given on`() async throws {
         let stage = CacheStage(Origin(reply(Fields(), "", status: 304)))
         #expect(try await stage.get().status == .notModified)
