@@ -244,7 +244,9 @@ final class ControlPlane: ExchangeHandler {
         let status = Status(code: canned.status)
         var fields = Fields()
         fields.set(.cacheControl, "no-store")
-        if request.fields.range(of: "origin") != nil { CrossOrigin.expose(canned.headers.keys.sorted(), in: &fields) }
+        if request.fields.range(of: "origin") != nil {
+            CrossOrigin.expose(canned.headers.keys.filter { FieldName($0) != nil }.sorted(), in: &fields)
+        }
         switch canned.retryAfter {
         case .seconds(let seconds)?: fields.set(.retryAfter, String(seconds))
         case .date(let seconds)?:

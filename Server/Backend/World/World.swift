@@ -374,7 +374,7 @@ package final class World: Sendable {
         switch error {
         case let problem as Problem: problem
         case let error as SQLiteError: ProblemType.storageUnavailable("The database failed: \(error.summary)")
-        default: ProblemType.internalError("\(error)")
+        default: ProblemType.internalError(SQLiteError.summary(of: error))
         }
     }
 }

@@ -85,7 +85,7 @@ enum ControlEndpoints {
         } catch let problem as Problem {
             return problem.reply
         } catch {
-            return ProblemType.internalError("\(error)").reply
+            return World.problem(error).reply
         }
     }
 
