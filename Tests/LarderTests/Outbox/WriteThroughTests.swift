@@ -236,7 +236,7 @@ struct WriteThroughTests {
         do {
             #expect(try await cache.commit(Payment(account: "a", amount: 1), operation) == 7)
             #expect(!isRefused)
-        } catch let error as LarderError {
+        } catch {
             #expect(isRefused && error.code == .inDoubt)
         }
         #expect(cache.outbox.status.inDoubt == 1)
