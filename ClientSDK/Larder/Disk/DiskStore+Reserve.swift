@@ -20,21 +20,21 @@ struct DiskReserve {
     var isThere: Bool { bytes <= 0 || context.files.size(path) == bytes }
 
     /// Makes it if it is not there; false where the disk has no room for it.
-    func make() throws(SQLiteError) -> Bool {
+    func make() throws(DiskError) -> Bool {
         if isThere { return true }
         do {
             try context.files.allocate(bytes, at: path)
         } catch {
-            guard error.code == .full else { throw error }
+            guard error.code == .full else { throw DiskError(error) }
             return false
         }
         return true
     }
 
     /// Gives its room to others; false where there is none to give.
-    func release() throws(SQLiteError) -> Bool {
+    func release() throws(DiskError) -> Bool {
         guard bytes > 0, context.files.exists(path) else { return false }
-        try context.files.remove(path)
+        do { try context.files.remove(path) } catch { throw DiskError(error) }
         return true
     }
 

@@ -126,22 +126,42 @@ extension Outbox {
             return Merge(older: older, shown: shown, kind: .replace(payload, changes))
         case .cancelOut:
             // Where it is not known that the server has what the new one wants, the new one is sent.
-            let isMet = isMet(new.changes, without: older)
-            return Merge(older: older, shown: shown, kind: isMet ? .cancelOut : .replace(new.payload, new.changes))
+            let versions = versionsThatMeet(new.changes, without: older)
+            let kind = versions.map { Merge.Kind.cancelOut($0) } ?? .replace(new.payload, new.changes)
+            return Merge(older: older, shown: shown, kind: kind)
         }
     }
 
-    /// Whether what changes ask for is so without the older operation: by what the server was last known to have, and what is pending
-    /// besides.
-    private func isMet(_ changes: LocalChanges, without older: OutboxEntry) -> Bool {
-        guard changes.queries.isEmpty, !changes.checks.isEmpty else { return false }
-        return changes.checks.allSatisfy { check in
-            guard let stored = core.entity(check.key, check.decode)?.stored, stored.version != nil,
+    /// The versions of the server's values that have what the changes ask for, together with what is pending besides the older
+    /// operation. Nil where they do not have it, or this is not known: an operation before the older one may be carried out at any
+    /// time, and another process may have ended it.
+    private func versionsThatMeet(_ changes: LocalChanges, without older: OutboxEntry) -> [EntityKey: Int64]? {
+        let isAlone = state.withLock { $0.lanes[older.scope] == [older.id.rawValue] }
+        guard isAlone, changes.queries.isEmpty, !changes.checks.isEmpty else { return nil }
+        var versions: [EntityKey: Int64] = [:]
+        for check in changes.checks {
+            guard let stored = core.entity(check.key, check.decode)?.stored, let version = stored.version,
                 !stored.isInvalidated
-            else { return false }
+            else { return nil }
             let others = core.entities.pending(check.key).filter { $0.operation != older.id.rawValue }
-            return check.isMet(others.reduce(stored.value) { $1.apply($0) })
+            guard check.isMet(others.reduce(stored.value) { $1.apply($0) }) else { return nil }
+            versions[check.key] = version
         }
+        return versions
+    }
+
+    /// Has what follows happen only if the store still has the versions: another process may have stored newer ones, which memory
+    /// does not know yet.
+    private func require(_ versions: [EntityKey: Int64], in update: inout Update) {
+        guard core.disk != nil else { return }
+        update.steps.append(
+            .disk { transaction in
+                for (key, version) in versions {
+                    let stored = try transaction.read { reading in try reading.entity(key) }
+                    guard stored?.version == version else { throw Overtaken() }
+                }
+            }
+        )
     }
 
     /// - Returns: nil where both operations are to be kept.
@@ -161,7 +181,8 @@ extension Outbox {
             let commit = try core.carryOut(update)
             state.withLock { $0.entries[old.id.rawValue]?.payload = payload }
             return .done(old.id, commit, .coalesced)
-        case .cancelOut:
+        case .cancelOut(let versions):
+            require(versions, in: &update)
             removeRow(of: old, in: &update)
             let commit = try core.carryOut(update)
             forget(old)
@@ -258,7 +279,8 @@ private struct Merge {
     enum Kind {
         case keepBoth
         case replace([UInt8], LocalChanges)
-        case cancelOut
+        /// The versions by which it was decided.
+        case cancelOut([EntityKey: Int64])
     }
 
     let older: OutboxEntry

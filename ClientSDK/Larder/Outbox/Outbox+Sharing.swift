@@ -49,11 +49,15 @@ extension Outbox {
     func requireUntouched(_ entry: OutboxEntry, in update: inout Update) {
         require(entry, in: &update) { $0.state == OutboxEntry.State.pending.rawValue && $0.attempts == 0 }
         guard core.disk != nil else { return }
-        let seen = state.withLock { $0.lastSeen }
+        let (seen, own) = state.withLock { state -> (Int64, Set<Int64>) in
+            // What a function of the operation has put in meanwhile. Usually nothing, and then nothing is searched.
+            let isSeen = state.newestOwn <= state.lastSeen
+            return (state.lastSeen, isSeen ? [] : Set(state.entries.keys.filter { $0 > state.lastSeen }))
+        }
         update.steps.append(
             .disk { transaction in
-                let isLast = try transaction.read { reading in try reading.outbox(after: seen, limit: 1) }.isEmpty
-                if !isLast { throw Overtaken() }
+                let rows = try transaction.read { reading in try reading.outbox(after: seen, limit: own.count + 1) }
+                guard rows.allSatisfy({ own.contains($0.sequence) }) else { throw Overtaken() }
             }
         )
     }

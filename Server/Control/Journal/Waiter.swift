@@ -73,10 +73,10 @@ final class Waiter: Sendable {
         ]
         switch clock {
         case .real:
-            let timer = loop.schedule(after: limit) { [self] in end(false) }
+            let timer = loop.schedule(after: limit) { [self] in giveUp() }
             observers.append { [loop] in loop.cancel(timer) }
         case .world:
-            let timer = world.clock.schedule(after: limit) { [self] in loop.execute { [self] in end(false) } }
+            let timer = world.clock.schedule(after: limit) { [self] in loop.execute { [self] in giveUp() } }
             observers.append { [world] in world.clock.cancel(timer) }
         }
         let isOver = state.withLock { state in
@@ -105,6 +105,12 @@ final class Waiter: Sendable {
         let (holds, seen) = measure()
         state.withLock { $0.seen = seen }
         if holds { end(true) }
+    }
+
+    /// The limit is over: what has happened until now counts.
+    private func giveUp() {
+        look()
+        end(false)
     }
 
     /// Gives up, or is done.
