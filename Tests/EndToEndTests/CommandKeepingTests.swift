@@ -177,11 +177,13 @@ struct CommandKeepingTests {
             let documents = try run.jsonLines
             #expect(documents.count == 1 && documents[0].object != nil, "\(words): \(run)")
         }
-        let followed = try [["feed"], ["sync"]].map { words in
-            try scene.start(words + ["--live", "--json"], on: url)
+        let followed = try [("feed", "\"items\""), ("sync", "\"isCaughtUp\"")].map { command, content in
+            (try scene.start([command, "--live", "--json"], on: url), content)
         }
-        for process in followed {
+        for (process, content) in followed {
+            // In any order: the state of the channel and the content come from two tasks.
             await process.printed("live by WebSocket")
+            await process.printed(content)
             process.send(SIGINT)
             await process.ended()
             let documents = try process.run.jsonLines
