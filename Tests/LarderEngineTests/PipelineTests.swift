@@ -98,12 +98,13 @@ struct PipelineTests {
                 #expect(try await client.reply().status == 200)
             }
             try server.holdingLoop {
-                try client.send(String(repeating: Self.request, count: 1_000))
+                // Few enough for the smallest buffers of a system, because nobody reads them yet.
+                try client.send(String(repeating: Self.request, count: 300))
                 try other.send("GET /marker HTTP/1.1\r\nHost: h\r\n\r\n")
             }
             #expect(try await other.reply().text == "GET /marker ")
             #expect(handler.countBeforeMarker.load(ordering: .relaxed) < 100)
-            for _ in 0..<1_000 { _ = try await client.reply() }
+            for _ in 0..<300 { _ = try await client.reply() }
         }
     }
 
