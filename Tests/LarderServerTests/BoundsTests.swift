@@ -65,7 +65,7 @@ struct BoundsTests {
     @Test func `a recorded run is read however many exchanges it has`() throws {
         let step = #"{"atNanoseconds":0,"connection":1,"ending":"","faults":[],"request":"AAAA","reply":"AAAA"}"#
         let tape = Array(repeating: step, count: 10_001).joined(separator: ",")
-        let json = #"{"format":"larder-repro-1","snapshot":"AAAA","tape":[\#(tape)]}"#
+        let json = #"{"format":"larder-repro-2","snapshot":"AAAA","tape":[\#(tape)]}"#
         #expect(try Repro(Array(json.utf8)).steps.count == 10_001)
     }
 

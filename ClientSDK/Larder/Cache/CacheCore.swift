@@ -41,15 +41,17 @@ final class CacheCore: Sendable {
     let memoryOnly = MemoryOnlyKeys()
     /// The thread that holds `commits`.
     let owner: ChangeOwner
-    private let delayed: DelayedEvents
+    /// The thread that holds the outbox's gate.
+    let gateOwner: ChangeOwner
+    let delayed: DelayedEvents
     /// Set within `commits`, so that no commit follows.
     private let closed = Atomic<Bool>(false)
 
     init(_ configuration: CacheConfiguration) throws(LarderError) {
         self.configuration = configuration
         let onEvent = configuration.onEvent
-        let (owner, delayed) = (ChangeOwner(), DelayedEvents())
-        (self.owner, self.delayed) = (owner, delayed)
+        let (owner, gateOwner, delayed) = (ChangeOwner(), ChangeOwner(), DelayedEvents())
+        (self.owner, self.gateOwner, self.delayed) = (owner, gateOwner, delayed)
         if let store = configuration.store {
             disk = store
         } else if let directory = configuration.directory {
@@ -62,7 +64,7 @@ final class CacheCore: Sendable {
                     onDiskEvent(event)
                     onEvent(.disk(event))
                 }
-                if owner.isCaller { delayed.add(tell) } else { tell() }
+                if owner.isCaller || gateOwner.isCaller { delayed.add(tell) } else { tell() }
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         } else {

@@ -54,22 +54,20 @@ extension StoredKey {
 extension CacheCore {
     /// Removes something from the disk that is in memory, and keeps it off the disk from now on.
     ///
-    /// - Returns: whether no bytes of it are left in any file. If not, call it again.
-    func keepOffDisk(_ key: StoredKey) throws(LarderError) -> Bool {
-        guard let disk else { return true }
+    /// Its bytes leave the log too, unless another connection is reading: then the next call for any key tries that again.
+    func keepOffDisk(_ key: StoredKey) throws(LarderError) {
+        guard let disk else { return }
         memoryOnly.insert(key)
         var update = Update()
         update.steps = [.keepOffDisk(key)]
         let commit = try carryOut(update)
         announce(commit)
         if commit.hasLeftDisk { memoryOnly.hasRemovedBytes.store(true, ordering: .relaxed) }
-        guard memoryOnly.hasRemovedBytes.load(ordering: .relaxed) else { return true }
+        guard memoryOnly.hasRemovedBytes.load(ordering: .relaxed) else { return }
         do {
-            guard try disk.emptyLog() else { return false }
+            if try disk.emptyLog() { memoryOnly.hasRemovedBytes.store(false, ordering: .relaxed) }
         } catch {
             throw LarderError(error)
         }
-        memoryOnly.hasRemovedBytes.store(false, ordering: .relaxed)
-        return true
     }
 }

@@ -40,7 +40,8 @@ extension Node {
         // It is read before it is removed: a value that was there is not lost.
         _ = content()
         do {
-            if try core.keepOffDisk(storedKey) { isOffDisk.store(true, ordering: .relaxed) }
+            try core.keepOffDisk(storedKey)
+            isOffDisk.store(true, ordering: .relaxed)
         } catch  where error.code == .closed {
             // The read that follows says so.
         } catch {

@@ -139,15 +139,6 @@ extension DiskStore {
         return DiskStatistics(items: Int(totals.items), bytes: totals.bytes, databaseBytes: sizes.reduce(0, +))
     }
 
-    /// How many rows this process has inserted, changed or deleted since it opened the store, triggers included.
-    package func rowsChanged() throws(DiskError) -> Int64 {
-        do {
-            return try writer.withLock { state in try connectedWriter(&state).database.changesTotal }
-        } catch {
-            throw DiskError(error)
-        }
-    }
-
     // MARK: Erasing
 
     /// Removes everything that the store has ever made, and its directory unless others keep files there.

@@ -115,7 +115,7 @@ public struct Chat: Sendable {
 
     /// Sends a message: it is durable and shown when this returns, and leaves in order when there is a network.
     ///
-    /// - Throws: `.storage` where it could not be kept, `.refused` where nobody is signed in, `.invalidArgument` for no text, and
+    /// - Throws: `.storage` where it could not be kept, `.unauthorized` where nobody is signed in, `.invalidArgument` for no text, and
     ///   for more than 4,000 Unicode scalars.
     @discardableResult
     public func send(_ text: String, to conversation: String) throws(LarderError) -> OperationID? {
@@ -126,7 +126,7 @@ public struct Chat: Sendable {
                 "A message has between 1 and 4,000 Unicode scalars; this one has \(length). Shorten it, or send several."
             )
         }
-        guard let author = session.userID else { throw LarderError(.refused, "Sign in before you write.", status: 401) }
+        guard let author = session.userID else { throw LarderError(.unauthorized, "Sign in before you write.") }
         let draft = Draft(
             conversationID: conversation,
             clientID: cache.configuration.makeIdempotencyKey(),

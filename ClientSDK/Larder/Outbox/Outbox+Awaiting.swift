@@ -22,7 +22,9 @@ extension Outbox {
         // What another process has begun from there counts too.
         do { try adoptNew() } catch { throw LarderError(error) }
         let doubt = state.withLock { state in
-            (state.lanes[scope] ?? []).compactMap { state.entries[$0] }.first { $0.isInDoubt || $0.state == .inDoubt }
+            (state.lanes[scope] ?? []).compactMap { state.entries[$0] }.first { entry in
+                entry.isInDoubt || entry.state == .inDoubt || entry.isReportedInDoubt
+            }
         }
         if let doubt {
             throw LarderError(

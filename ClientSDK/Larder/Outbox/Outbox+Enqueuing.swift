@@ -63,7 +63,13 @@ extension Outbox {
         )
         var merge: Merge?
         while true {
-            switch try attempt(new, merge) {
+            let result: PutResult
+            do { result = try attempt(new, merge) } catch {
+                // An older operation was not sent while it was reserved.
+                signal.put(())
+                throw error
+            }
+            switch result {
             case .undecided(let older):
                 do { merge = try decide(new, older, coalesce) } catch {
                     release(older.id)
@@ -141,7 +147,13 @@ extension Outbox {
         var versions: [EntityKey: Int64] = [:]
         for check in changes.checks {
             guard let stored = core.entity(check.key, check.decode)?.stored, let version = stored.version,
-                !stored.isInvalidated
+                !stored.isInvalidated, !stored.times.isUncertain,
+                !core.invalidations.covers(
+                    [],
+                    type: check.key.type,
+                    validatedAt: stored.times.validatedAt,
+                    order: stored.order
+                )
             else { return nil }
             let others = core.entities.pending(check.key).filter { $0.operation != older.id.rawValue }
             guard check.isMet(others.reduce(stored.value) { $1.apply($0) }) else { return nil }

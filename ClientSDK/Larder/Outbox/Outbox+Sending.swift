@@ -182,8 +182,7 @@ extension Outbox {
             batch = try mark(taken, operation)
         } catch {
             noteStoreFailure(LarderError(error))
-            let results = taken.map { _ in OutboxResult.unsent(LarderError(error)) }
-            return settle(taken, results, operation, isMarked: false)
+            return settleUnmarked(taken, LarderError(error), operation)
         }
         guard !batch.isEmpty else { return signal.put(()) }
         for _ in batch { tell(.sent) }
@@ -197,9 +196,14 @@ extension Outbox {
                 await operation.send(batch)
             }
         } catch {
-            let text =
-                "«\(operation.name)» was not answered within \(operation.timeout); it is sent again under the same key."
-            results = batch.map { _ in .retry(LarderError(.timedOut, text, cause: error), after: nil) }
+            let failure =
+                error is TimeLimitExceeded
+                ? LarderError(
+                    .timedOut,
+                    "\"\(operation.name)\" was not answered within \(operation.timeout). It is sent again under the same key.",
+                    cause: error
+                ) : LarderError(error)
+            results = batch.map { _ in .retry(failure, after: nil) }
         }
         settle(batch, results, operation)
     }

@@ -6,14 +6,7 @@ extension Outbox {
     // MARK: What came of a batch
 
     /// Stores what came of a batch: in one commit, and each operation by itself where one of them brings what cannot be stored.
-    ///
-    /// - Parameter isMarked: whether they were marked as being sent; otherwise nothing has left.
-    func settle(
-        _ batch: [OutboxEntry],
-        _ results: [OutboxResult],
-        _ operation: OutboxOperation,
-        isMarked: Bool = true
-    ) {
+    func settle(_ batch: [OutboxEntry], _ results: [OutboxResult], _ operation: OutboxOperation) {
         let results = results.map { $0.refused(at: core.now().wall) }
         suspect(batch, results)
         var open = Array(zip(batch, results))[...]
@@ -27,14 +20,39 @@ extension Outbox {
                     open.removeFirst()
                 }
             }
-            if isMarked { state.withLock { $0.storeFailure = nil } }
+            state.withLock { $0.storeFailure = nil }
         } catch {
             // They are kept as being in doubt: sent again, they do nothing twice.
             noteStoreFailure(LarderError(error))
             for (entry, result) in open {
-                postpone(entry, LarderError(error), operation, after: nil, isInDoubt: isMarked)
+                postpone(entry, LarderError(error), operation, after: nil, isInDoubt: true)
                 answerUnstored(entry, result, operation, LarderError(error))
             }
+        }
+        changed()
+        signal.put(())
+    }
+
+    /// Settles operations whose rows could not be marked as being sent. Nothing has left, and another process may have changed the rows:
+    /// nothing is written over them, and only an awaited write that nobody has begun to send is removed.
+    func settleUnmarked(_ batch: [OutboxEntry], _ failure: LarderError, _ operation: OutboxOperation) {
+        for entry in batch {
+            if operation.isThrough, !entry.isInDoubt {
+                var update = Update()
+                require(entry, in: &update) { $0.state == OutboxEntry.State.pending.rawValue && $0.attempts == 0 }
+                removal(of: entry, in: &update)
+                do {
+                    try core.commit(update)
+                    finish(entry, .unsent(failure), operation)
+                    continue
+                } catch {
+                    // It may be another process's by now, or the store still fails: it stays, and its caller cannot know more.
+                    postpone(entry, failure, operation, after: nil, isInDoubt: false)
+                    answerUnstored(entry, .unsent(failure), operation, LarderError(error))
+                    continue
+                }
+            }
+            postpone(entry, failure, operation, after: nil, isInDoubt: entry.isInDoubt)
         }
         changed()
         signal.put(())
@@ -132,7 +150,11 @@ extension Outbox {
             // The server's value first: between the two nothing would be shown.
             acknowledge(&update)
             removal(of: entry, visibleAt: visibleAt, in: &update)
-        case .rejected(_, let refusal):
+        case .rejected(let error, let refusal):
+            if error.isUnreadableAcceptance {
+                // The server has done it, and what it has now is not known here.
+                for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
+            }
             if operation.isThrough { return removal(of: entry, in: &update) }
             var row = entry.row
             row.state = OutboxEntry.State.refused.rawValue
@@ -227,7 +249,13 @@ extension Outbox {
     }
 
     func answer(_ id: Int64, _ result: Result<any Sendable, LarderError>) {
-        let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
+        let waiter = state.withLock { state in
+            let waiter = state.waiters.removeValue(forKey: id)
+            if waiter != nil, case .failure(let error) = result, error.code == .inDoubt {
+                state.entries[id]?.isReportedInDoubt = true
+            }
+            return waiter
+        }
         waiter?.resume(returning: result)
     }
 
@@ -249,6 +277,7 @@ extension Outbox {
             state.entries[entry.id.rawValue]?.state = isInDoubt ? .inDoubt : .pending
             state.entries[entry.id.rawValue]?.isInDoubt = isInDoubt
             state.entries[entry.id.rawValue]?.error = error
+            if error.isUnreadableAcceptance { state.entries[entry.id.rawValue]?.unreadableReplies += 1 }
             state.entries[entry.id.rawValue]?.due = due
             if least > .zero { state.entries[entry.id.rawValue]?.heldUntil = now + least }
         }

@@ -92,19 +92,20 @@ extension Outbox {
     /// Compares what is known with the rows, while another process has the turn: what it has carried out is shown as done.
     func reconcile() throws {
         guard let disk = core.disk else { return }
-        let (commit, waiters) = try gate.withLock { _ in
+        var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
+        defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
+        let commit = try gate.withLock { _ in
             let rows = try Self.rows(in: disk, after: 0)
             var update = Update()
             update.isMemoryOnly = true
             let numbers = Set(rows.map(\.0.sequence))
             let vanished = state.withLock { $0.entries.values.filter { !numbers.contains($0.id.rawValue) } }
-            let waiters = vanished.compactMap { absorb($0, in: &update) }
+            waiters = vanished.compactMap { absorb($0, in: &update) }
             for (row, refusal) in rows { adopt(row, refusal, in: &update) }
             state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
-            return (update.steps.isEmpty ? nil : try core.carryOut(update), waiters)
+            return update.steps.isEmpty ? nil : try core.carryOut(update)
         }
         if let commit { core.announce(commit) }
-        for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
         changed()
     }
 
@@ -259,6 +260,7 @@ extension Outbox {
         var update = Update()
         update.isMemoryOnly = true
         var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
+        defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
         for entry in batch where rows[entry.id.rawValue] == nil {
             if let waiter = absorb(entry, in: &update) { waiters.append(waiter) }
         }
@@ -274,7 +276,6 @@ extension Outbox {
             state.withLock { $0.entries[entry.id.rawValue]?.payload = entry.payload }
         }
         try core.commit(update)
-        for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
         changed()
     }
 }

@@ -39,7 +39,7 @@ public final class Outbox: Sendable {
     let core: CacheCore
     let state = Mutex(State())
     /// Held while an operation is put in or edited: two that may become one do not pass each other.
-    let gate = OutboxGate()
+    let gate: OutboxGate
     let signal = Mailbox<Void>()
     let turn: SendingTurn
     let hub = EventHub<OutboxStatus>()
@@ -49,6 +49,7 @@ public final class Outbox: Sendable {
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
+        gate = OutboxGate(core)
         let file = core.disk.map { FileOutboxLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendingTurn(core.configuration.outboxLock ?? file)
         do { try load() } catch { throw LarderError(error) }

@@ -48,6 +48,10 @@ public struct OutboxEntry: Sendable, Identifiable {
     var suspicion = 0
     /// A newer operation is just being put in its place.
     var isReserved = false
+    /// Whether its caller was told that its outcome is not known.
+    var isReportedInDoubt = false
+    /// How many replies that accepted it could not be read.
+    var unreadableReplies = 0
 
     init(_ row: DiskOutboxRow, _ refusal: OutboxRefusal? = nil) {
         id = OperationID(row.sequence)

@@ -6,7 +6,13 @@ import Synchronization
 /// suspends while it is held, so that thread is in such a function.
 struct OutboxGate: ~Copyable, Sendable {
     private let mutex = Mutex(())
-    private let owner = ChangeOwner()
+    private let owner: ChangeOwner
+    private let delayed: DelayedEvents
+
+    init(_ core: CacheCore) {
+        owner = core.gateOwner
+        delayed = core.delayed
+    }
 
     func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending ()) throws(Failure) -> sending Result
@@ -15,6 +21,8 @@ struct OutboxGate: ~Copyable, Sendable {
             !owner.isCaller,
             "A function of an operation (changes, renamed) must not call the outbox of its own cache. Call it outside of that function."
         )
+        // Events that the store has reported meanwhile, also where this fails.
+        defer { delayed.deliver() }
         return try mutex.withLock { (value: inout sending ()) throws(Failure) -> sending Result in
             owner.begin()
             defer { owner.end() }

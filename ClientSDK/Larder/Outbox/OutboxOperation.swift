@@ -70,14 +70,14 @@ struct OutboxOperation: Sendable {
         rename = { bytes, _ in bytes }
     }
 
-    /// From which attempt on a reply that accepts an operation and cannot be decoded ends it. Before that it is asked for again: the
-    /// reply may have been damaged on its way.
+    /// How many replies that accept an operation and cannot be decoded end it. Before that it is asked for again: the reply may have
+    /// been damaged on its way.
     private static let unreadableRepliesMaximum = 5
 
-    private static func unreadable(_ error: LarderError, _ attempts: Int) -> LarderError {
+    private static func unreadable(_ error: LarderError) -> LarderError {
         LarderError(
             .unexpectedReply,
-            "The server accepted the operation, and its reply could not be read in \(attempts) attempts. It is not sent again: "
+            "The server accepted the operation, and \(unreadableRepliesMaximum) replies could not be read. It is not sent again: "
                 + "do not repeat it, and read the present state. (\(error.description))",
             cause: error,
             status: error.status,
@@ -136,7 +136,7 @@ struct OutboxOperation: Sendable {
             }
         }
         var next = outcomes.makeIterator()
-        return attempts.map { attempt in
+        return zip(entries, attempts).map { entry, attempt in
             guard let attempt, let outcome = next.next() else {
                 // It is kept, and told of: another version of the application may be able to read it.
                 let error = LarderError(.encoding, "The stored operation cannot be read by this version.")
@@ -154,8 +154,8 @@ struct OutboxOperation: Sendable {
             case .rejected(let error): return .rejected(error, nil)
             case .unsent(let error): return .unsent(error)
             case .retry(let error, _)
-            where error.isUnreadableAcceptance && attempt.number >= Self.unreadableRepliesMaximum:
-                return .rejected(Self.unreadable(error, attempt.number), nil)
+            where error.isUnreadableAcceptance && entry.unreadableReplies + 1 >= Self.unreadableRepliesMaximum:
+                return .rejected(Self.unreadable(error), nil)
             case .retry(let error, let after): return .retry(error, after: after)
             }
         }

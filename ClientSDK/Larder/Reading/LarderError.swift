@@ -17,7 +17,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         /// The server refused. `status` says how, `problem` why, as far as it told.
         public static let refused = Code(rawValue: "refused")
         /// The request could not be authorized: the session has ended, or its renewal failed. The server has not carried it out. A
-        /// write in the outbox waits, and is sent after the next sign-in; see `cause`.
+        /// change in the outbox waits, and is sent after the next sign-in; an awaited write has ended, and nothing has changed. See
+        /// `cause`.
         public static let unauthorized = Code(rawValue: "unauthorized")
         /// The server says that there is no such thing, or not any more.
         public static let gone = Code(rawValue: "gone")

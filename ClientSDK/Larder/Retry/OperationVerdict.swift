@@ -18,7 +18,7 @@ public enum OperationVerdict: Sendable, Hashable {
     /// | a problem of the type `idempotency-in-progress`, with any status | unknown |
     /// | 401, 407, 408, 421, 425, 429, 511 | undecided |
     /// | 501, 505, 510 and any 4xx that is not named here | refused |
-    /// | any other 5xx, known or not; a refusal without a status | unknown |
+    /// | any other status, 3xx and unknown 5xx included; a refusal without a status | unknown |
     /// | no reply, a reply that is not the API's, and everything else | unknown |
     public init(_ error: LarderError) {
         switch error.code {
@@ -39,7 +39,7 @@ public enum OperationVerdict: Sendable, Hashable {
         // 511 comes from a portal on the way (RFC 6585 section 6).
         case 401, 407, 408, 421, 425, 429, 511: self = .undecided
         case 501, 505, 510: self = .refused
-        case let status?: self = status >= 500 ? .unknown : .refused
+        case let status?: self = (400..<500).contains(status) ? .refused : .unknown
         case nil: self = .unknown
         }
     }

@@ -7,8 +7,8 @@ import Synchronization
 /// Who is signed in: keeps the tokens, puts them into requests, and renews them, one renewal at a time however many need it.
 ///
 /// The tokens are in the account's store, which only its owner can read, and never in a log. Several processes may share the store:
-/// one of them renews at a time, and the others use what it has stored. New tokens are stored before they are used. Only a refusal of
-/// the refresh token by the API itself (400 or 401 with JSON) ends the session; after any other failure the token is kept, and the
+/// one of them renews at a time, and the others use what it has stored. New tokens are stored before they are used. Only the API's
+/// problem `invalid-refresh-token` ends the session; after any other failure the token is kept, and the
 /// next request that needs it tries again. Safe from any task.
 public final class Session: RequestAuthorizer {
     /// Whether somebody is signed in.
@@ -358,7 +358,7 @@ public final class Session: RequestAuthorizer {
             ).value
             return Self.tokens(grant, asked)
         } catch {
-            guard error.code == .refused, error.status == 401 || error.status == 400, error.isFromAPI else {
+            guard error.isFromAPI, error.problem?.split(separator: "/").last == "invalid-refresh-token" else {
                 throw error
             }
             throw LarderError(

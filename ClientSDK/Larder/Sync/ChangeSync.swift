@@ -127,7 +127,7 @@ public final class ChangeSync: Sendable {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             guard let token = try stored() else {
                 // There was one: the store was replaced, and not all that the token covers was saved.
-                if !state.withLock({ $0.seen.isEmpty }) {
+                if !state.withLock({ $0.seen.isEmpty }) || followedSince != nil {
                     try await resync()
                     break
                 }

@@ -157,10 +157,21 @@ public final class LiveSync: Sendable {
         return await returns.next(until: due, by: configuration.sleeper) != nil
     }
 
+    /// Opens a channel. Where the history of the token is gone, the channel follows on the token that a resync brings.
+    private func open(_ kind: LiveKind) async throws(LarderError) -> any LiveChannel {
+        do {
+            return try await source.open(kind, sync.token)
+        } catch {
+            guard error.isTokenGone else { throw error }
+            try await sync.catchUp()
+            return try await source.open(kind, sync.token)
+        }
+    }
+
     private func follow(_ kind: LiveKind, _ connected: () -> Void) async throws(LarderError) {
         // A token there must be before the channel: otherwise nobody would know what it follows on.
         if sync.token == nil { try await sync.catchUp() }
-        let channel = try await source.open(kind, sync.token)
+        let channel = try await open(kind)
         var isLive = false
         while true {
             let message: LiveMessage?

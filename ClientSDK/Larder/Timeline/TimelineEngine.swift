@@ -316,11 +316,13 @@ final class TimelineRegistry: Sendable {
     /// The engine of a resource.
     func engine<Item: Entity>(of resource: PagedResource<Item>, in core: CacheCore) -> TimelineEngine<Item> {
         let name = Name(key: resource.key, type: ObjectIdentifier(Item.self))
+        if let known = entries.withLock({ $0[name]?.engine }) as? TimelineEngine<Item> { return known }
+        // Made outside of the lock: it may release another engine, which leaves the registry then.
+        let new = TimelineEngine(resource, core, name)
         let engine = entries.withLock { entries -> TimelineEngine<Item> in
             if let known = entries[name]?.engine as? TimelineEngine<Item> { return known }
-            let engine = TimelineEngine(resource, core, name)
-            entries[name] = Entry(engine: engine)
-            return engine
+            entries[name] = Entry(engine: new)
+            return new
         }
         if core.isClosed { engine.close() }
         return engine

@@ -18,8 +18,9 @@ package enum Redirection {
             do throws(TransportError) {
                 reply = try await hop(request)
             } catch {
-                // A server has seen the request by now, whatever becomes of it at the next.
-                let isSeen = count > 0 && error.code == .unreachable
+                // A server has seen the request by now, whatever becomes of it at the next, which may be an address that cannot be
+                // reached or used.
+                let isSeen = count > 0 && (error.code == .unreachable || error.code == .invalidURL)
                 throw isSeen ? TransportError(.interrupted, error.description) : error
             }
             guard let next = next(after: request, reply.status, reply.fields) else {

@@ -302,11 +302,7 @@ extension Reply {
         case .response(let response):
             if case .file = response.body {
                 var response = response
-                for line in String(decoding: lines, as: UTF8.self).split(separator: "\r\n") {
-                    let parts = line.split(separator: ":", maxSplits: 1)
-                    guard parts.count == 2, let name = FieldName(String(parts[0])) else { continue }
-                    response.fields.add(name, String(parts[1].drop { $0 == " " }))
-                }
+                for (name, value) in Self.fields(in: lines) { response.fields.add(name, value) }
                 changed.content = .response(response)
                 return changed
             }
@@ -315,10 +311,18 @@ extension Reply {
             changed.content = .prepared(prepared, extra: lines)
         case .prepared(let prepared, let extra): changed.content = .prepared(prepared, extra: extra + lines)
         case .eventStream(var fields, let handler):
-            if !lines.isEmpty { fields.set(.accessControlAllowOrigin, "*") }
+            for (name, value) in Self.fields(in: lines) { fields.add(name, value) }
             changed.content = .eventStream(fields, handler)
         case .webSocket: break
         }
         return changed
+    }
+
+    private static func fields(in lines: [UInt8]) -> [(FieldName, String)] {
+        String(decoding: lines, as: UTF8.self).split(separator: "\r\n").compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, let name = FieldName(String(parts[0])) else { return nil }
+            return (name, String(parts[1].drop { $0 == " " }))
+        }
     }
 }

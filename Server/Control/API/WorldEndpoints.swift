@@ -141,6 +141,9 @@ enum ClockEndpoints {
             if let mode, !["real", "frozen", "running"].contains(mode) {
                 reader.fail("mode", "must be real, frozen or running")
             }
+            if mode == "real", time != nil {
+                reader.fail("time", "must not be given with the mode real, which follows the system's clock")
+            }
             if let time = time?.1, time - clock.now > clock.remaining {
                 reader.fail("time", "must not be beyond the clock's range: \(rangeEnd(clock))")
             }

@@ -27,7 +27,7 @@ struct Repro: Sendable {
     let skews: [String: Duration]
     let steps: [Step]
 
-    static let format = "larder-repro-1"
+    static let format = "larder-repro-2"
 
     /// The file. Tokens of users stand in it as they were sent: it repeats the run, and so it must know them.
     static func document(of world: World) throws(Problem) -> JSONValue {
@@ -76,7 +76,9 @@ struct Repro: Sendable {
         }
         var reader = SettingsReader(object, errors)
         guard reader.string("format") == Self.format else {
-            throw ProblemType.invalidParameter("The file is no \(Self.format).")
+            throw ProblemType.invalidParameter(
+                "The file is no \(Self.format). A recording of another version of the server cannot be replayed: record it again."
+            )
         }
         _ = (reader.string("server"), reader.bool("isComplete"))
         world = reader.string("world", length: 1...64) ?? World.mainID

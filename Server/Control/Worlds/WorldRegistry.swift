@@ -289,6 +289,11 @@ final class WorldRegistry: Sendable {
         try Self.check(name: name, "name")
         let world = try world(id)
         if let snapshot = state.withLock({ $0.entries[id]?.snapshots[name] }) {
+            guard world.clock.followsSystem || snapshot.time - world.clock.now <= world.clock.remaining else {
+                throw ProblemType.invalidParameter(
+                    "The snapshot is of \(snapshot.time.rfc3339()), which is beyond the range of the world's clock. Make a new world."
+                )
+            }
             try world.replace(with: snapshot.image)
             if !world.clock.followsSystem { world.clock.set(to: snapshot.time) }
             return

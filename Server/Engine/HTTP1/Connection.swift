@@ -179,6 +179,8 @@ final class Connection {
         } else if output.hasLarge {
             afterWriting(output.flush(to: descriptor))
         } else if closesAfterOutput, output.isEmpty, !isLingering {
+            // Everything has left.
+            reportRecords(areComplete: true)
             return close()
         }
         guard !isClosed else { return }

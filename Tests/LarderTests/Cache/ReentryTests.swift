@@ -67,7 +67,7 @@ struct ReentryTests {
                 }
             }
         }
-        expectMessage(["Update.modify", "after the change"], in: result?.standardErrorContent)
+        expectMessage(["Update.modify", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
     @Test func `an operation that is put into the outbox within modify stops with a message`() async throws {
@@ -85,7 +85,7 @@ struct ReentryTests {
                 }
             }
         }
-        expectMessage(["Update.modify", "after the change"], in: result?.standardErrorContent)
+        expectMessage(["Update.modify", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
     @Test func `an update within a list's edit stops with a message`() async throws {
@@ -99,7 +99,7 @@ struct ReentryTests {
                 }
             }
         }
-        expectMessage(["Update.edit", "after the change"], in: result?.standardErrorContent)
+        expectMessage(["Update.edit", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
     @Test func `an update within the comparison of an entity that is stored stops with a message`() async throws {
@@ -110,7 +110,7 @@ struct ReentryTests {
             }
             try cache.update { $0.put(Watched(id: "1", text: "b")) }
         }
-        expectMessage(["==", "after the change"], in: result?.standardErrorContent)
+        expectMessage(["==", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
     @Test func `a reader may be made within modify`() async throws {

@@ -33,11 +33,11 @@ struct DiskBudgetTests {
         let store = try fixture.store { $0.bytesMaximum = 6_000 }
         for id in ["1", "2", "3", "4"] { try store.put(fixture.entity(id, payload(1))) }
         fixture.clock.advance(by: .seconds(700))
-        let before = try store.rowsChanged()
+        let before = try store.rowChanges()
         for _ in 0..<10 { #expect(try store.entity(fixture.key("1")) != nil) }
-        #expect(try store.rowsChanged() == before)
+        #expect(try store.rowChanges() == before)
         #expect(try store.maintain().isDone)
-        #expect(try store.rowsChanged() == before + 1)
+        #expect(try store.rowChanges() == before + 1)
         fixture.clock.advance(by: .seconds(700))
         for id in ["5", "6", "7"] { try store.put(fixture.entity(id, payload(1))) }
         #expect(try store.entity(fixture.key("1")) != nil)

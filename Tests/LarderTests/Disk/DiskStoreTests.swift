@@ -133,11 +133,11 @@ struct DiskStoreTests {
         try store.put(entity)
         try store.write { transaction throws in try transaction.invalidate(entity.key) }
         #expect(try store.entity(entity.key)?.isInvalidated == true)
-        let before = try store.rowsChanged()
+        let before = try store.rowChanges()
         fixture.clock.advance(by: .seconds(300))
         let now = fixture.clock.now
         #expect(try store.touch(entity.key, validatedAt: now, expiresAt: now + .seconds(60), ifEntityTag: "\"a\""))
-        #expect(try store.rowsChanged() - before == 1)
+        #expect(try store.rowChanges() - before == 1)
         var renewed = entity
         renewed.validatedAt = now
         renewed.expiresAt = now + .seconds(60)

@@ -54,6 +54,33 @@ struct WriteThroughTests {
     let bank = Bank()
     let note = Resource<Note>.entity("a") { _ in .gone }
 
+    @Test func `a write whose caller was cancelled is not joined by another of its scope before its end is known`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        var slow = bank.operation
+        slow.send = { _ in
+            _ = try await gate.fetch(FetchContext())
+            return .accepted(1)
+        }
+        cache.outbox.resume()
+        let operation = slow
+        let first = Task { try await cache.commit(Payment(account: "a", amount: 1), operation) }
+        await gate.waitForRequests(1)
+        first.cancel()
+        let unknown = await #expect(throws: LarderError.self) { try await first.value }
+        #expect(unknown?.code == .inDoubt)
+        let second = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 1), operation)
+        }
+        #expect(second?.code == .conflict && second?.operation == cache.outbox.entries.first?.id)
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        try await cache.outbox.drained()
+        #expect(try await cache.commit(Payment(account: "a", amount: 1), operation) == 1)
+    }
+
     @Test func `it is done when it returns, and what the server answered is stored`() async throws {
         let cache = try scene.cache()
         cache.outbox.resume()

@@ -44,7 +44,9 @@ private final class RotatingServer: Sendable {
                 return (nil, isKnown, true)
             }
             if let scripted { return scripted }
-            guard isKnown else { return .text("{}", status: .unauthorized, fields: Self.json) }
+            guard isKnown else {
+                return .text(#"{"type":"/problems/invalid-refresh-token"}"#, status: .unauthorized, fields: Self.json)
+            }
             let reply = grant()
             return isLost ? .failure(TransportError(.interrupted, "The reply was lost.")) : reply
         }
@@ -115,7 +117,13 @@ struct SessionSharingTests {
         async throws
     {
         let (first, second) = try await pair()
-        server.set(.text("{}", status: .unauthorized, fields: [.contentType: "application/problem+json"]))
+        server.set(
+            .text(
+                #"{"type":"/problems/invalid-refresh-token"}"#,
+                status: .unauthorized,
+                fields: [.contentType: "application/problem+json"]
+            )
+        )
         server.gate.close()
         let renewing = Task { try await second.accessToken() }
         await server.gate.waitForHeld()
@@ -127,7 +135,13 @@ struct SessionSharingTests {
 
     @Test func `a session that has ended here goes on when another process has signed in`() async throws {
         let (first, second) = try await pair()
-        server.set(.text("{}", status: .unauthorized, fields: [.contentType: "application/problem+json"]))
+        server.set(
+            .text(
+                #"{"type":"/problems/invalid-refresh-token"}"#,
+                status: .unauthorized,
+                fields: [.contentType: "application/problem+json"]
+            )
+        )
         await #expect(throws: LarderError.self) { try await second.accessToken() }
         #expect(second.state == .expired(userID: "user_1"))
         try await first.signIn(handle: "ana", password: "larder")
@@ -162,10 +176,16 @@ struct SessionSharingTests {
         #expect(first.state == .signedIn(userID: "user_1"))
         #expect(try await first.accessToken() == "access-2")
         scene.clock.advance(by: .seconds(3_600))
-        server.set(.text("{}", status: Status(code: status), fields: [.contentType: "application/problem+json"]))
+        // The API itself, about something else than the refresh token.
+        let problem: Fields = [.contentType: "application/problem+json"]
+        let other = #"{"type":"/problems/token-expired"}"#
+        server.set(.text(other, status: Status(code: status), fields: problem))
         await #expect(throws: LarderError.self) { try await first.accessToken() }
-        let isDecided = status == 400 || status == 401
-        #expect(first.state == (isDecided ? .expired(userID: "user_1") : .signedIn(userID: "user_1")))
+        #expect(first.state == .signedIn(userID: "user_1"))
+        let refused = #"{"type":"/problems/invalid-refresh-token"}"#
+        server.set(.text(refused, status: Status(code: status), fields: problem))
+        await #expect(throws: LarderError.self) { try await first.accessToken() }
+        #expect(first.state == .expired(userID: "user_1"))
     }
 
     @Test func `tokens that cannot be stored are not used, and are stored later without another renewal`()

@@ -19,7 +19,9 @@ struct SessionTests {
             if request.method == .delete { return .text("", status: .noContent) }
             guard request.url.hasSuffix("/refresh") else { return .text(Self.grant("old"), fields: fields) }
             return isRefused
-                ? .text("{}", status: .unauthorized, fields: fields).held(by: gate)
+                ? .text(#"{"type":"/problems/invalid-refresh-token"}"#, status: .unauthorized, fields: fields).held(
+                    by: gate
+                )
                 : .text(Self.grant("new"), fields: fields).held(by: gate)
         }
         let session = try Session(try scene.cache(), "http://server", transport)

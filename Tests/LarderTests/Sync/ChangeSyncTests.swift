@@ -113,6 +113,48 @@ struct ChangeSyncTests {
         await running.value
     }
 
+    @Test func `a channel that is refused because its token is gone is opened on the token of a resync`() async throws {
+        final class Greeting: LiveChannel {
+            let hasGreeted = Mutex(false)
+            let end = Mailbox<Void>()
+            func receive() async throws(LarderError) -> LiveMessage? {
+                let isFirst = hasGreeted.withLock { hasGreeted in
+                    defer { hasGreeted = true }
+                    return !hasGreeted
+                }
+                if isFirst { return .hello(token: "new") }
+                _ = await end.next()
+                return nil
+            }
+        }
+        let cache = try scene.cache()
+        try cache.update { $0.setToken("old", for: "test") }
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                if token == "old" { throw .tokenGone("The history is gone.") }
+                return ChangeBatch([], nextToken: token, hasMore: false)
+            },
+            present: { () throws(LarderError) in "new" },
+            invalidateAll: { _ in }
+        )
+        let opened = Mutex<[String?]>([])
+        let source = LiveSource([.webSocket]) { _, since throws(LarderError) in
+            opened.withLock { $0.append(since) }
+            if since == "old" { throw .tokenGone("The history is gone.") }
+            return Greeting()
+        }
+        let sync = ChangeSync(feed, into: cache)
+        let live = LiveSync(sync, source, in: cache)
+        let states = SequenceRecorder(live.states)
+        let running = Task { await live.run() }
+        // No clock moves: it does not wait for a pause first.
+        await states.wait { $0.last == .live(.webSocket) }
+        #expect(opened.withLock { $0 } == ["old", "new"] && sync.status.resyncs == 1)
+        running.cancel()
+        await running.value
+    }
+
     @Test func `a source without a kind of channel follows nothing and ends`() async throws {
         let cache = try scene.cache()
         let feed = ChangeFeed(

@@ -29,10 +29,12 @@ struct RefreshGrant: Sendable, Hashable {
     ///
     /// The reply to an exchange can be lost, and two processes can exchange one token at the same time. Therefore a token may
     /// be exchanged again within `grace` of its first exchange, as long as none of the tokens that came of it has been
-    /// exchanged: then its holder has received a later one.
+    /// exchanged: then its holder has received a later one. The price: a stolen token that is used within this time gives a session
+    /// that goes on beside its owner's, and is not detected.
     func isReuse(at now: WallTime, grace: Duration) -> Bool {
         guard let exchanged else { return false }
-        return isAncestor || now >= exchanged + grace
+        // A clock that was set back does not prolong the time.
+        return isAncestor || now >= exchanged + grace || now < exchanged - grace
     }
 }
 
