@@ -49,8 +49,8 @@ final class ChangeOwner: Sendable {
 
     private func message(_ call: StaticString) -> String {
         let function = state.withLock { $0.function }?.rawValue ?? "a change that is being carried out"
-        return "\(call) was called from \(function). That runs as a part of a change, and the call would wait for that change to "
-            + "end. Call it when LarderCache.update has returned."
+        return "\(call) was called from \(function). That runs as a part of a change, and the call would wait for "
+            + "that change to end. Call it when LarderCache.update has returned."
     }
 }
 

@@ -24,7 +24,9 @@ struct OutcomeTests {
         #expect(isFinal(status, "https://larder.test/problems/insufficient-funds"))
     }
 
-    @Test(arguments: [nil, 300, 302, 304, 401, 407, 408, 421, 425, 429, 500, 502, 503, 504, 506, 507, 508, 511, 520, 599])
+    @Test(arguments: [
+        nil, 300, 302, 304, 401, 407, 408, 421, 425, 429, 500, 502, 503, 504, 506, 507, 508, 511, 520, 599,
+    ])
     func `a status by which nothing is decided is asked about again`(_ status: Int?) { #expect(!isFinal(status)) }
 
     @Test(arguments: [inProgress, "/problems/idempotency-in-progress", "urn:example:idempotency-in-progress"])
