@@ -164,7 +164,7 @@ class Storm:
         for name in ("a1", "b1"):
             began = time.time()
             try:
-                code = self.start_client(name, "--drain", "120").wait(timeout=180)
+                code = self.start_client(name, "--drain", "600").wait(timeout=700)
             except subprocess.TimeoutExpired:
                 sys.exit(f"{name} does not drain.")
             if code != 0:
