@@ -13,7 +13,11 @@ final class CommandScene: Sendable {
         var output: String
         var errors: String
 
-        var json: JSONValue { get throws { try JSONParser.parse(Array(output.utf8)) } }
+        var json: JSONValue {
+            get throws {
+                do { return try JSONParser.parse(Array(output.utf8)) } catch { throw NoJSON(run: self, cause: error) }
+            }
+        }
         /// Each line by itself, as programs read what is followed.
         var jsonLines: [JSONValue] {
             get throws { try output.split(separator: "\n").map { try JSONParser.parse(Array($0.utf8)) } }
@@ -21,6 +25,14 @@ final class CommandScene: Sendable {
         var lines: [Substring] { output.split(separator: "\n") }
         var errorLines: [Substring] { errors.split(separator: "\n") }
         var description: String { "exit \(code)\n\(output)\(errors)" }
+    }
+
+    /// The output of a run is no JSON document.
+    struct NoJSON: Error, CustomStringConvertible {
+        let run: Run
+        let cause: any Error
+
+        var description: String { "The output is no JSON (\(cause)): \(run)" }
     }
 
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
