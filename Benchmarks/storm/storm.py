@@ -189,6 +189,7 @@ class Storm:
         count = collections.Counter(unbalanced_transfers=unbalanced)
         for name, (account, _, posts) in PROCESSES.items():
             acknowledged, intents, last_like = [], {}, collections.defaultdict(list)
+            left = {"drained": [], "unresolved": 0}
             for line in (self.directory / f"{name}.log").read_bytes().splitlines():
                 try:
                     record = json.loads(line)
@@ -196,10 +197,7 @@ class Storm:
                     continue  # The line that a kill cut off.
                 kind, result = record.get("kind"), record.get("result")
                 if "drained" in record:
-                    count["undrained"] += len(record["drained"])
-                    count["unresolved"] += record["unresolved"]
-                    for left in record["drained"]:
-                        self.report(f"{name} left {left}")
+                    left = record
                     if "expired" in record["session"]:
                         count["signed out"] += 1
                 elif record.get("event") == "refused":
@@ -252,6 +250,11 @@ class Storm:
                             self.report(f"{name}: {record}")
                         elif result == "inDoubt":
                             count["transfer inDoubt, done" if found else "transfer inDoubt, not done"] += 1
+            # Of the last drain: what an earlier one left may have been sent since.
+            count["undrained"] += len(left["drained"])
+            count["unresolved"] += left["unresolved"]
+            for entry in left["drained"]:
+                self.report(f"{name} left {entry}")
             for (kind, key), record in intents.items():
                 count[kind + " interrupted"] += 1
                 if kind == "transfer" and transfers[key] > 1:
