@@ -28,18 +28,20 @@
                 return nil
             }
 
-            /// Receives one datagram; false where there is none, or the socket is of no use any more.
-            func receive(_ socket: Int32, flags: Int32) -> Bool {
+            /// Receives one datagram.
+            ///
+            /// - Returns: nil where more may follow; otherwise the error's number, `EAGAIN` where nothing is there at present.
+            func receive(_ socket: Int32, flags: Int32) -> Int32? {
                 var buffer = [UInt8](repeating: 0, count: 64 << 10)
                 let count = unsafe recv(socket, &buffer, buffer.count, flags)
-                if count < 0, errno == EINTR { return true }
-                if count < 0, errno == ENOBUFS {
-                    // Messages were lost: everything is asked for again.
-                    return perform(session.withLock { $0.start() }, socket) == nil
-                }
-                guard count > 0 else { return false }
+                // Read before anything else can change it.
+                let code = count < 0 ? errno : 0
+                if code == EINTR { return nil }
+                // Messages were lost: everything is asked for again.
+                if code == ENOBUFS { return perform(session.withLock { $0.start() }, socket) }
+                guard count > 0 else { return code }
                 let datagram = Array(buffer[..<count])
-                return perform(session.withLock { $0.received(datagram) }, socket) == nil
+                return perform(session.withLock { $0.received(datagram) }, socket)
             }
         }
 
@@ -69,17 +71,17 @@
             if let code = shared.perform(shared.session.withLock { $0.start() }, socket) {
                 throw NetworkSourceError("Asking netlink for the interfaces", code)
             }
-            while !told.withLock({ $0 }), shared.receive(socket, flags: Int32(MSG_DONTWAIT)) {}
-            let reason = errno
-            guard told.withLock({ $0 }) || reason == EAGAIN || reason == EWOULDBLOCK else {
-                throw NetworkSourceError("Reading the interfaces from netlink", reason)
+            while !told.withLock({ $0 }) {
+                guard let code = shared.receive(socket, flags: Int32(MSG_DONTWAIT)) else { continue }
+                if code == EAGAIN || code == EWOULDBLOCK { break }
+                throw NetworkSourceError("Reading the interfaces from netlink", code)
             }
             _ = first
             let shared = shared
             isOpen = false
             let descriptor = PollThread.Descriptor(number: socket, events: Int16(POLLIN))
             let thread = PollThread("larder-network", [descriptor], timeout: -1) { _ in
-                while shared.receive(socket, flags: Int32(MSG_DONTWAIT)) {}
+                while shared.receive(socket, flags: Int32(MSG_DONTWAIT)) == nil {}
                 return -1
             }
             guard let thread else { throw NetworkSourceError("A thread for netlink", EMFILE) }
