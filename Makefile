@@ -12,31 +12,31 @@ prepare:
 	@Scripts/require-swift.sh
 	@Scripts/require-sqlite.sh
 
-run: prepare ## build, and serve the fixtures on http://127.0.0.1:8080 (ARGS="--port 9000" passes options)
+run: prepare ## build and serve the fixtures on http://127.0.0.1:8080 (ARGS="--port 9000" passes options)
 	@swift build -c release --product larder-server
 	@.build/release/larder-server $(ARGS)
 
-test: prepare ## build, and run every test
+test: prepare ## build and run every test
 	@swift build --build-tests
 	@Scripts/run-tests.sh
 
 build: prepare ## build everything for release
 	@swift build -c release
 
-lint: ## formatting and repository rules, strictly
+lint: ## check formatting and repository rules
 	@swift format lint --strict --recursive --parallel $(SOURCES)
 	@python3 Scripts/tidy.py
 
 format: ## format the sources in place
 	@swift format --in-place --recursive --parallel $(SOURCES)
 
-bench: prepare ## measure the server beside a bare loop and nginx (needs wrk; nginx if it is there)
+bench: prepare ## measure the server beside a bare epoll loop and nginx (needs wrk)
 	@swift build -c release --product larder-server
 	@python3 Benchmarks/http/bench.py
 
-fuzz: prepare ## throw mutated requests at a server for a minute
+fuzz: prepare ## send mutated requests to a server for a minute
 	@swift build -c release --product larder-server
 	@python3 Scripts/fuzz-http.py
 
-clean: ## remove what was built
+clean: ## remove the build directory
 	@rm -rf .build

@@ -14,8 +14,20 @@ func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency]
     .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
 }
 
+func sdk(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    library(name, "ClientSDK/\(name)", dependencies)
+}
+
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
+}
+
+/// The tests of a module of the SDK: they may use the whole SDK and what supports tests.
+func sdkTests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    tests(
+        "\(name)Tests",
+        [.byName(name: name)] + dependencies + ["Larder", "LarderTesting", "SDKTestSupport", "TestSupport"]
+    )
 }
 
 /// The parts of the dashboard, which `DashboardDocument` puts together.
@@ -26,15 +38,22 @@ let dashboard = [
 
 let package = Package(
     name: "larder",
-    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    platforms: [.macOS(.v15)],
     products: [
         .executable(name: "larder-server", targets: ["larder-server"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
         .library(name: "LarderServer", targets: ["LarderServer"]),
-        // With the modules whose types are in its interface: people and posts, clocks, HTTP fields.
-        .library(name: "Larder", targets: ["Larder", "LarderModels", "LarderTime", "LarderHTTP"]),
+        .library(name: "LarderServerTesting", targets: ["LarderServerTesting"]),
+        .library(name: "Larder", targets: ["Larder"]),
+        .library(name: "LarderMemory", targets: ["LarderMemory"]),
+        .library(name: "LarderStorage", targets: ["LarderStorage"]),
+        .library(name: "LarderTransport", targets: ["LarderTransport"]),
+        .library(name: "LarderHTTPCache", targets: ["LarderHTTPCache"]),
+        .library(name: "LarderResources", targets: ["LarderResources"]),
+        .library(name: "LarderImages", targets: ["LarderImages"]),
         // TLS by Foundation: apart, because loading FoundationNetworking takes longer than everything else at a start.
         .library(name: "LarderURLSession", targets: ["LarderURLSession"]),
+        .library(name: "LarderDemo", targets: ["LarderDemo", "LarderModels"]),
         .library(name: "LarderTesting", targets: ["LarderTesting"]),
     ],
     targets: [
@@ -45,30 +64,38 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]
         ),
-        library("LarderArguments", "Shared/Arguments"),
-        library("LarderTime", "Shared/Time"),
-        library("LarderCoding", "Shared/Coding"),
-        library("LarderHTTP", "Shared/HTTP", ["LarderTime", "LarderCoding"]),
-        library("LarderWebSocket", "Shared/WebSocket", ["LarderCoding"]),
-        library("LarderSQLite", "Shared/SQLite", ["CSQLite"]),
-        library("LarderModels", "Shared/Models"),
+        library("LarderArguments", "Shared/LarderArguments"),
+        library("LarderTime", "Shared/LarderTime"),
+        library("LarderCoding", "Shared/LarderCoding"),
+        library("LarderHTTP", "Shared/LarderHTTP", ["LarderTime", "LarderCoding"]),
+        library("LarderHTTPWire", "Shared/LarderHTTPWire", ["LarderHTTP"]),
+        library("LarderWebSocket", "Shared/LarderWebSocket", ["LarderCoding"]),
+        library("LarderSQLite", "Shared/LarderSQLite", ["CSQLite"]),
+        library("LarderModels", "Shared/LarderModels"),
 
-        // Server: engine, then domain and control, then the command.
+        // Server: engine, domain, control plane, command.
         .systemLibrary(name: "CSystem", path: "Server/CSystem"),
         library(
             "LarderEngine",
-            "Server/Engine",
-            ["CSystem", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding"]
+            "Server/LarderEngine",
+            ["CSystem", "LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding"]
+        ),
+        .target(
+            name: "LarderBackend",
+            dependencies: [
+                "LarderEngine", "LarderHTTP", "LarderSQLite", "LarderCoding", "LarderTime", "LarderWebSocket",
+            ],
+            path: "Server/LarderBackend",
+            resources: [.embedInCode("Endpoints/openapi.json")],
+            swiftSettings: strict
         ),
         .target(
             name: "LarderServer",
             dependencies: [
-                "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "LarderWebSocket",
+                "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime",
             ],
-            path: "Server",
-            exclude: ["CSystem", "Command", "Dockerfile", "Engine", "FAULTS.md"],
-            sources: ["Backend", "Control"],
-            resources: [.embedInCode("API/openapi.json")] + dashboard.map { .embedInCode("Dashboard/\($0)") },
+            path: "Server/LarderServer",
+            resources: dashboard.map { .embedInCode("Dashboard/\($0)") },
             swiftSettings: strict
         ),
         .executableTarget(
@@ -77,61 +104,115 @@ let package = Package(
                 "LarderArguments", "LarderServer", "LarderEngine", "LarderSQLite", "LarderTime", "LarderCoding",
                 "LarderHTTP",
             ],
-            path: "Server/Command",
+            path: "Server/larder-server",
             swiftSettings: strict
         ),
 
-        // ClientSDK.
-        library(
-            "Larder",
-            "ClientSDK/Larder",
-            ["LarderSQLite", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding", "LarderModels"]
+        // ClientSDK: each module may use the ones that it names, and no other (Scripts/tidy.py holds the table).
+        sdk("LarderEvents", ["LarderTime"]),
+        sdk("LarderMemory", ["LarderTime"]),
+        sdk("LarderStorage", ["LarderSQLite", "LarderCoding", "LarderTime"]),
+        sdk(
+            "LarderTransport",
+            ["LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding", "LarderEvents"]
         ),
-        library("LarderURLSession", "ClientSDK/URLSession", ["Larder", "LarderHTTP", "LarderTime", "LarderWebSocket"]),
-        .executableTarget(
-            name: "LarderCommand",
-            dependencies: ["LarderArguments", "Larder", "LarderModels", "LarderTime", "LarderCoding", "LarderHTTP"],
-            path: "ClientSDK/Command",
+        sdk(
+            "LarderHTTPCache",
+            ["LarderTransport", "LarderMemory", "LarderStorage", "LarderHTTP", "LarderTime", "LarderCoding"]
+        ),
+        sdk("LarderResources", ["LarderMemory", "LarderStorage", "LarderEvents", "LarderTime", "LarderCoding"]),
+        sdk(
+            "LarderImages",
+            [
+                "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "LarderHTTP", "LarderTime",
+                "LarderCoding",
+            ]
+        ),
+        sdk("LarderDevice", ["LarderEvents", "LarderTransport", "LarderHTTP", "LarderTime"]),
+        sdk("LarderTelemetry", ["LarderEvents", "LarderTime", "LarderCoding"]),
+        sdk(
+            "Larder",
+            [
+                "LarderTransport", "LarderHTTPCache", "LarderResources", "LarderImages", "LarderDevice",
+                "LarderTelemetry", "LarderEvents", "LarderMemory", "LarderStorage", "LarderHTTP", "LarderTime",
+                "LarderCoding",
+            ]
+        ),
+        // The reference app sees what an app sees: it has no access to `package` declarations.
+        .target(
+            name: "LarderDemo",
+            dependencies: ["Larder", "LarderModels"],
+            path: "ClientSDK/LarderDemo",
+            packageAccess: false,
             swiftSettings: strict
         ),
-        library(
-            "LarderTesting",
-            "ClientSDK/Testing",
-            ["Larder", "LarderServer", "LarderTime", "LarderHTTP", "LarderWebSocket"]
+        sdk("LarderURLSession", ["LarderTransport", "LarderHTTP", "LarderTime", "LarderWebSocket", "LarderEvents"]),
+        .executableTarget(
+            name: "LarderCommand",
+            dependencies: ["LarderArguments", "LarderDemo", "Larder", "LarderModels", "LarderCoding"],
+            path: "ClientSDK/LarderCommand",
+            swiftSettings: strict
         ),
+        sdk(
+            "LarderTesting",
+            [
+                "Larder", "LarderTransport", "LarderResources", "LarderStorage", "LarderTime", "LarderHTTP",
+                "LarderWebSocket",
+            ]
+        ),
+        sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),
 
         // Tests, beside each target's name.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
         tests("LarderTimeTests", ["LarderTime", "TestSupport"]),
         tests("LarderCodingTests", ["LarderCoding", "TestSupport"]),
         tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding", "TestSupport"]),
+        tests("LarderHTTPWireTests", ["LarderHTTPWire", "LarderHTTP", "LarderTime", "TestSupport"]),
         tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding", "TestSupport"]),
         tests("LarderSQLiteTests", ["LarderSQLite", "CSQLite", "TestSupport"]),
         tests("LarderEngineTests", ["LarderEngine", "LarderHTTP", "LarderWebSocket", "LarderTime", "TestSupport"]),
         tests(
             "LarderServerTests",
-            ["LarderServer", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime", "TestSupport"]
+            [
+                "LarderServer", "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP",
+                "LarderTime",
+                "TestSupport",
+            ]
         ),
-        .testTarget(
-            name: "LarderTests",
-            dependencies: [
-                "Larder", "LarderURLSession", "LarderTesting", "LarderModels", "LarderTime", "LarderHTTP",
-                "LarderCoding", "TestSupport",
-            ],
-            path: "Tests/LarderTests",
-            resources: [.copy("Images/Fixtures")],
+        .target(
+            name: "SDKTestSupport",
+            dependencies: ["LarderResources", "LarderStorage", "LarderTime"],
+            path: "Tests/SDKSupport",
             swiftSettings: strict
         ),
+        sdkTests("LarderMemory"),
+        sdkTests("LarderStorage", ["LarderSQLite"]),
+        sdkTests("LarderTransport", ["LarderHTTP", "LarderWebSocket", "LarderURLSession"]),
+        sdkTests("LarderHTTPCache", ["LarderTransport", "LarderStorage", "LarderMemory"]),
+        sdkTests("LarderResources", ["LarderStorage", "LarderEvents"]),
+        .testTarget(
+            name: "LarderImagesTests",
+            dependencies: [
+                "LarderImages", "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "Larder",
+                "LarderTesting", "SDKTestSupport", "TestSupport",
+            ],
+            path: "Tests/LarderImagesTests",
+            resources: [.copy("Fixtures")],
+            swiftSettings: strict
+        ),
+        sdkTests("LarderDevice", ["LarderEvents", "LarderTransport", "LarderTelemetry", "LarderMemory"]),
+        sdkTests("LarderTelemetry", ["LarderStorage", "LarderMemory"]),
+        tests("LarderTests", ["LarderDemo", "Larder", "LarderTesting", "SDKTestSupport", "TestSupport"]),
+        tests("LarderDemoTests", ["LarderDemo", "Larder", "LarderTesting", "SDKTestSupport", "TestSupport"]),
         tests(
             "LarderCommandTests",
-            ["LarderArguments", "LarderCommand", "Larder", "LarderModels", "LarderTime", "LarderCoding", "TestSupport"]
+            ["LarderArguments", "LarderCommand", "LarderTesting", "LarderModels", "LarderCoding", "TestSupport"]
         ),
         tests(
             "EndToEndTests",
             [
-                "Larder", "LarderURLSession", "LarderTesting", "LarderServer", "LarderEngine", "LarderModels",
-                "LarderHTTP", "LarderTime",
-                "LarderCoding", "LarderCommand", "TestSupport",
+                "LarderDemo", "Larder", "LarderURLSession", "LarderServerTesting", "LarderTesting", "LarderServer",
+                "LarderBackend", "LarderEngine", "LarderModels", "LarderCoding", "LarderCommand", "TestSupport",
             ]
         ),
     ],

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Throws mutated requests at a server on this machine, and checks that it answers or hangs up in time, and lives on.
+"""Sends mutated requests to a local server, and checks that it answers or closes the connection in time and does not crash.
 
     Scripts/fuzz-http.py [SEED] [--seconds N] [--server PATH]
 
-Each case has a seed of its own, which is printed with its bytes when something is wrong with it:
-`Scripts/fuzz-http.py SEED --cases 1` throws that one again.
+Each case has its own seed, which is printed with the bytes of a failed case. `Scripts/fuzz-http.py SEED --cases 1` repeats it.
 """
 
 import argparse
@@ -30,13 +29,13 @@ SEEDS = [
     b"GET /v1/live HTTP/1.1\r\nHost: x\r\n" + UPGRADE + b"\r\n\x81\x85abcdhello",
     b"GET /_larder/echo HTTP/1.1\r\nHost: x\r\n" + UPGRADE + b"\r\n\x01\x82abcd\x02\x03\x89\x80abcd\x80\x81abcd\x04\x88\x82abcd\x62\x8a",
 ]
-# What the grammar turns on; put in whole, because single bytes seldom hit it.
+# Tokens of the grammar, inserted whole because random bytes seldom form them.
 WORDS = [
     b"\r\n", b"\n", b"\r", b"\0", b" ", b"\t", b":", b";", b",", b"%", b"%00", b"0\r\n\r\n", b"ffffffff", b"-1", b"+5", b"*",
     b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"Connection: close\r\n",
     b"Host: y\r\n", b"HTTP/1.0", b"HTTP/2.0", b"\xff\xfe", b"\x88\x80abcd", b"\x89\xfe\xff\xff", b"Range: bytes=-0\r\n",
 ]
-# An exchange that is cut off is ended by the client's own end; whatever takes longer than this hangs.
+# Seconds. The client ends its sending side, so the server must end the exchange within this time.
 DEADLINE = 5.0
 
 
@@ -66,7 +65,7 @@ def mutated(seed):
 
 
 def throw(port, data, step):
-    """Sends a case in pieces, ends the sending side, and reads until the server ends its own."""
+    """Sends a case in pieces, ends the sending side, and reads until the server closes."""
     end = time.monotonic() + DEADLINE
     reply = bytearray()
     peer = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
@@ -95,12 +94,12 @@ def throw(port, data, step):
             except BlockingIOError:
                 pass
             except OSError:
-                # Cut off in the middle of a case: the server has said what it had to say, or read enough.
+                # The server has closed the connection before the whole case was sent.
                 return bytes(reply)
 
 
 def judge(reply):
-    """A server's words are HTTP from the first byte, and never tell of its own failure."""
+    """Raises a finding if the reply does not begin with a status line, or is a 500."""
     if reply and not re.match(rb"HTTP/1\.1 [1-5]\d\d ", reply):
         raise Finding(f"not a status line: {reply[:120]!r}")
     if b"HTTP/1.1 500 " in reply:
@@ -108,7 +107,7 @@ def judge(reply):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description="mutated requests, bounded in number and time")
+    arguments = argparse.ArgumentParser(description="Sends mutated requests to larder-server.")
     arguments.add_argument("seed", nargs="?", type=int, default=1)
     arguments.add_argument("--seconds", type=float, default=60)
     arguments.add_argument("--cases", type=int, default=1_000_000)
@@ -135,8 +134,8 @@ def main():
         server.terminate()
         if server.wait(20) != 0:
             findings += 1
-            print(f"asked to stop, the server ended with {server.returncode}")
-        print(f"{count} mutated requests from seed {options.seed} on, {findings} findings")
+            print(f"after SIGTERM the server exited with {server.returncode}")
+        print(f"{count} mutated requests, first seed {options.seed}, {findings} findings")
         return 1 if findings else 0
     finally:
         server.kill()

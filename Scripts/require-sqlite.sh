@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs SQLite's headers where apt can, and names the package everywhere else.
+# Installs SQLite's headers with apt, or names the package for other systems.
 set -euo pipefail
 [ "$(uname)" = Darwin ] && exit 0
 for directory in /usr/include /usr/local/include; do [ -f "$directory/sqlite3.h" ] && exit 0; done
@@ -16,5 +16,5 @@ if command -v apt-get >/dev/null 2>&1; then
   }
   exit 0
 fi
-echo "SQLite's headers are missing. Install them: dnf install sqlite-devel · apk add sqlite-dev · pacman -S sqlite · brew install sqlite" >&2
+echo "SQLite's headers are missing. Install one of: dnf install sqlite-devel · apk add sqlite-dev · pacman -S sqlite · brew install sqlite" >&2
 exit 1

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs every test, and repeats at the end which tests failed or did not end.
+# Runs every test and lists the failed and the unfinished tests at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# A few thousand sockets are open at times; most shells let a process have 1,024.
+# The tests open a few thousand sockets; most shells limit a process to 1,024 files.
 open=$(ulimit -S -n)
 if [ "$open" != unlimited ] && [ "$open" -lt 16384 ]; then
   ulimit -S -n 16384 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
@@ -12,8 +12,8 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# At most a few tests at once: a test's time limit then measures the test, not its turn, and few files are open. The limit is one
-# minute; each process that already waits for a processor makes it longer.
+# Few tests run at once, so that a time limit measures the test and not the wait for a processor, and few files are open. The limit
+# is one minute times a factor that grows with the load average.
 cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 if swift test --help-hidden | grep maximum-parallelization-width >/dev/null; then
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-$((cores + 2))}
@@ -23,24 +23,24 @@ if [ -z "${LARDER_TEST_TIME_FACTOR:-}" ] && [ -n "${SWT_EXPERIMENTAL_MAXIMUM_PAR
   export LARDER_TEST_TIME_FACTOR=$((2 + load / cores))
 fi
 
-# Line by line, so that the last line of a run that has to be ended says where it was.
+# Output is line-buffered, so that the last line of a run that is terminated shows its position.
 limited=()
 if command -v stdbuf >/dev/null 2>&1; then limited+=(stdbuf -oL); fi
 if command -v timeout >/dev/null 2>&1; then limited=(timeout -k 10 1500 "${limited[@]}"); fi
 
 part() {
   ${limited[@]+"${limited[@]}"} swift test --skip-build --parallel "$@" 2>&1 | tee "$log" && return
-  printf '\nWhat failed, once more:\n'
+  printf '\nFailed tests:\n'
   grep -a -m 20 '✘ .* recorded an issue' "$log" | cut -c 1-300 || true
   if ! grep -aq 'Test run with .* after' "$log"; then
-    echo 'What never ended:'
+    echo 'Unfinished tests:'
     awk -F '"' '/^◇ Test ".*" started/ { open[$2] = 1 } /^[✔✘➜] Test ".*" (passed|failed|with|skipped)/ { delete open[$2] }
       END { for (name in open) if (count++ < 20) print "  " name }' "$log"
   fi
   exit 1
 }
 
-# Three parts: the tests of the disk keep every processor busy, and those end to end start processes.
+# Three parts, because the disk tests use every processor and the end-to-end tests start processes.
 part --skip '(\.(Disk|Killable)|^EndToEndTests)'
 part --filter '\.(Disk|Killable)'
 part --filter '^EndToEndTests'

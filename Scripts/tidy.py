@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Rules of the repository that no compiler knows. Each finding says why."""
+"""Checks repository rules that the compiler does not. Each finding has its reason."""
 
 import pathlib
 import re
 import subprocess
 import sys
+
+import modules
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RULES = [
@@ -14,17 +16,29 @@ RULES = [
     (r"Task\.sleep|\busleep\(|Thread\.sleep", r".*", "nothing sleeps: wait for the event, or take a clock"),
     (r"\bNSLock\b|DispatchQueue", r".*", "Mutex and actors guard state"),
     (r"^\s*(\w+ )?import (\w+ )?Foundation", r"^(Shared|Server)/", "the server starts in milliseconds: no Foundation in Shared and Server"),
-    (r"import Larder(Server|Engine|Testing)?\s*$", r"^Shared/", "Shared knows neither server nor SDK"),
-    (r"import Larder(Server)?$", r"^Server/Engine/", "the engine knows nothing of the domain"),
-    (r"import Larder(Server|Engine)\b", r"^ClientSDK/Larder/", "the SDK knows nothing of our server"),
-    (r"\.core\b|\bsteps\.append|\b(CacheCore|EntityDraft|EventHub|Mailbox|OutboxOperation)\b", r"^ClientSDK/Larder/Features/", "features use only what is public: what they need, others' features need"),
-    (r"(?<![\w.])print\(", r"^(Shared|Server/Engine|Server/Backend|ClientSDK)/", "only commands talk to the terminal"),
+    (r"\bWorldControl\b|\bControlPlane\b", r"^Server/LarderBackend/", "the backend knows the control plane only by the protocols that it declares"),
+    (r"(?<![\w.])print\(", r"^(Shared|Server/Larder|ClientSDK)/", "only commands talk to the terminal"),
+    (r"\"/v1\b", r"^(Shared/(?!LarderModels)|ClientSDK/(?!LarderDemo|LarderCommand))", "only LarderDemo, LarderModels and the server know the demo backend's routes"),
 ]
-# These are looked for in comments and strings too.
+# These apply to comments and strings too.
 EVERYWHERE = [
     (r"\b(TODO|FIXME|XXX)\b", "finish it, or write an issue"),
     (r"/(?:root|home|work)/", "no machine's paths in the repository"),
+    (r"[«»]", "straight quotes"),
 ]
+# Wording that a reader has to decode (plain technical English: subject, verb, object).
+PHRASES = re.compile(
+    r"\b(whoever|whomever|how manieth|got otherwise|nobody else's business|is told of|are told of|the hour|the dead)\b", re.IGNORECASE
+)
+WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+FILLERS = {"a", "an", "the", "its", "of", "this", "that", "is", "with", "by", "and", "to", "for", "from", "in", "new", "makes", "creates"}
+
+
+def repeats_name(comment, declaration):
+    """Whether a doc comment says nothing that the declaration does not say."""
+    said = {word.lower().rstrip("s") for word in WORDS.findall(comment)} - FILLERS
+    named = {word.lower().rstrip("s") for word in WORDS.findall(declaration)}
+    return len(said) <= 3 and said <= named
 
 
 def main():
@@ -33,12 +47,19 @@ def main():
     for name in files:
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
         if not name.startswith("Tests/") and len(lines) > 400:
-            long.append(f"{name}: {len(lines)} lines; a file over 400 is asking to be two")
+            long.append(f"{name}: {len(lines)} lines; split files over 400 lines")
         for number, line in enumerate(lines, 1):
             for pattern, why in EVERYWHERE:
                 if re.search(pattern, line):
                     findings.append(f"{name}:{number}: {line.strip()[:90]}\n    {why}")
-            # A comment begins at // that no colon precedes: what follows a URL in a string is still code.
+            if not name.startswith("Tests/") and "//" in line and (found := PHRASES.search(line.split("//", 1)[1])):
+                findings.append(f"{name}:{number}: \"{found.group(1)}\"\n    write subject, verb, object with the field's terms")
+            if line.lstrip().startswith("/// ") and number < len(lines) and not name.startswith("Tests/"):
+                before = lines[number - 2].lstrip() if number > 1 else ""
+                after = lines[number].lstrip()
+                if not before.startswith("///") and not after.startswith(("///", "@")) and repeats_name(line, after):
+                    findings.append(f"{name}:{number}: {line.strip()[:90]}\n    the comment repeats the name: delete it, or say what the name does not")
+            # A comment begins at a // without a colon before it; a URL in a string does not begin one.
             code = re.split(r"(?<!:)//", line)[0]
             for pattern, scope, why in RULES:
                 if re.search(scope, name) and re.search(pattern, code):
@@ -46,7 +67,8 @@ def main():
             if "@unchecked Sendable" in code:
                 before = [text.strip() for text in lines[max(0, number - 8):number - 1]]
                 if not any("@unchecked Sendable" in text and text.startswith("///") for text in before):
-                    findings.append(f"{name}:{number}: @unchecked Sendable\n    prove it in the comment above")
+                    findings.append(f"{name}:{number}: @unchecked Sendable\n    state the proof in the doc comment directly above")
+    findings += modules.check()[0]
     for line in long:
         print("note:", line)
     for line in findings:

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Measures reads of the cache, and the features on it. `swift run -c release cache-benchmark`, and `features-benchmark`, in this
-/// directory.
+/// Measures reads of the cache (`swift run -c release cache-benchmark`) and the features of the demo client
+/// (`swift run -c release features-benchmark`).
 let package = Package(
     name: "cache-benchmark",
     platforms: [.macOS(.v15)],
@@ -18,9 +18,8 @@ let package = Package(
             name: "features-benchmark",
             dependencies: [
                 "Measuring",
-                .product(name: "Larder", package: "larder"),
+                .product(name: "LarderDemo", package: "larder"),
                 .product(name: "LarderServer", package: "larder"),
-                .product(name: "LarderTesting", package: "larder"),
             ],
             path: "Features"
         ),

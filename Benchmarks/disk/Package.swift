@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Measures the disk tier beside SQLite's C interface. Run it with `swift run -c release` in this directory.
+/// Compares the disk store with SQLite's C interface. Run it with `swift run -c release` in this directory.
 let package = Package(
     name: "larder-disk-benchmark",
     platforms: [.macOS(.v15)],

@@ -1,4 +1,4 @@
-// The limit: an epoll loop that answers whatever comes with the same bytes in one write. Usage: bare PORT FILE
+// An epoll loop that answers every read with the same bytes in one write: the upper bound. Usage: bare PORT FILE
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>

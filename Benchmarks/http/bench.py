@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures larder-server beside a bare epoll loop and nginx: server on one core, load on the other, contenders in turn.
 
-Prints medians with the lowest and highest of five runs. What is not installed is left out, and said so.
+Prints the median, the lowest and the highest of five runs. Contenders that are not installed are skipped with a message.
 """
 
 import http.client
@@ -49,7 +49,7 @@ class Server:
         return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
 
     def proportional(self):
-        """KiB of memory, shared pages counted in proportion."""
+        """Resident memory in KiB, with shared pages counted in proportion."""
         text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
         return int(re.search(r"Pss:\s+(\d+)", text).group(1))
 
@@ -72,7 +72,7 @@ def show(name, values, unit, digits=1):
 
 
 def contend(contenders, against=None):
-    """Runs the contenders by turns. `against` names the one that the others are compared with, run by run."""
+    """Runs the contenders in turn. `against` names the one that the others are divided by, run by run."""
     values = {name: [] for name in contenders}
     for _ in range(RUNS):
         for name, run in contenders.items():
@@ -110,7 +110,7 @@ def pages():
             extra.append(subprocess.Popen(pinned(0, bare, str(bare_port), reply)))
             contenders["  bare epoll loop, same bytes"] = lambda: wrk(f"http://127.0.0.1:{bare_port}/")
         else:
-            print("left out: the bare loop (no cc)")
+            print("skipped: the bare loop (cc is not installed)")
         if shutil.which("nginx"):
             pathlib.Path(scratch, "page").write_bytes(data[data.index(b"\r\n\r\n") + 4:])
             os.chmod(scratch, 0o755)
@@ -123,7 +123,7 @@ def pages():
             extra.append(subprocess.Popen(pinned(0, "nginx", "-c", f"{scratch}/nginx.conf"), stderr=subprocess.DEVNULL))
             contenders["  nginx, same body from a file"] = lambda: wrk(f"http://127.0.0.1:{nginx_port}/page")
         else:
-            print("left out: nginx (not installed)")
+            print("skipped: nginx (not installed)")
         time.sleep(0.5)
         print(f"page of {len(data):,} bytes with its head")
         try:
@@ -135,7 +135,7 @@ def pages():
 
 
 def anew():
-    """Pages that no earlier reply answers: nothing kept, a cursor that comes rarely, and a write before every twentieth page."""
+    """Pages that no cached reply answers: no response cache, rare cursors, and a write before every twentieth page."""
     page = "/v1/feed?limit=20"
     with Server() as kept, Server("--no-response-cache") as plain, Server("--no-response-cache", "--seed", "1", "--posts", "100000") as large:
         cursors = []
@@ -147,14 +147,14 @@ def anew():
         env = {"LARDER_CURSORS": " ".join(cursors), "LARDER_TOKEN": "dev-ana"}
         contend({"feed page, repeated": lambda: wrk(kept.url + page),
                  "feed page, built anew": lambda: wrk(plain.url + page),
-                 "the same for somebody who likes": lambda: wrk(plain.url + page, "-H", "Authorization: Bearer dev-ana"),
+                 "the same for a signed-in user with likes": lambda: wrk(plain.url + page, "-H", "Authorization: Bearer dev-ana"),
                  "built anew after a like, every twentieth request": lambda: wrk(kept.url, "-s", str(HERE / "likes.lua"), env=env),
                  "feed page out of SQLite: 900 cursors in 100,000 posts": lambda: wrk(large.url, "-s", str(HERE / "cursors.lua"), env=env)},
                 against="feed page, repeated")
 
 
 def control():
-    """What the journal and a thousand faults that never match cost the repeated feed page."""
+    """The cost of the journal, and of a thousand faults that never match, on the repeated feed page."""
     with Server() as plain, Server("--no-journal") as silent, Server() as ruled:
         faults = [{"match": {"path": f"/v1/posts/post_{n}"}, "action": {"type": "reset"}} for n in range(1, 1001)]
         urllib.request.urlopen(urllib.request.Request(ruled.url + "/_larder/faults", json.dumps({"faults": faults}).encode())).read()
@@ -166,7 +166,7 @@ def control():
 
 
 def worlds():
-    """How long a world takes to be made, forked and reset, one after the other over one connection, and what it weighs."""
+    """The time to create, fork and reset a world over one connection, and the memory of a world."""
     with Server() as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
 
@@ -269,7 +269,7 @@ def sockets():
 
 def main():
     if not shutil.which("wrk"):
-        sys.exit("The benchmarks need wrk: apt-get install wrk (nginx-light and gcc for comparison)")
+        sys.exit("The benchmarks need wrk: apt-get install wrk (and nginx-light and gcc for the comparison).")
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     print(f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}, release build of {commit}; {RUNS} runs of {SECONDS} s, 64 connections")

@@ -1,4 +1,4 @@
--- Feed pages behind cursors that take turns, given by LARDER_CURSORS: rows that a page of came long ago.
+-- Feed pages behind the cursors in LARDER_CURSORS, in turn: each page recurs too rarely to be cached.
 local requests = {}
 for cursor in os.getenv("LARDER_CURSORS"):gmatch("%S+") do
   requests[#requests + 1] = "GET /v1/feed?limit=20&after=" .. cursor .. " HTTP/1.1\r\nHost: bench\r\n\r\n"

@@ -1,4 +1,4 @@
--- The newest feed page, and before every twentieth a like of one of its posts is set or taken back by LARDER_TOKEN.
+-- The newest feed page. Every twentieth request sets or clears a like on one of its posts instead, as the user of LARDER_TOKEN.
 local token = os.getenv("LARDER_TOKEN")
 local page = "GET /v1/feed?limit=20 HTTP/1.1\r\nHost: bench\r\n\r\n"
 local count = 0

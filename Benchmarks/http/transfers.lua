@@ -1,4 +1,4 @@
--- Each request is a transfer of one minor unit under a key of its own. The body and token come from the environment.
+-- Each request is a transfer of one minor unit under its own key. Body and token come from the environment.
 local count = 0
 local body, token = os.getenv("LARDER_BODY"), os.getenv("LARDER_TOKEN")
 local salt = tostring(os.time())

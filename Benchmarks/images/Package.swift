@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that the product stays free of what only measures it.
+// A separate package, so that the product does not depend on what only measures it.
 let package = Package(
     name: "images-benchmarks",
     platforms: [.macOS(.v15)],

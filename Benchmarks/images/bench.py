@@ -1,4 +1,4 @@
-"""Decoding a 12-megapixel PNG into 200 x 200 beside Pillow (libpng and zlib) reading the same file whole, in turn.
+"""Measures decoding a 12-megapixel PNG into 200 x 200 in turn with Pillow (libpng and zlib) reading the same file whole.
 
 Needs Pillow and numpy; run after `swift build -c release` in this directory."""
 

@@ -1,13 +1,13 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that the product stays free of what only measures it.
+// A separate package, so that the product does not depend on what only measures it.
 let package = Package(
     name: "memory-benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "larder", path: "../..")],
     targets: [
-        .executableTarget(name: "simulate", dependencies: [.product(name: "Larder", package: "larder")]),
-        .executableTarget(name: "measure", dependencies: [.product(name: "Larder", package: "larder")]),
+        .executableTarget(name: "simulate", dependencies: [.product(name: "LarderMemory", package: "larder")]),
+        .executableTarget(name: "measure", dependencies: [.product(name: "LarderMemory", package: "larder")]),
     ]
 )

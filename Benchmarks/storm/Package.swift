@@ -9,7 +9,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "storm-client",
-            dependencies: [.product(name: "Larder", package: "larder")],
+            dependencies: [.product(name: "LarderDemo", package: "larder")],
             path: "Sources"
         )
     ],

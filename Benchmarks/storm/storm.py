@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills clients and the server at random under faults, and counts lost, doubled, reordered and wrongly reported effects.
 
-Three client processes write as fast as busy people: two share one account and one directory, the third has its own. Every call is
+Three client processes write at the pace of active users: two share an account and a directory, the third has its own. Every call is
 logged and synced before and after. The server keeps its state in a database file, gives access tokens of 15 seconds, and is
 killed and restarted too. After each round the faults end, the outboxes drain, and the logs are compared with the database.
 
@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVER = ROOT / ".build/release/larder-server"
 CLIENT = ROOT / "Benchmarks/storm/.build/release/storm-client"
 
-# Processes of one account share a directory. Each process has posts of its own, so that its last like is known.
+# Processes of one account share a directory. Each process likes its own posts, so that its last like is known.
 PROCESSES = {
     "a1": ("ana", "conv_1,conv_2", ["post_%d" % n for n in range(10, 16)]),
     "a2": ("ana", "conv_1,conv_4", ["post_%d" % n for n in range(20, 26)]),
@@ -103,7 +103,7 @@ class Storm:
             return None
 
     def calm(self):
-        """Ends the journey and every fault."""
+        """Ends the network profile and every fault."""
         if self.profile:
             self.control("DELETE", "/profiles/" + self.profile)
         self.profile = None
@@ -166,7 +166,7 @@ class Storm:
             try:
                 code = self.start_client(name, "--drain", "600").wait(timeout=700)
             except subprocess.TimeoutExpired:
-                sys.exit(f"{name} does not drain.")
+                sys.exit(f"The outbox of {name} did not drain within 700 s; see {self.directory}/clients.log.")
             if code != 0:
                 sys.exit(f"{name} ended with {code} while it drained; see {self.directory}/clients.log.")
             print(f"  {name} drained in {time.time() - began:.1f} s", flush=True)
@@ -194,7 +194,7 @@ class Storm:
                 try:
                     record = json.loads(line)
                 except ValueError:
-                    continue  # The line that a kill cut off.
+                    continue  # A line that was cut off by a kill.
                 kind, result = record.get("kind"), record.get("result")
                 if "drained" in record:
                     left = record
@@ -250,7 +250,7 @@ class Storm:
                             self.report(f"{name}: {record}")
                         elif result == "inDoubt":
                             count["transfer inDoubt, done" if found else "transfer inDoubt, not done"] += 1
-            # Of the last drain: what an earlier one left may have been sent since.
+            # Counts the last drain only: operations left by an earlier one may have been sent since.
             count["undrained"] += len(left["drained"])
             count["unresolved"] += left["unresolved"]
             for entry in left["drained"]:
@@ -277,7 +277,7 @@ class Storm:
                     self.report(f"{name}: out of order: {record}")
                 newest[record["to"]] = max(here, newest.get(record["to"], -1))
             for post, taps in last_like.items():
-                # The last acknowledged tap holds, or a later one that was interrupted.
+                # The last acknowledged like, or a later interrupted one, must be in effect.
                 last = max((index for index, (_, kept) in enumerate(taps) if kept), default=None)
                 if last is None:
                     continue
@@ -298,13 +298,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--round-seconds", type=float, default=120)
-    parser.add_argument("--seed", type=int, default=1, help="of kills and faults; the timing of processes is not repeated")
+    parser.add_argument("--seed", type=int, default=1, help="seed of kills and faults; the timing of processes is not repeated")
     parser.add_argument("--port", type=int, default=18080)
-    parser.add_argument("--directory", help="where databases and logs are kept; must be empty (default: a temporary one)")
+    parser.add_argument("--directory", help="directory for databases and logs; must be empty (default: a temporary directory)")
     options = parser.parse_args()
     for file in (SERVER, CLIENT):
         if not file.exists():
-            sys.exit(f"{file} is missing; build it as the head of this file says.")
+            sys.exit(f"{file} is missing. Build it with the commands at the head of storm.py.")
     storm = Storm(options)
     print(f"seed {options.seed}, in {storm.directory}", flush=True)
     end, bad = time.time() + options.minutes * 60, 0

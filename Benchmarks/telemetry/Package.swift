@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Starts a client in a process of its own, online and offline, and tells what it counted. Run it with `swift run` in this
-/// directory while a server runs.
+/// Starts a client in its own process, online or offline, and prints its telemetry. Run it with `swift run` in this directory while
+/// a server runs.
 let package = Package(
     name: "telemetry-benchmark",
     platforms: [.macOS(.v15)],
@@ -10,7 +10,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "telemetry-benchmark",
-            dependencies: [.product(name: "Larder", package: "larder")],
+            dependencies: [.product(name: "LarderDemo", package: "larder")],
             path: "Sources"
         )
     ],

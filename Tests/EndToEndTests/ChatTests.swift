@@ -1,12 +1,15 @@
 import Foundation
-import Larder
+import LarderDemo
 import LarderModels
+import LarderResources
 import LarderServer
 import LarderTesting
 import LarderTime
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Chat and live changes, end to end", .oneMinute)
 struct ChatTests {
@@ -17,12 +20,14 @@ struct ChatTests {
     private func other(_ conversation: Conversation, _ client: LarderClient, _ scene: ClientScene) async throws
         -> String
     {
-        let id = try #require(conversation.memberIds.first { $0 != client.session.userID })
+        let id = try #require(conversation.memberIDs.first { $0 != client.session.userID })
         return try #require(try await client.profiles.profile(id).value).handle
     }
 
-    @Test(arguments: LiveKind.allCases)
-    func `what somebody else writes is shown without asking, by every kind of channel`(_ kind: LiveKind) async throws {
+    @Test(arguments: LiveSync.Kind.allCases)
+    func `what somebody else writes is shown without asking, by every kind of channel`(_ kind: LiveSync.Kind)
+        async throws
+    {
         let scene = try ClientScene()
         let client = try await scene.client(live: [kind])
         let conversation = try await conversation(client)
@@ -32,7 +37,7 @@ struct ChatTests {
         let seen = SequenceRecorder(client.cache.snapshots(client.chat.messages(conversation.id)))
         await seen.wait { $0.last?.freshness == .fresh }
         let result = scene.world.perform(
-            PhantomAct(
+            ScriptedAction(
                 "POST",
                 "/v1/conversations/\(conversation.id)/messages",
                 as: friend,
@@ -46,7 +51,7 @@ struct ChatTests {
         client.close()
     }
 
-    @Test func `messages typed offline are shown, leave in order, and are there once`() async throws {
+    @Test func `messages sent offline are shown, sent in order, and exist once`() async throws {
         let scene = try ClientScene()
         let online = Mutex(true)
         var client = try await scene.client(isOnline: { online.withLock { $0 } })
@@ -78,7 +83,7 @@ struct ChatTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `a channel that loses and doubles events ends with what the server has`() async throws {
+    @Test func `a channel that loses and duplicates events ends with the server's messages`() async throws {
         let scene = try ClientScene()
         let client = try await scene.client(live: [.webSocket])
         let conversation = try await conversation(client)
@@ -93,7 +98,7 @@ struct ChatTests {
         try scene.world.set(Fault(.live(bad)))
         for index in 0..<60 {
             scene.world.perform(
-                PhantomAct(
+                ScriptedAction(
                     "POST",
                     "/v1/conversations/\(conversation.id)/messages",
                     as: friend,
@@ -102,7 +107,7 @@ struct ChatTests {
             )
         }
         scene.world.removeFaults()
-        // The last event of all reaches it, and leads it to whatever was lost before.
+        // The last event arrives, and its token reveals the lost ones.
         #expect(scene.edit(as: friend, #"{"bio":"done"}"#) == 200)
         let expected = (0..<50).map { "m\(59 - $0)" }
         await seen.wait { $0.last?.value.map { Array($0.items.prefix(50).map(\.text)) == expected } ?? false }
@@ -111,22 +116,21 @@ struct ChatTests {
         client.close()
     }
 
-    @Test func `an edit and a deletion elsewhere are shown, and nothing brings the deleted message back`() async throws
-    {
+    @Test func `an edit and a deletion by others are shown, and the deleted message never returns`() async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         let conversation = try await conversation(client)
         try await client.sync.catchUp()
         let before = try await client.cache.value(client.chat.messages(conversation.id)).items
-        let mine = try #require(before.first { $0.authorId == client.session.userID })
-        let handle = try #require(try await client.profiles.profile(mine.authorId).value).handle
+        let mine = try #require(before.first { $0.authorID == client.session.userID })
+        let handle = try #require(try await client.profiles.profile(mine.authorID).value).handle
         scene.world.perform(
-            PhantomAct("PATCH", "/v1/messages/\(mine.id)", as: handle, body: #"{"text":"edited elsewhere"}"#)
+            ScriptedAction("PATCH", "/v1/messages/\(mine.id)", as: handle, body: #"{"text":"edited elsewhere"}"#)
         )
         try await client.sync.catchUp()
         let edited = try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly)
         #expect(edited.items.first { $0.id == mine.id }?.text == "edited elsewhere")
-        scene.world.perform(PhantomAct("DELETE", "/v1/messages/\(mine.id)", as: handle))
+        scene.world.perform(ScriptedAction("DELETE", "/v1/messages/\(mine.id)", as: handle))
         try await client.sync.catchUp()
         let deleted = try await client.cache.value(client.chat.messages(conversation.id), .cacheOnly)
         #expect(!deleted.items.contains { $0.id == mine.id } && deleted.items.count == before.count - 1)

@@ -1,12 +1,18 @@
 import Foundation
-import Larder
+import LarderDemo
 import LarderModels
+import LarderResources
 import LarderServer
+import LarderServerTesting
+import LarderStorage
 import LarderTesting
 import LarderTime
+import LarderTransport
 import Testing
 
-/// A world of its own on a backend that all suites share, and clients of it whose directories are gone when the test is.
+@testable import Larder
+
+/// A world of its own on a backend that all suites share, and clients with temporary directories.
 final class ClientScene: Sendable {
     private static let shared: Result<MockBackend, any Error> = Result { try MockBackend.startSmall() }
 
@@ -15,7 +21,7 @@ final class ClientScene: Sendable {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         .path
 
-    /// - Parameter seed: what the world's chance is drawn from; its own if nothing is said.
+    /// - Parameter seed: the seed of the world; nil: its default.
     init(seed: UInt64? = nil) throws { world = try Self.shared.get().makeWorld(seed: seed) }
 
     deinit {
@@ -23,28 +29,27 @@ final class ClientScene: Sendable {
         try? world.destroy()
     }
 
-    /// A client of a person's, on a device; the same device again is the same after a restart.
+    /// A client of a user on a device. A second client of the same device is the app after a restart.
     func client(
         _ handle: String = "ana",
         device: String = "phone",
-        live kinds: [LiveKind] = [],
+        live kinds: [LiveSync.Kind] = [],
         isOnline: @escaping @Sendable () -> Bool = { true },
         onEvent: @escaping @Sendable (CacheEvent) -> Void = { _ in },
         store: DiskStore? = nil,
-        upkeep: LarderClient.Upkeep = .none,
+        services: APIClient.Services = .none,
         transport: any Transport = SocketTransport(clock: ManualClock())
     ) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(
             transport: NamedTransport(device: "\(handle) \(device)", transport: transport)
         )
-        configuration.cache.store = store
+        if let store { configuration.cache.storage = .store(store) }
         configuration.cache.wallClock = clock
         configuration.cache.monotonicClock = clock
-        configuration.cache.sleeper = clock
         configuration.cache.random = { 0 }
         configuration.cache.mayUseNetwork = isOnline
         configuration.cache.onEvent = onEvent
-        configuration.upkeep = upkeep
+        configuration.services = services
         configuration.followsLive = !kinds.isEmpty
         configuration.liveKinds = kinds
         let client = try await LarderClient(
@@ -61,16 +66,16 @@ final class ClientScene: Sendable {
         return client
     }
 
-    /// What a person is called.
+    /// The handle of a user.
     func handle(_ id: String) throws -> String {
-        let reply = world.perform(PhantomAct("GET", "/v1/profiles/\(id)", as: nil))
+        let reply = world.perform(ScriptedAction("GET", "/v1/profiles/\(id)", as: nil))
         return try JSONDecoder().decode(Profile.self, from: Data(reply.body)).handle
     }
 
-    /// Has a person change their own profile, on another device.
+    /// Edits the profile of a user from another device.
     @discardableResult
     func edit(as handle: String, _ patch: String) -> Int {
-        var act = PhantomAct("PATCH", "/v1/me", as: handle, body: patch)
+        var act = ScriptedAction("PATCH", "/v1/me", as: handle, body: patch)
         act.headers = ["If-Match": "*", "Content-Type": "application/merge-patch+json"]
         return world.perform(act).status
     }
@@ -81,7 +86,7 @@ final class ClientScene: Sendable {
         )
     }
 
-    /// How often something was asked for.
+    /// The number of requests that match.
     func count(_ method: String, _ path: String, status: String? = nil) async -> Int {
         await world.journal(JournalFilter(method, path, status: status)).count
     }

@@ -1,5 +1,8 @@
 import Foundation
+import Larder
 import Synchronization
+
+@testable import LarderDemo
 
 #if canImport(Darwin)
     import Darwin
@@ -7,8 +10,8 @@ import Synchronization
     import Glibc
 #endif
 
-/// A process of the tests, with its output. It is killed when nobody holds it any more, when a task that waits for it is
-/// cancelled, and when the tests' own process ends, also by a signal.
+/// A child process and its output. It is killed when this object is released, when a task that waits for it is cancelled, and when
+/// the test process ends, also by a signal.
 ///
 /// Safe from any thread.
 final class CommandProcess: Sendable {
@@ -49,26 +52,26 @@ final class CommandProcess: Sendable {
 
     deinit { follower.send(SIGKILL) }
 
-    /// Returns when the process has ended.
+    /// Waits for the end of the process.
     func ended() async { await follower.wait(nil) }
 
-    /// Returns when a text was printed, or the process has ended.
+    /// Waits until a text was printed or the process has ended.
     func printed(_ text: String) async { await follower.wait(Array(text.utf8)) }
 
     /// Sends a signal, unless the process has ended.
     func send(_ signal: Int32) { follower.send(signal) }
 
-    /// What there is so far.
+    /// The output so far.
     var run: CommandScene.Run { follower.run }
 }
 
-/// Kills the processes that are still running when the tests' own process ends, however it ends.
+/// Kills the running child processes when the test process ends, also by a signal.
 ///
-/// A shell reads their identifiers from a pipe of which only this process has the other end: the pipe ends with this process.
+/// A shell reads their process IDs from a pipe whose other end only the test process has, so the pipe ends with it.
 final class ProcessWatch: Sendable {
     static let shared = Result { try ProcessWatch() }
 
-    /// It ignores what ends a process group, and is in a group of its own.
+    /// It ignores signals to the process group, and has its own group.
     private static let script = """
         trap '' HUP INT QUIT TERM
         alive=
@@ -98,22 +101,22 @@ final class ProcessWatch: Sendable {
 
     deinit { end() }
 
-    /// Has a process be killed if it is still running at the end.
+    /// Registers a process to be killed at the end.
     func add(_ identifier: pid_t) { tell("+ \(identifier)\n") }
 
-    /// Takes back a process that has ended, before the system may give its identifier to another.
+    /// Removes a process that has ended, before the system can reuse its ID.
     func remove(_ identifier: pid_t) { tell("- \(identifier)\n") }
 
     private func tell(_ line: String) {
         let bytes = Array(line.utf8)
-        // A line is shorter than what a pipe takes as one piece.
+        // A line is shorter than PIPE_BUF, so the write is atomic.
         descriptor.withLock { descriptor in
             guard let descriptor else { return }
             while unsafe write(descriptor, bytes, bytes.count) < 0, errno == EINTR {}
         }
     }
 
-    /// Kills what is still running, as the end of this process does.
+    /// Kills the registered processes, as the end of the test process does.
     func end() {
         let last = descriptor.withLock { $0.take() }
         guard let last else { return }
@@ -122,7 +125,7 @@ final class ProcessWatch: Sendable {
     }
 }
 
-/// posix_spawn(3): a child inherits nothing but what it is given.
+/// posix_spawn(3) without inherited descriptors.
 private enum Spawn {
     struct Failure: Error {
         let number: Int32
@@ -138,8 +141,8 @@ private enum Spawn {
     /// Starts a process.
     ///
     /// - Parameters:
-    ///   - input: its standard input; `/dev/null` if nothing is given, as for the other two.
-    ///   - isLeader: whether it is in a process group of its own.
+    ///   - input: the standard input; `/dev/null` by default, as for output and errors.
+    ///   - isLeader: whether it leads a new process group.
     static func start(
         _ executable: String,
         _ arguments: [String],
@@ -174,12 +177,12 @@ private enum Spawn {
         #if canImport(Darwin)
             flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         #else
-            // A pipe's or a listener's descriptor that is left open in a child keeps its peer waiting.
+            // An inherited pipe or listener would keep its peer waiting.
             for descriptor in openDescriptors where descriptor > STDERR_FILENO {
                 unsafe posix_spawn_file_actions_addclose(&actions, descriptor)
             }
         #endif
-        // What the tests' process ignores, such as SIGPIPE, would be ignored in the child too.
+        // The child would inherit ignored signals such as SIGPIPE.
         var (all, none) = (sigset_t(), sigset_t())
         unsafe sigfillset(&all)
         unsafe sigdelset(&all, SIGKILL)
@@ -199,20 +202,20 @@ private enum Spawn {
         return child
     }
 
-    /// What is open now. Closing what is gone by then is no error to posix_spawn(3).
+    /// The open descriptors. posix_spawn(3) ignores those that are closed by then.
     private static var openDescriptors: [Int32] {
         let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         return names?.compactMap { Int32($0) } ?? []
     }
 }
 
-/// Reads the output of a process to its end, then waits for the process. Safe from any thread.
+/// Reads the output of a process to its end, then reaps the process. Safe from any thread.
 private final class ProcessFollower: Sendable {
     private struct State {
         var output: [UInt8] = []
         var errors: [UInt8] = []
         var code: Int32?
-        /// Whether its identifier is still its own: from when it is waited for, the system may give it to another.
+        /// Whether the process was not reaped yet: afterwards the system may reuse its ID.
         var isKnown = true
         var waiters: [Waiter] = []
     }
@@ -245,7 +248,7 @@ private final class ProcessFollower: Sendable {
                 if count < 0, errno == EINTR { continue }
                 if count <= 0 {
                     close(polled[index].fd)
-                    // poll(2) passes over it from now on.
+                    // poll(2) ignores negative descriptors.
                     polled[index].fd = -1
                 } else {
                     note { state in
@@ -254,7 +257,7 @@ private final class ProcessFollower: Sendable {
                 }
             }
         }
-        // First without taking note of it: until then nobody else has its identifier, and a signal goes where it should.
+        // Waits without reaping first, so that the ID stays valid for signals.
         var information = unsafe siginfo_t()
         while unsafe waitid(P_PID, id_t(identifier), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         state.withLock { $0.isKnown = false }
@@ -276,7 +279,7 @@ private final class ProcessFollower: Sendable {
     }
 
     func wait(_ text: [UInt8]?) async {
-        // A test whose time is over does not wait for a process that never ends.
+        // A cancelled test does not wait for a process that never ends.
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 note { $0.waiters.append(Waiter(text: text, continuation: continuation)) }
@@ -293,7 +296,7 @@ private final class ProcessFollower: Sendable {
         }
     }
 
-    /// What there is so far.
+    /// The output so far.
     var run: CommandScene.Run {
         state.withLock { state in
             CommandScene.Run(

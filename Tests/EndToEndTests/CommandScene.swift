@@ -1,12 +1,15 @@
 import Foundation
+import Larder
 import LarderCoding
 import LarderServer
 import Synchronization
 import Testing
 
-/// The built `larder` as people run it: processes of their own, with a home directory that is gone when the scene is.
+@testable import LarderDemo
+
+/// Runs the built `larder` as child processes with a temporary home directory.
 final class CommandScene: Sendable {
-    /// What a run has left.
+    /// The result of a run.
     struct Run: Sendable, CustomStringConvertible {
         /// The exit code; negative: the signal that ended it.
         var code: Int32
@@ -18,7 +21,7 @@ final class CommandScene: Sendable {
                 do { return try JSONParser.parse(Array(output.utf8)) } catch { throw NoJSON(run: self, cause: error) }
             }
         }
-        /// Each line by itself, as programs read what is followed.
+        /// Each output line as a JSON document.
         var jsonLines: [JSONValue] {
             get throws { try output.split(separator: "\n").map { try JSONParser.parse(Array($0.utf8)) } }
         }
@@ -27,7 +30,7 @@ final class CommandScene: Sendable {
         var description: String { "exit \(code)\n\(output)\(errors)" }
     }
 
-    /// The output of a run is no JSON document.
+    /// The output of a run is not JSON.
     struct NoJSON: Error, CustomStringConvertible {
         let run: Run
         let cause: any Error
@@ -38,7 +41,7 @@ final class CommandScene: Sendable {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
     private let processes = Mutex<[CommandProcess]>([])
 
-    /// Beside the bundle that these tests are in.
+    /// The build directory of the test bundle.
     private static let executable = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         .appendingPathComponent("larder").path
 
@@ -61,7 +64,7 @@ final class CommandScene: Sendable {
 
     /// Starts the command.
     func start(_ words: [String], on server: String, user: String = "ana") throws -> CommandProcess {
-        // Who has patience is not disturbed by a machine that has other things to do; what is in vain ends at once all the same.
+        // Long timeouts for loaded machines. A run that cannot succeed ends at once anyway.
         var environment = [
             "HOME": directory, "XDG_STATE_HOME": directory + "/state", "LARDER_SERVER": server, "LARDER_USER": user,
             "SWIFT_BACKTRACE": "enable=no",
@@ -78,7 +81,7 @@ final class CommandScene: Sendable {
         return process
     }
 
-    /// The files below the scene's directory whose name begins with something.
+    /// The files below the scene's directory with a name prefix.
     func files(named prefix: String) -> [String] {
         let names = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
         return names.filter { $0.split(separator: "/").last?.hasPrefix(prefix) ?? false }.map { "\(directory)/\($0)" }
@@ -88,23 +91,23 @@ final class CommandScene: Sendable {
 // MARK: Money
 
 extension CommandScene {
-    /// Ana's open accounts, as the command tells them.
+    /// Ana's open accounts, as the command prints them.
     func accounts(on server: String) async throws -> [JSONValue] {
         let run = try await run("accounts", "--json", on: server)
         return try #require(try run.json["items"]?.array, "\(run)").filter { $0["status"]?.string == "open" }
     }
 
-    /// A person's open accounts, as the server has them.
+    /// The open accounts of a user, from the server.
     func accounts(in world: MockWorld, of person: String) throws -> [JSONValue] {
-        let reply = world.perform(PhantomAct("GET", "/v1/accounts", as: person))
+        let reply = world.perform(ScriptedAction("GET", "/v1/accounts", as: person))
         let items = try JSONParser.parse(Array(reply.body))["items"]?.array
         return try #require(items, "\(reply)").filter { $0["status"]?.string == "open" }
     }
 
-    /// What is in an account, in its currency's smallest unit.
+    /// The balance of an account in minor units.
     func balance(_ account: JSONValue) -> Int64 { account["balance"]?["minorUnits"]?.integer ?? .min }
 
-    /// An account of Ana's with some money, and one of somebody else's in the same currency.
+    /// An account of Ana with money, and one of another user in the same currency.
     func pair(in world: MockWorld) throws -> (from: JSONValue, to: JSONValue, owner: String) {
         let mine = try accounts(in: world, of: "ana").filter { balance($0) > 100 }
         for owner in (2...9).map({ "person\($0)" }) {

@@ -1,24 +1,28 @@
 import Foundation
+import Larder
 import LarderCoding
 import LarderEngine
 import LarderServer
+import LarderServerTesting
 import LarderTesting
 import TestSupport
 import Testing
 
-/// The built command against a server in this process. One after another: each test has several processes already.
-@Suite("The command, end to end", .oneMinute, .serialized)
+@testable import LarderDemo
+
+/// The built command against a server in this process. Serialized, because each test runs several processes.
+@Suite("Command, end to end", .oneMinute, .serialized)
 struct CommandTests {
     private let scene = CommandScene()
 
-    // MARK: Looking
+    // MARK: Reading
 
-    @Test func `the feed comes from the network, then from disk, then from disk without a server`() async throws {
+    @Test func `the feed comes from the network, then from disk, also without a server`() async throws {
         let backend = try MockBackend.startSmall()
         let first = try await scene.run("feed", "--limit", "3", on: backend.url)
         #expect(first.code == 0 && first.output.contains("fresh · from network"), "\(first)")
         #expect(first.lines.count == 7, "\(first)")
-        // No colours and no steering where no terminal is.
+        // No escape sequences without a terminal.
         #expect(!first.output.contains("\u{1b}"))
         let second = try await scene.run("feed", "--limit", "3", on: backend.url)
         #expect(second.code == 0 && second.output.contains("fresh · from disk"), "\(second)")
@@ -30,7 +34,7 @@ struct CommandTests {
         #expect(posts(first) == posts(second) && posts(second) == posts(offline))
     }
 
-    @Test func `a server that is gone leaves what is stored, and its absence is said in one line`() async throws {
+    @Test func `stored data is shown without a server, and the failure is one line`() async throws {
         let backend = try MockBackend.startSmall()
         let nothing = try await scene.run("feed", "--offline", on: backend.url)
         #expect(nothing.code == 1 && nothing.errors.contains("without --offline"), "\(nothing)")
@@ -47,7 +51,7 @@ struct CommandTests {
         }
     }
 
-    @Test func `a profile is found by handle and edited with the server's word`() async throws {
+    @Test func `a profile is found by handle, and an edit requires the server`() async throws {
         let backend = try MockBackend.startSmall()
         let other = try await scene.run("profile", "person2", "--json", on: backend.url)
         #expect(try other.json["item"]?["handle"]?.string == "person2", "\(other)")
@@ -72,7 +76,7 @@ struct CommandTests {
         )
     }
 
-    @Test func `a like made while the server is stopped arrives once when it runs again`() async throws {
+    @Test func `a like made without a server is sent once when the server is back`() async throws {
         var configuration = MockBackend.Configuration()
         configuration.databasePath = scene.directory + "/world.sqlite"
         try FileManager.default.createDirectory(atPath: scene.directory, withIntermediateDirectories: true)
@@ -85,7 +89,7 @@ struct CommandTests {
         await first.stop()
 
         let tap = try await scene.run("like", id, on: url)
-        #expect(tap.code == 0 && tap.output.contains("♥ \(count + 1)") && tap.output.contains("kept here"), "\(tap)")
+        #expect(tap.code == 0 && tap.output.contains("♥ \(count + 1)") && tap.output.contains("queued"), "\(tap)")
         let shown = try await scene.run("feed", "--limit", "50", "--offline", on: url)
         #expect(shown.output.contains("not sent yet") && shown.output.contains("1 change pending"), "\(shown)")
         let waiting = try await scene.run("outbox", "--offline", on: url)
@@ -93,7 +97,7 @@ struct CommandTests {
 
         let second = try MockBackend.startSmall(configuration)
         let next = try await scene.run("profile", on: url)
-        #expect(next.code == 0 && next.errors.contains("sent what was kept here: like \(id)"), "\(next)")
+        #expect(next.code == 0 && next.errors.contains("sent queued operation: like \(id)"), "\(next)")
         let seen = try await scene.run("feed", "--refresh", "--limit", "50", "--json", on: url)
         let after = try #require(try seen.json["items"]?.array?.first { $0["id"]?.string == id }, "\(seen)")
         #expect(after["likedByMe"]?.bool == true && after["likeCount"]?.integer == count + 1, "\(seen)")
@@ -103,7 +107,7 @@ struct CommandTests {
         await second.stop()
     }
 
-    @Test func `a tap and its opposite made offline leave nothing to send`() async throws {
+    @Test func `a like and an unlike made offline cancel each other`() async throws {
         let backend = try MockBackend.startSmall()
         let id = try #require(try await firstPost(backend, isLiked: false)["id"]?.string)
         #expect(try await scene.run("like", id, "--offline", on: backend.url).output.contains("--offline"))
@@ -117,7 +121,7 @@ struct CommandTests {
         await backend.stop()
     }
 
-    @Test func `a like that is refused is told of, asked for again, and dropped`() async throws {
+    @Test func `a rejected like is reported, retried and dropped`() async throws {
         let backend = try MockBackend.startSmall()
         let id = try #require(try await firstPost(backend, isLiked: false)["id"]?.string)
         try backend.main.set(
@@ -126,16 +130,16 @@ struct CommandTests {
         let run = try await scene.run("like", id, on: backend.url)
         #expect(run.code == 1 && run.errors.contains("larder outbox drop 1"), "\(run)")
         let again = try await scene.run("outbox", "retry", "1", on: backend.url)
-        #expect(again.code == 0 && again.output.contains("refused"), "\(again)")
+        #expect(again.code == 0 && again.output.contains("rejected"), "\(again)")
         let list = try await scene.run("outbox", "--json", on: backend.url)
         #expect(try list.json["refused"]?.integer == 1 && list.json["items"]?.array?.count == 1, "\(list)")
         backend.main.removeFaults()
         let third = try await scene.run("outbox", "retry", "1", on: backend.url)
-        #expect(third.code == 0 && third.output.contains("Nothing is waiting"), "\(third)")
+        #expect(third.code == 0 && third.output.contains("The outbox is empty"), "\(third)")
         let refused = try await scene.run("like", "post_99999", on: backend.url)
         #expect(refused.code == 1 && refused.errors.contains("post_99999"), "\(refused)")
         let later = try await scene.run("outbox", on: backend.url)
-        #expect(later.output.contains("There is no such thing"), "\(later)")
+        #expect(later.output.contains("Not found"), "\(later)")
         let left = try await scene.run("outbox", "--json", on: backend.url)
         let number = try #require(try left.json["items"]?[0]?["id"]?.integer, "\(left)")
         let drop = try await scene.run("outbox", "drop", "\(number)", on: backend.url)
@@ -147,7 +151,7 @@ struct CommandTests {
 
     // MARK: Money
 
-    @Test func `money moves exactly, and what cannot be is told of before anything is sent`() async throws {
+    @Test func `transfers are exact, and invalid ones are rejected before a request`() async throws {
         let backend = try MockBackend.startSmall()
         let (from, to, owner) = try scene.pair(in: backend.main)
         let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
@@ -168,15 +172,15 @@ struct CommandTests {
         #expect(offline.code == 1 && offline.errors.contains("Nothing was sent"), "\(offline)")
         let balances = try await scene.run("accounts", "--offline", on: backend.url)
         #expect(balances.code == 1 && balances.output.isEmpty, "\(balances)")
-        #expect(try backend.ledgerFaults().isEmpty)
+        #expect(try backend.main.ledgerFaults().isEmpty)
         await backend.stop()
     }
 
-    @Test func `a transfer whose reply is lost is unresolved, and resolved by the next command, once`() async throws {
+    @Test func `a transfer with a lost reply is resolved once by the next command`() async throws {
         let backend = try MockBackend.startSmall()
         let (from, to, owner) = try scene.pair(in: backend.main)
         let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
-        // However often it is asked for: it is done, and nobody is told.
+        // Every attempt is carried out, but its reply is lost.
         try backend.main.set(Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/transfers")))
         let lost = try await scene.run("transfer", source, target, "0.01", on: backend.url)
         #expect(lost.code == 1 && lost.errors.contains("Unresolved"), "\(lost)")
@@ -185,8 +189,8 @@ struct CommandTests {
         let waiting = try await scene.run("outbox", "--json", on: backend.url)
         #expect(try waiting.json["inDoubt"]?.integer == 1, "\(waiting)")
         let next = try await scene.run("profile", on: backend.url)
-        #expect(next.code == 0 && next.errors.contains("sent what was kept here: transfer 0.01"), "\(next)")
-        #expect(try await scene.run("outbox", on: backend.url).output.contains("Nothing is waiting"))
+        #expect(next.code == 0 && next.errors.contains("sent queued operation: transfer 0.01"), "\(next)")
+        #expect(try await scene.run("outbox", on: backend.url).output.contains("The outbox is empty"))
         let requests = await backend.main.journal(JournalFilter("POST", "/v1/transfers"))
         let keys = requests.compactMap { $0.requestField("Idempotency-Key") }
         #expect(requests.count >= 2 && keys.count == requests.count && Set(keys).count == 1, "\(requests)")
@@ -196,13 +200,13 @@ struct CommandTests {
         )
         let theirs = try scene.accounts(in: backend.main, of: owner)
         #expect(theirs.first { $0["id"] == to["id"] }.map(scene.balance) == scene.balance(to) + 1)
-        #expect(try backend.ledgerFaults().isEmpty)
+        #expect(try backend.main.ledgerFaults().isEmpty)
         await backend.stop()
     }
 
     // MARK: Chat
 
-    @Test func `what is written offline arrives once, in order`() async throws {
+    @Test func `messages sent offline arrive once and in order`() async throws {
         let backend = try MockBackend.startSmall()
         let list = try await scene.run("chat", "--json", on: backend.url)
         let conversation = try #require(try list.json["items"]?[0]?["id"]?.string, "\(list)")
@@ -223,7 +227,7 @@ struct CommandTests {
 
     // MARK: Following
 
-    @Test func `a live feed tells of a like elsewhere, and ends by Ctrl-C in order`() async throws {
+    @Test func `a live feed prints a like by another user, and Ctrl-C ends it`() async throws {
         let backend = try MockBackend.startSmall()
         let id = try #require(try await firstPost(backend, isLiked: false, user: "person2")["id"]?.string)
         let view = try scene.start(["feed", "--live", "--limit", "50"], on: backend.url)
@@ -236,10 +240,10 @@ struct CommandTests {
         await backend.stop()
     }
 
-    @Test func `sync applies what has changed elsewhere`() async throws {
+    @Test func `sync applies changes of other users`() async throws {
         let backend = try MockBackend.startSmall()
         #expect(try await scene.run("feed", on: backend.url).code == 0)
-        #expect(try await scene.run("sync", on: backend.url).output.contains("from now on"))
+        #expect(try await scene.run("sync", on: backend.url).output.contains("following changes"))
         let id = try #require(try await firstPost(backend, isLiked: false, user: "person2")["id"]?.string)
         #expect(try await scene.run("like", id, on: backend.url, user: "person2").code == 0)
         let run = try await scene.run("sync", "--json", on: backend.url)

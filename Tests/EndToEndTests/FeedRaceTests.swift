@@ -7,9 +7,11 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("A feed that changes while it is read, end to end", .oneMinute)
-struct FeedRaceTests {
-    /// A request that the server has answered, and whose answer is still on its way.
+@testable import LarderDemo
+
+/// A client whose requests for the feed are answered in random order while three other devices change the feed.
+private final class FeedRace {
+    /// A request whose reply the server holds back.
     private struct Outstanding {
         enum Kind: Hashable { case refresh, newest, older, changes }
         let kind: Kind
@@ -17,113 +19,137 @@ struct FeedRaceTests {
         let task: Task<Void, any Error>
     }
 
-    private static let feed = FaultMatch("GET", "/v1/feed")
-    private static let changes = FaultMatch("GET", "/v1/changes")
+    let scene: ClientScene
+    let client: LarderClient
+    let timeline: Timeline<Post>
+    /// The posts that were deleted so far.
+    private(set) var deleted: Set<String> = []
+    private let others: [String]
+    private let seed: UInt64
+    private var random: SeededGenerator
+    private var script: [String] = []
+    private var outstanding: [Outstanding] = []
 
-    @Test(arguments: 1...8 as ClosedRange<UInt64>)
-    func `refreshes that race with what three other devices write, edit, like and delete end as the server has it`(
-        _ seed: UInt64
-    ) async throws {
-        let scene = try ClientScene()
-        let client = try await scene.client()
-        var random = SeededGenerator(seed: seed)
-        var script: [String] = []
+    /// The seed and all steps so far, for messages.
+    var history: Comment { "seed \(seed): \(script)" }
+
+    init(seed: UInt64) async throws {
+        self.seed = seed
+        random = SeededGenerator(seed: seed)
+        scene = try ClientScene()
+        client = try await scene.client()
+        timeline = client.feed.timeline
+        others = [try scene.handle("user_2"), try scene.handle("user_3"), "ana"]
+    }
+
+    /// One random step: a request, a reply, or a change by another device.
+    func step() async throws {
+        let posts = try truth()
+        let post = posts[random.uniform(in: 0..<45)]
+        let other = others[random.uniform(in: 0..<3)]
+        switch random.uniform(in: 0..<12) {
+        case 0: try await begin(.refresh)
+        case 1: try await begin(.newest)
+        case 2: try await begin(.older)
+        case 3, 4: try await begin(.changes)
+        case 5:
+            script.append("\(other) writes")
+            let _: Post = try scene.act("POST", "/v1/posts", as: other, #"{"text":"new \#(script.count)"}"#)
+        case 6:
+            script.append("edit \(post.id)")
+            let author = try scene.handle(post.authorID)
+            let _: Post = try scene.act("PATCH", "/v1/posts/\(post.id)", as: author, #"{"text":"\#(script.count)"}"#)
+        case 7:
+            script.append("delete \(post.id)")
+            deleted.insert(post.id)
+            scene.delete("/v1/posts/\(post.id)", as: try scene.handle(post.authorID))
+        case 8, 9:
+            script.append("\(other) likes \(post.id)")
+            let method = random.uniform(in: 0..<3) == 0 ? "DELETE" : "PUT"
+            let status = scene.world.perform(ScriptedAction(method, "/v1/posts/\(post.id)/like", as: other)).status
+            #expect((200..<300).contains(status), "\(method) like: \(status)")
+        default: if !outstanding.isEmpty { try await land() }
+        }
+    }
+
+    /// Lets all replies arrive, and applies the change feed.
+    func finish() async throws {
+        while !outstanding.isEmpty { try await land() }
         try await client.sync.catchUp()
-        let timeline = client.feed.timeline
+    }
+
+    /// The server's feed.
+    func truth() throws -> [Post] { try scene.truth("/v1/feed", as: "ana", of: Post.self) }
+
+    private func land() async throws {
+        let landing = outstanding.remove(at: random.uniform(in: 0..<outstanding.count))
+        script.append("land \(landing.kind)")
+        scene.world.release(landing.held)
+        try await landing.task.value
+    }
+
+    private func begin(_ kind: Outstanding.Kind) async throws {
+        // A sixth request would wait for a connection.
+        if outstanding.count > 4 { try await land() }
+        // A second request of these kinds would wait for the first.
+        if kind == .older || kind == .changes, outstanding.contains(where: { $0.kind == kind }) { return }
+        // A refresh does not join a request of an earlier moment.
+        scene.clock.advance(by: .milliseconds(1))
+        let known = Set(scene.world.held.map(\.number))
+        script.append("begin \(kind)")
+        // Only the first request is held; requests that follow from its reply pass.
+        let path = kind == .changes ? "/v1/changes" : "/v1/feed"
+        try scene.world.set(Gate(id: "\(script.count)", when: FaultMatch("GET", path), count: 1))
+        let (client, timeline) = (client, timeline)
+        let task = Task {
+            switch kind {
+            case .refresh: try await timeline.refresh()
+            case .newest: _ = try await client.cache.refresh(client.feed.newest)
+            case .older: try await timeline.loadOlder()
+            case .changes: try await client.sync.catchUp()
+            }
+        }
+        let isHeld = await scene.world.wait(for: .held(outstanding.count + 1), limit: .seconds(3_600))
+        try #require(isHeld, history)
+        let held = try #require(scene.world.held.first { !known.contains($0.number) })
+        outstanding.append(Outstanding(kind: kind, held: held, task: task))
+    }
+}
+
+@Suite("A feed that changes while it is read, end to end", .oneMinute)
+struct FeedRaceTests {
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
+    func `refreshes that race with changes by three devices end with the server's feed`(_ seed: UInt64) async throws {
+        let race = try await FeedRace(seed: seed)
+        let (client, timeline) = (race.client, race.timeline)
+        try await client.sync.catchUp()
         let pages = SequenceRecorder(timeline.snapshots)
         let list = SequenceRecorder(client.feed.snapshots())
         await pages.wait { $0.last?.freshness == .fresh }
         await list.wait { $0.last?.freshness == .fresh }
         try await timeline.loadOlder()
-        let watched = try scene.truth("/v1/feed", as: "ana", of: Post.self).prefix(3).map(\.id)
+        let watched = try race.truth().prefix(3).map(\.id)
         let single = watched.map { SequenceRecorder(client.cache.snapshots(client.feed.post($0), .cacheOnly)) }
-        var outstanding: [Outstanding] = []
-        var deleted: Set<String> = []
-        let others = [try scene.handle("user_2"), try scene.handle("user_3"), "ana"]
+        for _ in 0..<40 { try await race.step() }
+        try await race.finish()
 
-        func land(_ index: Int) async throws {
-            let landing = outstanding.remove(at: index)
-            script.append("land \(landing.kind)")
-            scene.world.release(landing.held)
-            try await landing.task.value
-        }
-
-        func begin(_ kind: Outstanding.Kind) async throws {
-            // More than five at once would wait for a connection.
-            if outstanding.count > 4 { try await land(random.uniform(in: 0..<outstanding.count)) }
-            // Only one of these is sent at a time: a second would wait for the first.
-            if kind == .older || kind == .changes, outstanding.contains(where: { $0.kind == kind }) { return }
-            // A request of an earlier moment is no answer to a refresh.
-            scene.clock.advance(by: .milliseconds(1))
-            let known = Set(scene.world.held.map(\.number))
-            // Held once: what it asks for again when it has landed passes.
-            script.append("begin \(kind)")
-            let match = kind == .changes ? Self.changes : Self.feed
-            try scene.world.set(Gate(id: "\(script.count)", when: match, count: 1))
-            let task = Task {
-                switch kind {
-                case .refresh: try await timeline.refresh()
-                case .newest: _ = try await client.cache.refresh(client.feed.newest)
-                case .older: try await timeline.loadOlder()
-                case .changes: try await client.sync.catchUp()
-                }
-            }
-            let isHeld = await scene.world.wait(for: .held(outstanding.count + 1), limit: .seconds(3_600))
-            try #require(isHeld, "seed \(seed): \(script)")
-            let held = try #require(scene.world.held.first { !known.contains($0.number) })
-            outstanding.append(Outstanding(kind: kind, held: held, task: task))
-        }
-
-        for _ in 0..<40 {
-            let posts = try scene.truth("/v1/feed", as: "ana", of: Post.self)
-            let post = posts[random.uniform(in: 0..<45)]
-            let other = others[random.uniform(in: 0..<3)]
-            switch random.uniform(in: 0..<12) {
-            case 0: try await begin(.refresh)
-            case 1: try await begin(.newest)
-            case 2: try await begin(.older)
-            case 3, 4: try await begin(.changes)
-            case 5:
-                script.append("\(other) writes")
-                let _: Post = try scene.act("POST", "/v1/posts", as: other, #"{"text":"new \#(script.count)"}"#)
-            case 6:
-                script.append("edit \(post.id)")
-                let author = try scene.handle(post.authorId)
-                let _: Post = try scene.act(
-                    "PATCH",
-                    "/v1/posts/\(post.id)",
-                    as: author,
-                    #"{"text":"\#(script.count)"}"#
-                )
-            case 7:
-                script.append("delete \(post.id)")
-                deleted.insert(post.id)
-                scene.delete("/v1/posts/\(post.id)", as: try scene.handle(post.authorId))
-            case 8, 9:
-                script.append("\(other) likes \(post.id)")
-                let method = random.uniform(in: 0..<3) == 0 ? "DELETE" : "PUT"
-                let status = scene.world.perform(PhantomAct(method, "/v1/posts/\(post.id)/like", as: other)).status
-                #expect((200..<300).contains(status), "\(method) like: \(status)")
-            default: if !outstanding.isEmpty { try await land(random.uniform(in: 0..<outstanding.count)) }
-            }
-        }
-        while !outstanding.isEmpty { try await land(random.uniform(in: 0..<outstanding.count)) }
-        try await client.sync.catchUp()
-
-        let truth = try scene.truth("/v1/feed", as: "ana", of: Post.self)
+        let truth = try race.truth()
         _ = try await timeline.snapshot()
         timeline.takeNew()
         let items = try await timeline.snapshot().items
-        #expect(items == Array(truth.prefix(items.count)) && items.count >= 30, "seed \(seed): \(script)")
+        #expect(items.count >= 30, race.history)
+        #expect(items == Array(truth.prefix(items.count)), race.history)
         let newest = try await client.cache.value(client.feed.newest, .cacheOnly).items
-        #expect(newest == Array(truth.prefix(newest.count)) && newest.count >= 30, "seed \(seed): \(script)")
+        #expect(newest.count >= 30, race.history)
+        #expect(newest == Array(truth.prefix(newest.count)), race.history)
+        // No observer has seen an older version after a newer one.
         await pages.wait { $0.last?.heldBackCount == 0 && $0.last?.items == items }
         await list.wait { $0.last?.value?.items == newest }
-        expectMonotonic(pages.elements.map(\.items), deleted: deleted)
-        expectMonotonic(list.elements.compactMap { $0.value?.items }, deleted: deleted)
+        expectMonotonic(pages.elements.map(\.items), deleted: race.deleted)
+        expectMonotonic(list.elements.compactMap { $0.value?.items }, deleted: race.deleted)
         for (id, post) in zip(watched, single) {
             if let last = truth.first(where: { $0.id == id }) { await post.wait { $0.last?.value == last } }
-            expectMonotonic(post.elements.map { $0.value.map { [$0] } ?? [] }, deleted: deleted)
+            expectMonotonic(post.elements.map { $0.value.map { [$0] } ?? [] }, deleted: race.deleted)
         }
     }
 
@@ -132,7 +158,7 @@ struct FeedRaceTests {
         var nextPage: Int?
     }
 
-    @Test func `by offset a post is shown twice and others never while somebody writes and deletes; by cursor neither`()
+    @Test func `paging by offset repeats and misses posts while the feed changes; paging by cursor does not`()
         async throws
     {
         let scene = try ClientScene()
@@ -159,13 +185,13 @@ struct FeedRaceTests {
                 }
             }
             if round == 4 {
-                for post in start[5..<10] { scene.delete("/v1/posts/\(post.id)", as: try scene.handle(post.authorId)) }
+                for post in start[5..<10] { scene.delete("/v1/posts/\(post.id)", as: try scene.handle(post.authorID)) }
             }
         }
         let end = Set(try scene.truth("/v1/feed", as: "ana", of: Post.self).map(\.id))
         let staying = start.map(\.id).filter { end.contains($0) }
-        // Three posts were written behind page one: page two begins with the last three of page one. Five were deleted behind page
-        // four: the five that moved up onto it are on no page.
+        // Three posts were written after page 1 was read: page 2 repeats the last three of page 1. Five posts were deleted after
+        // page 4 was read: the five posts that moved up to it are on no later page.
         let repeated = Dictionary(grouping: byOffset, by: { $0 }).filter { $0.value.count > 1 }
         #expect(Set(repeated.keys) == Set(start[17..<20].map(\.id)))
         let missed = staying.filter { !byOffset.contains($0) }
@@ -174,7 +200,7 @@ struct FeedRaceTests {
         let byCursor = try await timeline.snapshot().items.map(\.id)
         #expect(Set(byCursor).count == byCursor.count)
         #expect(byCursor.filter { end.contains($0) } == staying)
-        // And what came and went is right as soon as somebody asks.
+        // A refresh shows the new posts.
         try await timeline.refresh()
         #expect(try await timeline.snapshot().heldBackCount == 3)
         timeline.takeNew()

@@ -1,15 +1,21 @@
 import Foundation
 import Larder
 import LarderHTTP
+import LarderHTTPCache
 import LarderServer
+import LarderServerTesting
+import LarderStorage
 import LarderTesting
 import LarderTime
+import LarderTransport
 import TestSupport
 import Testing
 
-@Suite("HTTP cache before a real server, end to end", .oneMinute)
+@testable import LarderDemo
+
+@Suite("HTTP cache, end to end", .oneMinute)
 struct HTTPCacheTests {
-    /// A backend on a frozen clock, and a cache that goes by the same clock.
+    /// A backend with a frozen clock, and a cache with the same clock.
     private struct Stage {
         let backend: MockBackend
         let world: MockWorld
@@ -24,10 +30,10 @@ struct HTTPCacheTests {
             directory =
                 FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
             let disk = try DiskStore(DiskStore.Configuration(directory: directory, clock: clock))
-            let storage = LayeredHTTPCacheStorage(MemoryHTTPCacheStorage(), over: DiskHTTPCacheStorage(disk))
+            let storage = DiskHTTPCacheStorage(disk)
             cache = HTTPCache(
                 SocketTransport(clock: ManualClock()),
-                HTTPCacheConfiguration(storage: storage, clock: clock)
+                HTTPCache.Configuration(storage: storage, clock: clock)
             )
         }
 
@@ -42,7 +48,7 @@ struct HTTPCacheTests {
             _ fields: Fields = Fields(),
             _ body: String = "",
             as handle: String = "ana"
-        ) async throws -> HTTPCacheResponse {
+        ) async throws -> HTTPCache.Response {
             var fields = fields
             fields.add(.authorization, "Bearer dev-\(handle)")
             if !body.isEmpty { fields.add(.contentType, "application/json") }
@@ -58,7 +64,7 @@ struct HTTPCacheTests {
         }
     }
 
-    @Test func `fresh, stale while it is revalidated, and renewed by a 304`() async throws {
+    @Test func `a response is fresh, stale while revalidated, and renewed by a 304`() async throws {
         let stage = try Stage()
         let first = try await stage.ask(.get, "/v1/feed?limit=5")
         #expect(first.source == .network && first.times?.lifetime == .seconds(60))
@@ -76,7 +82,7 @@ struct HTTPCacheTests {
         await stage.end()
     }
 
-    @Test func `an edit invalidates, and the next read is of the new version`() async throws {
+    @Test func `an edit invalidates, and the next read returns the new version`() async throws {
         let stage = try Stage()
         let before = try await stage.ask(.get, "/v1/profiles/user_1")
         let tag = try #require(before.fields[.etag])
@@ -88,7 +94,7 @@ struct HTTPCacheTests {
         await stage.end()
     }
 
-    @Test func `a server that fails, breaks off or is gone is stood in for where it said so`() async throws {
+    @Test func `stale-if-error serves stored responses after failures of the server`() async throws {
         let stage = try Stage()
         let first = try await stage.ask(.get, "/v1/feed")
         let profile = try await stage.ask(.get, "/v1/profiles/user_1")
@@ -101,13 +107,13 @@ struct HTTPCacheTests {
         await stage.backend.stop()
         let gone = try await stage.ask(.get, "/v1/feed")
         #expect(gone.source == .stale(.transportFailed(.unreachable)) && gone.body == first.body)
-        // A profile has no stale-if-error: its reader hears of the failure.
+        // A profile has no stale-if-error: the reader gets the failure.
         #expect(profile.fields[.cacheControl] == "private, max-age=300")
         await #expect(throws: TransportError.self) { try await stage.ask(.get, "/v1/profiles/user_1") }
         await stage.end()
     }
 
-    @Test func `balances are asked for each time, and what one account read no other is given`() async throws {
+    @Test func `balances are fetched each time, and responses are not shared between accounts`() async throws {
         let stage = try Stage()
         let first = try await stage.ask(.get, "/v1/accounts")
         let second = try await stage.ask(.get, "/v1/accounts")

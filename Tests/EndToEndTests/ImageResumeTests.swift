@@ -1,15 +1,20 @@
 import Foundation
 import Larder
+import LarderImages
 import LarderServer
+import LarderStorage
 import LarderTime
+import LarderTransport
 import Synchronization
 import TestSupport
 import Testing
 
-/// Downloads that the server breaks, over restarts; and files that are damaged.
-@Suite("Pictures that arrive in parts, end to end", .oneMinute)
+@testable import LarderDemo
+
+/// Interrupted downloads over restarts, and damaged files.
+@Suite("Resumed image downloads, end to end", .oneMinute)
 struct ImageResumeTests {
-    /// A server with real pictures, and a directory that outlives pipelines.
+    /// A server with real images, and a directory that outlives pipelines.
     private final class Setting {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
@@ -17,20 +22,20 @@ struct ImageResumeTests {
         let events = Events()
 
         init() throws {
-            backend = try MockBackend.startWithPictures(people: 5, posts: 5)
+            backend = try MockBackend.startWithImages(people: 5, posts: 5)
         }
 
         deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-        /// A pipeline over a store that is opened anew, as after a start of the process.
+        /// A pipeline with a newly opened store, as after a restart.
         func started(triesOnce: Bool = false) throws -> ImagePipeline {
             let disk = try DiskStore(DiskStore.Configuration(directory: directory))
             var configuration = ImagePipeline.Configuration(
                 transport: SocketTransport(clock: ManualClock()),
                 disk: disk
             )
-            if triesOnce { configuration.retry = .none }
-            configuration.retry.wait = { _ in }
+            if triesOnce { configuration.retry = .never }
+            configuration.retry.base = .zero
             let events = events
             configuration.onEvent = { event in
                 switch event {
@@ -45,11 +50,11 @@ struct ImageResumeTests {
         func url(width: Int) -> String { "\(backend.url)/v1/images/img_atlas_f2c66c32?width=\(width)" }
 
         func file(_ name: String) throws -> [UInt8] {
-            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(MockBackend.pictures)/images/\(name)")))
+            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(MockBackend.fixtures)/images/\(name)")))
         }
 
         func expected(_ name: String, _ target: ImageTarget?) throws -> DecodedImage {
-            try PNGDecoder().decode(try file(name), into: target, limits: ImageDecodingLimits())
+            try PNGDecoder().decode(try file(name), into: target, limits: DecodedImage.Limits())
         }
 
         func fault(_ action: FaultAction, count: Int) throws {
@@ -74,7 +79,7 @@ struct ImageResumeTests {
 
     private let target = ImageTarget(width: 64, height: 48)
 
-    @Test func `a download that breaks five times goes on over five starts of the process, and no byte comes twice`()
+    @Test func `a download that is interrupted five times is resumed by five processes without repeated bytes`()
         async throws
     {
         let setting = try Setting()
@@ -99,7 +104,7 @@ struct ImageResumeTests {
         await setting.backend.stop()
     }
 
-    @Test func `a part that is corrupted in transit is noticed when the picture is whole, and it is fetched anew`()
+    @Test func `a corrupted part is detected when the image is complete, and the image is fetched again`()
         async throws
     {
         let setting = try Setting()
@@ -116,12 +121,12 @@ struct ImageResumeTests {
         await setting.backend.stop()
     }
 
-    @Test func `a file that is overwritten on disk is never shown, and is fetched again`() async throws {
+    @Test func `a file that was overwritten on disk is never shown and is fetched again`() async throws {
         let setting = try Setting()
         let request = ImageRequest(url: setting.url(width: 1_280), target: target)
         let expected = try setting.expected("atlas-1280.png", target)
         _ = try await setting.started().image(for: request)
-        // One that is damaged; one that is a perfect picture, but another one; one that is cut off; none.
+        // A damaged file, a valid but different image, a truncated file, an empty file.
         let other = try setting.file("arcs-320.png")
         for round in 0..<4 {
             let path = try #require(setting.blobs().first)
@@ -139,7 +144,7 @@ struct ImageResumeTests {
             let count = await setting.journal().count
             #expect(count == round + 2, "round \(round)")
         }
-        // And the last one stayed.
+        // The last download was stored.
         let image = try await setting.started().image(for: request)
         let count = await setting.journal().count
         #expect(image == expected && count == 5)

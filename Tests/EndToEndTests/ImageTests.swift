@@ -1,14 +1,19 @@
 import Foundation
 import Larder
+import LarderImages
 import LarderServer
+import LarderStorage
 import LarderTime
+import LarderTransport
 import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Pictures, end to end", .oneMinute)
+@testable import LarderDemo
+
+@Suite("Images, end to end", .oneMinute)
 struct ImageTests {
-    /// A server with real pictures, and a pipeline over a store of its own.
+    /// A server with real images, and a pipeline with its own store.
     private final class Setting {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
@@ -17,7 +22,7 @@ struct ImageTests {
         let events = Events()
 
         init() throws {
-            backend = try MockBackend.startWithPictures(people: 10, posts: 20)
+            backend = try MockBackend.startWithImages(people: 10, posts: 20)
             disk = try DiskStore(DiskStore.Configuration(directory: directory))
         }
 
@@ -28,7 +33,7 @@ struct ImageTests {
                 transport: SocketTransport(clock: ManualClock()),
                 disk: disk
             )
-            configuration.retry.wait = { _ in }
+            configuration.retry.base = .zero
             let events = events
             configuration.onEvent = { events.add($0) }
             return ImagePipeline(configuration)
@@ -37,14 +42,14 @@ struct ImageTests {
         func url(_ id: String, width: Int) -> String { "\(backend.url)/v1/images/\(id)?width=\(width)" }
 
         func file(_ name: String) throws -> [UInt8] {
-            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(MockBackend.pictures)/images/\(name)")))
+            [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(MockBackend.fixtures)/images/\(name)")))
         }
     }
 
     private final class Events: Sendable {
-        private let list = Mutex<[ImageEvent]>([])
+        private let list = Mutex<[ImagePipeline.Event]>([])
 
-        func add(_ event: ImageEvent) { list.withLock { $0.append(event) } }
+        func add(_ event: ImagePipeline.Event) { list.withLock { $0.append(event) } }
 
         var offsets: [Int] {
             list.withLock { $0 }.compactMap { if case .downloadStarted(_, let offset) = $0 { offset } else { nil } }
@@ -55,13 +60,13 @@ struct ImageTests {
 
     private let ridges = "img_ridges_19818cd2"
 
-    @Test func `a picture comes from the server in the size that is asked for, and from disk without the server`()
+    @Test func `an image is fetched in the requested size, and read from disk without a server`()
         async throws
     {
         let setting = try Setting()
         let target = ImageTarget(width: 100, height: 100)
         let expected = try PNGDecoder()
-            .decode(try setting.file("ridges-320.png"), into: target, limits: ImageDecodingLimits())
+            .decode(try setting.file("ridges-320.png"), into: target, limits: DecodedImage.Limits())
         let request = ImageRequest(url: setting.url(ridges, width: 320), target: target)
         let image = try await setting.pipeline().image(for: request)
         #expect(image == expected && image.width == 100 && image.height == 75)
@@ -70,7 +75,7 @@ struct ImageTests {
         #expect(setting.events.offsets == [0])
     }
 
-    @Test func `a download that the server breaks five times goes on and is right`() async throws {
+    @Test func `a download that is interrupted five times is resumed and complete`() async throws {
         let setting = try Setting()
         var occurrence = Fault.Occurrence()
         occurrence.count = 5
@@ -78,7 +83,7 @@ struct ImageTests {
             Fault(.truncate(.byte(3_000)), when: FaultMatch("GET", "/v1/images/*"), occurrence: occurrence)
         )
         let expected = try PNGDecoder()
-            .decode(try setting.file("ridges-320.png"), into: nil, limits: ImageDecodingLimits())
+            .decode(try setting.file("ridges-320.png"), into: nil, limits: DecodedImage.Limits())
         let image = try await setting.pipeline().image(for: ImageRequest(url: setting.url(ridges, width: 320)))
         #expect(image == expected)
         let offsets = setting.events.offsets
@@ -86,7 +91,7 @@ struct ImageTests {
         await setting.backend.stop()
     }
 
-    @Test func `a picture that the network corrupts is never shown and is fetched again`() async throws {
+    @Test func `a corrupted image is never shown and is fetched again`() async throws {
         let setting = try Setting()
         var occurrence = Fault.Occurrence()
         occurrence.count = 2
@@ -94,7 +99,7 @@ struct ImageTests {
             Fault(.corrupt(bytes: 3), when: FaultMatch("GET", "/v1/images/*"), occurrence: occurrence)
         )
         let expected = try PNGDecoder()
-            .decode(try setting.file("ridges-320.png"), into: nil, limits: ImageDecodingLimits())
+            .decode(try setting.file("ridges-320.png"), into: nil, limits: DecodedImage.Limits())
         #expect(try await setting.pipeline().image(for: ImageRequest(url: setting.url(ridges, width: 320))) == expected)
         #expect(setting.events.damaged == 2)
         await setting.backend.stop()

@@ -1,11 +1,15 @@
 import Larder
 import LarderHTTP
 import LarderServer
+import LarderServerTesting
 import LarderTesting
 import LarderTime
+import LarderTransport
 import LarderURLSession
 import TestSupport
 import Testing
+
+@testable import LarderDemo
 
 @Suite("Live channels, end to end", .oneMinute)
 struct LiveTests {
@@ -17,7 +21,7 @@ struct LiveTests {
 
     private func post(_ backend: MockBackend, _ texts: String...) {
         for text in texts {
-            backend.main.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}"))
+            backend.main.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}"))
         }
     }
 
@@ -27,7 +31,7 @@ struct LiveTests {
         try backend.main.set(Fault(id: "live", .live(fault), when: FaultMatch("GET", path)))
     }
 
-    private func text(_ message: WebSocketMessage?) -> String {
+    private func text(_ message: WebSocketClient.Message?) -> String {
         if case .text(let text)? = message { text } else { "\(String(describing: message))" }
     }
 
@@ -38,7 +42,7 @@ struct LiveTests {
         } catch { return error }
     }
 
-    @Test func `changes arrive over a WebSocket, and closing is agreed on`() async throws {
+    @Test func `changes arrive over a WebSocket, and both sides complete the closing handshake`() async throws {
         let backend = try MockBackend.startSmall()
         let socket = try await WebSocketClient(clock: ManualClock()).connect(
             url(backend),
@@ -56,7 +60,7 @@ struct LiveTests {
         await backend.stop()
     }
 
-    @Test func `what may not be sent is answered with a code`() async throws {
+    @Test func `a forbidden frame is answered with a close code`() async throws {
         let backend = try MockBackend.startSmall()
         let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
         try await socket.send("nonsense")
@@ -65,7 +69,7 @@ struct LiveTests {
         await backend.stop()
     }
 
-    @Test func `a refused upgrade tells the status and the problem`() async throws {
+    @Test func `a rejected upgrade reports its status and problem`() async throws {
         let backend = try MockBackend.startSmall()
         let address = url(backend)
         let client = WebSocketClient(clock: ManualClock())
@@ -88,7 +92,7 @@ struct LiveTests {
         #expect(gone?.code == .unreachable)
     }
 
-    @Test func `an end with a code is a close, and one without is an error`() async throws {
+    @Test func `an end with a close code is a close, and one without is an error`() async throws {
         let backend = try MockBackend.startSmall()
         let client = WebSocketClient(clock: ManualClock())
         for closeCode in [4_242, nil] {
@@ -110,7 +114,7 @@ struct LiveTests {
         await backend.stop()
     }
 
-    @Test func `lost, doubled and late frames come as they are: who reads compares tokens`() async throws {
+    @Test func `lost, duplicated and late frames are delivered unchanged`() async throws {
         let backend = try MockBackend.startSmall()
         let client = WebSocketClient(clock: ManualClock())
         try set(backend) { $0.duplicate = 1 }
@@ -134,7 +138,7 @@ struct LiveTests {
         await backend.stop()
     }
 
-    @Test func `a channel that is silent but alive is not called dead, and its silence is the reader's to notice`()
+    @Test func `a silent channel that answers pings stays open`()
         async throws
     {
         let backend = try MockBackend.startSmall()
@@ -146,7 +150,7 @@ struct LiveTests {
         #expect(text(try await socket.receive()).contains("\"heard\""))
         for _ in 0..<3 {
             clock.advance(by: .seconds(25))
-            // Its answer comes behind the one to the heartbeat.
+            // Its reply follows the one to the heartbeat.
             try await socket.ping()
             clock.advance(by: .seconds(9))
         }
@@ -155,11 +159,11 @@ struct LiveTests {
         await backend.stop()
     }
 
-    @Test func `a server that stops says 1001, and one that dies is an error`() async throws {
+    @Test func `a stopping server sends 1001, and a crashed one is an error`() async throws {
         let backend = try MockBackend.startSmall()
         let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
         _ = try await socket.receive()
-        let reading = Task { () -> WebSocketMessage? in try await socket.receive() }
+        let reading = Task { () -> WebSocketClient.Message? in try await socket.receive() }
         await backend.stop(grace: .seconds(60))
         #expect(try await reading.value == nil)
         #expect(socket.closing?.code == 1_001)
@@ -219,7 +223,7 @@ struct LiveTests {
         await backend.stop()
     }
 
-    @Test func `a refused stream tells the problem`() async throws {
+    @Test func `a rejected event stream reports its problem`() async throws {
         let backend = try MockBackend.startSmall()
         let client = EventStreamClient(URLSessionTransport(clock: ManualClock()), clock: ManualClock())
         do {

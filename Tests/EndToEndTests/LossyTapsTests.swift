@@ -2,10 +2,13 @@ import Foundation
 import Larder
 import LarderModels
 import LarderServer
+import LarderStorage
 import LarderTesting
 import LarderTime
 import TestSupport
 import Testing
+
+@testable import LarderDemo
 
 @Suite("Taps over a bad network, end to end", .oneMinute)
 struct LossyTapsTests {
@@ -24,7 +27,7 @@ struct LossyTapsTests {
         var client = try await scene.client(store: try killable.store())
         let posts = try await client.cache.value(client.feed.newest).items
         try #require(posts.count == 50)
-        // A second of the network's is some milliseconds here.
+        // One second of the simulated network takes some milliseconds.
         scene.world.clock.run(factor: 400)
         try scene.world.set(.lossyWifi)
         var sometimes = Fault.Occurrence()
@@ -43,7 +46,7 @@ struct LossyTapsTests {
 
         for tap in 0..<500 {
             if tap.isMultiple(of: 10) {
-                // The network gets a word in: what is sent, lost and sent again lies between the taps.
+                // Requests, losses and retries happen between the taps.
                 let count = await scene.world.journal(sent).count
                 while !killable.isDead, !client.cache.outbox.entries.isEmpty, !Task.isCancelled {
                     let next = WaitCondition.entries(sent, count: count + 1)
@@ -58,7 +61,7 @@ struct LossyTapsTests {
                 hearts[post]?.toggle()
                 #expect(try await shown(post) == hearts[post], "seed \(seed), tap \(tap)")
             } catch {
-                // The process is dead. What was promised before is there; what was being promised may be.
+                // The process is dead. Earlier taps must survive; the current one may.
                 deaths += 1
                 try #require(killable.isDead && deaths == 1, "seed \(seed): \(error)")
                 client.close()
@@ -73,7 +76,7 @@ struct LossyTapsTests {
             }
         }
         #expect(deaths == 1)
-        // The scene's random number makes each wait between attempts nothing.
+        // The random number of the scene makes each back-off zero.
         try await client.cache.outbox.drained()
         #expect(client.cache.outbox.entries.isEmpty)
         scene.world.removeFaults()
@@ -84,7 +87,7 @@ struct LossyTapsTests {
             let change = (after.likedByMe ? 1 : 0) - (before.likedByMe ? 1 : 0)
             #expect(after.likedByMe == hearts[before.id], "seed \(seed), \(before.id)")
             #expect(after.likeCount == before.likeCount + change, "seed \(seed), \(before.id)")
-            // Each change of a heart is a version of the post's: none had its effect twice, however often it was sent.
+            // Each effective like is a version of the post: no tap had an effect twice.
             let effects = Int(after.version - before.version)
             #expect(effects <= taps[before.id] ?? 0 && effects % 2 == abs(change), "seed \(seed), \(before.id)")
         }

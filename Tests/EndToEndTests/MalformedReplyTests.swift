@@ -1,49 +1,55 @@
 import Foundation
-import Larder
+import LarderDemo
 import LarderHTTP
+import LarderImages
 import LarderModels
+import LarderResources
 import LarderServer
+import LarderStorage
 import LarderTesting
 import LarderTime
+import LarderTransport
 import Synchronization
 import TestSupport
 import Testing
 
-/// What may come in place of a reply: each is a typed error, and leaves the cache as it was.
+@testable import Larder
+
+/// Invalid replies: each is a typed error and keeps the cache.
 enum Spoilage: String, CaseIterable, Sendable {
     case empty
     case truncated
-    /// A page for people, with 200, as captive portals send.
+    /// An HTML page with 200, as a captive portal sends it.
     case page
-    /// The same with 404: somebody on the way knows no such thing, which says nothing about the server.
+    /// The same with 404, from a proxy.
     case foreignNotFound
     case wrongType
     case null
     case array
-    /// Blanks, one byte more than is taken.
+    /// Spaces, one byte more than the limit.
     case enormous
     case notUTF8
 }
 
-/// What has to be tolerated: the server is newer than the application.
+/// Replies of a newer server, which must be accepted.
 enum Novelty: String, CaseIterable, Sendable {
     case unknownFields
     case unknownValues
 }
 
-/// Asks the real server, and spoils replies on their way.
+/// Sends requests to the real server, and damages replies.
 final class SpoilingTransport: Transport {
     struct Rule: Sendable {
         var method: LarderHTTP.Method
         var path: String
-        /// The field without which the reply is none.
+        /// A required member of the reply.
         var required: String
         var spoilage: Spoilage?
         var novelty: Novelty?
-        /// How many replies it concerns; nil: all.
+        /// The number of replies to damage; nil: all.
         var count: Int?
         var change: (@Sendable (Any) -> Any)?
-        /// What is answered, before it is spoiled, in place of asking the server: for somebody on the way who answers by himself.
+        /// The reply of a proxy in place of the server, before it is damaged.
         var canned: String?
     }
 
@@ -53,13 +59,13 @@ final class SpoilingTransport: Transport {
 
     func set(_ rules: Rule...) { self.rules.withLock { $0 = rules } }
 
-    /// How many replies were spoiled.
+    /// The number of damaged replies.
     var count: Int { spoiled.withLock { $0 } }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         guard let rule = take(request) else { return try await base.send(request) }
         var request = request
-        // A confirmation has no content to spoil.
+        // A 304 has no content to damage.
         request.fields.remove(.ifNoneMatch)
         var response =
             if let canned = rule.canned {
@@ -74,7 +80,7 @@ final class SpoilingTransport: Transport {
         guard response.body.count <= request.bodyLimit else {
             throw TransportError(.tooLarge, "\(response.body.count) bytes")
         }
-        // Content that was told of otherwise would have been noticed by the real transport.
+        // The real transport would have rejected a wrong Content-Length.
         response.fields.remove(.contentLength)
         return response
     }
@@ -139,9 +145,9 @@ final class SpoilingTransport: Transport {
     }
 }
 
-@Suite("Replies that are not what the API promises", .oneMinute)
+@Suite("Malformed replies, end to end", .oneMinute)
 struct MalformedReplyTests {
-    /// What a person's client has, to ask about.
+    /// The resources that are checked.
     struct Facts: Sendable {
         var me: String
         var post: String
@@ -153,7 +159,7 @@ struct MalformedReplyTests {
         var testDescription: String
         var path: String
         var required: String
-        /// Asks the server, whatever is stored; gives what is stored before and after, a line for each thing, its identifier first.
+        /// Refreshes from the server. Returns the stored state before and after, one line per resource.
         var ask: @Sendable (LarderClient, Facts) async throws -> [String]
         var kept: @Sendable (LarderClient, Facts) async throws -> [String]
 
@@ -173,7 +179,23 @@ struct MalformedReplyTests {
             }
         }
 
-        init<Item: Entity & Identifiable>(
+        init<Item: CacheEntity>(
+            _ name: String,
+            _ path: String,
+            pages: @escaping @Sendable (LarderClient, Facts) -> Resource<Timeline<Item>.List>
+        ) {
+            testDescription = name
+            self.path = path
+            required = "items"
+            ask = { client, facts in
+                try await client.cache.refresh(pages(client, facts)).value?.items.map { "\($0.id)|\($0)" } ?? []
+            }
+            kept = { client, facts in
+                try await client.cache.value(pages(client, facts), .cacheOnly).items.map { "\($0.id)|\($0)" }
+            }
+        }
+
+        init<Item: CacheEntity & Identifiable>(
             _ name: String,
             _ path: String,
             one: @escaping @Sendable (LarderClient, Facts) -> Resource<Item>
@@ -194,7 +216,7 @@ struct MalformedReplyTests {
     static let reads = [
         Endpoint("profile", "/v1/profiles/", one: { client, _ in client.profiles.resource("user_2") }),
         Endpoint("post", "/v1/posts/", one: { client, facts in client.feed.post(facts.post) }),
-        Endpoint("feed", "/v1/feed", list: { client, _ in client.feed.newest }),
+        Endpoint("feed", "/v1/feed", pages: { client, _ in client.feed.newest }),
         Endpoint("accounts", "/v1/accounts", list: { client, _ in client.bank.accounts }),
         Endpoint(
             "transactions",
@@ -202,7 +224,7 @@ struct MalformedReplyTests {
             list: { client, facts in client.bank.transactions(facts.account) }
         ),
         Endpoint("conversations", "/v1/conversations", list: { client, _ in client.chat.conversations }),
-        Endpoint("messages", "/messages", list: { client, facts in client.chat.messages(facts.conversation) }),
+        Endpoint("messages", "/messages", pages: { client, facts in client.chat.messages(facts.conversation) }),
     ]
 
     private func facts(_ client: LarderClient) async throws -> Facts {
@@ -231,7 +253,7 @@ struct MalformedReplyTests {
     // MARK: Reads
 
     @Test(arguments: reads)
-    func `a reply that is none is a typed error, and what is stored stays readable`(_ endpoint: Endpoint) async throws {
+    func `an invalid reply is a typed error, and stored values stay readable`(_ endpoint: Endpoint) async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -255,7 +277,7 @@ struct MalformedReplyTests {
     }
 
     @Test(arguments: reads)
-    func `a server that is newer is understood as far as may be`(_ endpoint: Endpoint) async throws {
+    func `replies of a newer server are decoded as far as possible`(_ endpoint: Endpoint) async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -273,7 +295,7 @@ struct MalformedReplyTests {
         }
     }
 
-    @Test func `a status that is not known keeps the account, and is told as it is`() async throws {
+    @Test func `an unknown status of an account is kept and shown`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -284,7 +306,7 @@ struct MalformedReplyTests {
         #expect(!accounts.isEmpty && accounts.allSatisfy { $0.status == "brand-new" && $0.kind == "brand-new" })
     }
 
-    @Test func `one item that cannot be read fails its page, and none of the others is taken`() async throws {
+    @Test func `an item that cannot be decoded fails the whole page`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -307,7 +329,7 @@ struct MalformedReplyTests {
 
     // MARK: Changes
 
-    @Test func `a part of the change feed that is none leaves the token, and everything arrives afterwards`()
+    @Test func `an invalid page of the change feed keeps the token, and no change is lost`()
         async throws
     {
         let scene = try ClientScene()
@@ -329,7 +351,7 @@ struct MalformedReplyTests {
         }
     }
 
-    @Test func `changes of unknown types are passed over, and one that cannot be read makes its entity stale`()
+    @Test func `changes of unknown types are skipped, and one that cannot be decoded invalidates its entity`()
         async throws
     {
         let scene = try ClientScene()
@@ -364,9 +386,9 @@ struct MalformedReplyTests {
         }
     }
 
-    // MARK: The session
+    // MARK: Session
 
-    @Test func `a grant that is none signs nobody in, and nobody out`() async throws {
+    @Test func `an invalid grant neither signs in nor out`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -375,7 +397,7 @@ struct MalformedReplyTests {
         let person = String(decoding: try JSONEncoder().encode(profile), as: UTF8.self)
         scene.clock.advance(by: .seconds(100_000))
         for spoilage in Spoilage.allCases {
-            // By somebody on the way: the token that is exchanged once was not exchanged.
+            // From a proxy: the refresh token was not used.
             var rule = rule(.post, "/v1/sessions/refresh", "accessToken", spoilage)
             rule.canned = "{\"accessToken\":\"x\",\"refreshToken\":\"y\",\"expiresIn\":9,\"user\":\(person)}"
             transport.set(rule)
@@ -391,7 +413,7 @@ struct MalformedReplyTests {
         #expect(try await client.cache.refresh(client.profiles.resource("user_3")).value == profile)
     }
 
-    @Test func `a renewal whose reply is damaged is asked for again, and the session goes on`() async throws {
+    @Test func `a renewal with a damaged reply is repeated, and the session continues`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -404,7 +426,7 @@ struct MalformedReplyTests {
         }
     }
 
-    @Test func `a renewal that somebody else answers keeps the session and costs nothing that is here`()
+    @Test func `a renewal answered by a proxy keeps the session and all data`()
         async throws
     {
         let scene = try ClientScene()
@@ -431,7 +453,7 @@ struct MalformedReplyTests {
         #expect(try await client.cache.refresh(client.feed.post(post)).value?.likedByMe == true)
     }
 
-    @Test func `a sign-in whose reply is none leaves things as they were`() async throws {
+    @Test func `a sign-in with an invalid reply changes nothing`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         for spoilage in Spoilage.allCases {
@@ -448,9 +470,9 @@ struct MalformedReplyTests {
         #expect(client.session.userID != nil)
     }
 
-    // MARK: Changes of one's own
+    // MARK: Own changes
 
-    @Test func `an edit whose reply is none is known by what is there now, and in doubt where that cannot be read`()
+    @Test func `an edit with an invalid reply is resolved by a read, and in doubt without one`()
         async throws
     {
         let scene = try ClientScene()
@@ -466,7 +488,7 @@ struct MalformedReplyTests {
                 try await client.profiles.edit(me) { $0.bio = "in doubt, \(spoilage)" }
             }
             #expect(error?.code == .inDoubt, "\(spoilage)")
-            // Never shown before it is known.
+            // Not shown before its outcome is known.
             #expect(try await client.profiles.profile(me, .cacheOnly).value?.bio == "saved, \(spoilage)")
             transport.set()
             let now = try await client.cache.refresh(client.profiles.resource(me)).value
@@ -474,7 +496,7 @@ struct MalformedReplyTests {
         }
     }
 
-    @Test func `a like whose acknowledgement is none stays shown, and is sent again under the same key`() async throws {
+    @Test func `a like with an invalid acknowledgement stays shown and is retried with the same key`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let events = Mutex<[LarderError]>([])
@@ -501,7 +523,7 @@ struct MalformedReplyTests {
         }
     }
 
-    @Test func `a message whose acknowledgement is none is there once`() async throws {
+    @Test func `a message with an invalid acknowledgement exists once`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -522,7 +544,7 @@ struct MalformedReplyTests {
         }
     }
 
-    @Test func `a transfer whose reply is none is in doubt, never failed, and is made once`() async throws {
+    @Test func `a transfer with an invalid reply is in doubt, never failed, and made once`() async throws {
         let scene = try ClientScene()
         let transport = SpoilingTransport()
         let client = try await scene.client(transport: transport)
@@ -544,7 +566,7 @@ struct MalformedReplyTests {
         #expect(try scene.world.ledgerFaults().isEmpty)
     }
 
-    /// An account with some money, and another person's in the same currency.
+    /// An account with money, and one of another user in the same currency.
     private func pair(_ client: LarderClient, _ scene: ClientScene) async throws -> (from: Account, to: Account) {
         let mine = try await client.cache.value(client.bank.accounts).items
         for number in 2...20 {
@@ -558,10 +580,10 @@ struct MalformedReplyTests {
         throw LarderError(.notCached, "The small world has no two accounts in one currency.")
     }
 
-    // MARK: Pictures
+    // MARK: Images
 
-    @Test func `bytes that are no picture are a typed error, and the picture comes when they are right`() async throws {
-        let backend = try MockBackend.startWithPictures(people: 4, posts: 4)
+    @Test func `bytes that are not an image are a typed error, and a later fetch succeeds`() async throws {
+        let backend = try MockBackend.startWithImages(people: 4, posts: 4)
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -570,7 +592,7 @@ struct MalformedReplyTests {
             transport: transport,
             disk: try DiskStore(DiskStore.Configuration(directory: directory))
         )
-        configuration.retry.wait = { _ in }
+        configuration.retry.base = .zero
         let pipeline = ImagePipeline(configuration)
         func request(_ width: Int) -> ImageRequest {
             ImageRequest(url: "\(backend.url)/v1/images/img_ridges_19818cd2?width=\(width)")

@@ -1,15 +1,18 @@
 import Foundation
 import Larder
+import LarderDemo
 import LarderModels
+import LarderResources
 import LarderServer
+import LarderStorage
 import LarderTesting
 import LarderTime
 import Synchronization
 import TestSupport
 import Testing
 
-/// What a client tells about a change whose outcome it does not know, against the real server.
-@Suite("Changes whose outcome is open, end to end", .oneMinute)
+/// Operations with an unknown outcome, against the real server.
+@Suite("Operations in doubt, end to end", .oneMinute)
 struct OpenOutcomeTests {
     private final class Ends: Sendable {
         let refused = Mutex<[LarderError]>([])
@@ -26,7 +29,7 @@ struct OpenOutcomeTests {
         }
     }
 
-    /// An account with some money, and another person's in the same currency.
+    /// An account with money, and one of another user in the same currency.
     private func pair(_ client: LarderClient, _ scene: ClientScene) async throws -> (from: Account, to: Account) {
         let mine = try await client.cache.value(client.bank.accounts).items
         for number in 2...20 {
@@ -39,7 +42,7 @@ struct OpenOutcomeTests {
         throw LarderError(.notCached, "The small world has no two accounts in one currency.")
     }
 
-    /// Lets time pass until nothing is left to send.
+    /// Advances the clock until the outbox is empty.
     private func finish(_ client: LarderClient, _ scene: ClientScene) async throws {
         let outbox = client.cache.outbox
         while !outbox.status.isDrained, outbox.refused.isEmpty, !Task.isCancelled {
@@ -48,7 +51,7 @@ struct OpenOutcomeTests {
         }
     }
 
-    @Test func `a transfer that the server is still carrying out is in doubt and not refused, and is made once`()
+    @Test func `a transfer in progress at the server is in doubt, not rejected, and made once`()
         async throws
     {
         let scene = try ClientScene()
@@ -63,7 +66,7 @@ struct OpenOutcomeTests {
         try scene.world.set(Gate(id: "slow", when: FaultMatch("POST", "/v1/transfers"), count: 1))
         let paying = Task { try await first.bank.transfer(order) }
         #expect(await scene.world.wait(for: .held(1)))
-        // The process dies, and its heir asks while the server still carries it out.
+        // The process dies, and the next one retries while the server is still processing the request.
         first.close()
         await #expect(throws: LarderError.self) { try await paying.value }
         let ends = Ends()
@@ -72,7 +75,7 @@ struct OpenOutcomeTests {
         #expect(await scene.world.wait(for: .entries(JournalFilter("POST", "/v1/transfers", status: "409"), count: 1)))
         await statuses.wait { $0.last?.inFlight == 0 }
         #expect(ends.refused.withLock { $0.isEmpty } && client.bank.unresolved.count == 1)
-        // The server has asked for a second.
+        // The server has sent Retry-After: 1.
         #expect(ends.postponed.withLock { $0.first } == .seconds(1))
         scene.world.releaseAll()
         try await finish(client, scene)
@@ -85,7 +88,7 @@ struct OpenOutcomeTests {
         client.close()
     }
 
-    @Test func `a message that the server is still taking is sent once, and those behind it follow`() async throws {
+    @Test func `a message in progress at the server is sent once, and later ones follow`() async throws {
         let scene = try ClientScene()
         let first = try await scene.client()
         let conversation = try #require(try await first.cache.value(first.chat.conversations).items.first).id
@@ -111,7 +114,7 @@ struct OpenOutcomeTests {
     // MARK: Profiles
 
     @Test(arguments: [500, 502, 503, 504, 507, 520])
-    func `an edit whose reply is a failure after the commit is known to have been made`(_ status: Int) async throws {
+    func `an edit that fails after its commit is known to be saved`(_ status: Int) async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         let me = try #require(client.session.userID)
@@ -125,7 +128,7 @@ struct OpenOutcomeTests {
     }
 
     @Test(arguments: [500, 503])
-    func `an edit that fails and is not there is in doubt: it may still come`(_ status: Int) async throws {
+    func `an edit that fails and is not visible is in doubt`(_ status: Int) async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         let me = try #require(client.session.userID)
@@ -149,7 +152,7 @@ struct OpenOutcomeTests {
     }
 
     @Test(arguments: [403, 422, 429])
-    func `an edit that the server has turned away is not in doubt`(_ status: Int) async throws {
+    func `a rejected edit is not in doubt`(_ status: Int) async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         let me = try #require(client.session.userID)
@@ -162,7 +165,7 @@ struct OpenOutcomeTests {
         client.close()
     }
 
-    @Test func `an edit that is saved and cannot be stored here is shown, and told as saved`() async throws {
+    @Test func `a saved edit that cannot be stored locally is shown and reported as saved`() async throws {
         let scene = try ClientScene()
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
@@ -185,7 +188,7 @@ struct OpenOutcomeTests {
 
     // MARK: Money
 
-    @Test func `a transfer that is done is told as done, wherever the store fails afterwards`() async throws {
+    @Test func `a completed transfer is reported as completed although the store fails afterwards`() async throws {
         let scene = try ClientScene()
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
             .path
@@ -198,7 +201,7 @@ struct OpenOutcomeTests {
             try scene.world.set(Gate(id: "slow", when: FaultMatch("POST", "/v1/transfers"), count: 1))
             let paying = Task { try await client.bank.transfer(order) }
             #expect(await scene.world.wait(for: .held(1)))
-            // From the first statement that stores the receipt on, each in its turn.
+            // Fails at each statement from the first one that stores the receipt.
             killable.fail(.full, atStep: step, untilHealed: true)
             scene.world.releaseAll()
             #expect(try await paying.value.id.isEmpty == false, "step \(step)")
@@ -213,7 +216,8 @@ struct OpenOutcomeTests {
 
     // MARK: Likes
 
-    @Test func `offline, a double tap on a liked post and then a tap on its heart end without the like`() async throws {
+    @Test func `offline, a double tap on a liked post and a tap on its like button end without the like`() async throws
+    {
         let scene = try ClientScene()
         let online = Mutex(true)
         let client = try await scene.client(isOnline: { online.withLock { $0 } })
@@ -235,7 +239,7 @@ struct OpenOutcomeTests {
     }
 
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
-    func `random taps offline end with the last taps, whatever the client knew of the posts`(_ seed: UInt64)
+    func `random offline taps end with the last taps, whatever posts were stored`(_ seed: UInt64)
         async throws
     {
         let scene = try ClientScene()
@@ -248,7 +252,7 @@ struct OpenOutcomeTests {
         for post in chosen where random.uniform(in: 0..<2) == 0 {
             let _: Post = try scene.act("PUT", "/v1/posts/\(post)/like", as: "ana")
         }
-        // The newest fifty are known, and the oldest are not.
+        // The newest fifty posts are stored, the oldest are not.
         _ = try await client.cache.value(client.feed.newest)
         online.withLock { $0 = false }
         var hearts: [String: Bool] = [:]
@@ -273,7 +277,7 @@ struct OpenOutcomeTests {
 
     // MARK: Chat
 
-    @Test func `a message is as long as the server allows: 4,000 Unicode scalars, however many bytes`() async throws {
+    @Test func `a message has up to 4,000 Unicode scalars, as on the server`() async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         let conversation = try #require(try await client.cache.value(client.chat.conversations).items.first).id

@@ -2,10 +2,14 @@ import Foundation
 import Larder
 import LarderHTTP
 import LarderModels
+import LarderResources
 import LarderServer
+import LarderTransport
 import Testing
 
-/// Says with every request from which device it comes: to the journal two devices of one person are two clients.
+@testable import LarderDemo
+
+/// Adds a device name to every request, so that the journal distinguishes two devices of one user.
 struct NamedTransport: Transport {
     let device: String
     let transport: any Transport
@@ -26,12 +30,11 @@ struct NamedTransport: Transport {
 }
 
 extension ClientScene {
-    /// Holds what each story ends with, by the server's journal: nobody downloaded what they had, nobody asked for what was on its
-    /// way, money moved under its keys, and what validators saved is told.
+    /// Checks the conduct report of the journal: no repeated downloads, no duplicate requests in flight, idempotency keys for transfers.
     ///
     /// - Parameters:
-    ///   - saves: whether validators must have saved something.
-    ///   - rules: further rules of the report that the story keeps.
+    ///   - saves: whether validators must have saved bytes.
+    ///   - rules: further rules of the report that must hold.
     @discardableResult
     func expectGoodConduct(
         saves: Bool = false,
@@ -48,14 +51,14 @@ extension ClientScene {
         return report
     }
 
-    /// What the server has of a list, read page by page by nobody's client.
+    /// The server's list, read page by page without a client.
     func truth<Item: Codable & Sendable & Hashable>(_ path: String, as handle: String, of type: Item.Type = Item.self)
         throws -> [Item]
     {
         var items: [Item] = []
         var query = "?limit=100"
         while true {
-            let reply = world.perform(PhantomAct("GET", path + query, as: handle))
+            let reply = world.perform(ScriptedAction("GET", path + query, as: handle))
             try #require(reply.status == 200, "\(path)\(query): \(reply.status)")
             let page = try JSONDecoder().decode(Page<Item>.self, from: Data(reply.body))
             items += page.items
@@ -64,7 +67,7 @@ extension ClientScene {
         }
     }
 
-    /// Has somebody do something elsewhere, which has to succeed.
+    /// Performs a request as another user. It must succeed.
     @discardableResult
     func act<Value: Decodable>(
         _ method: String,
@@ -73,20 +76,20 @@ extension ClientScene {
         _ body: String? = nil,
         at location: SourceLocation = #_sourceLocation
     ) throws -> Value {
-        let reply = world.perform(PhantomAct(method, path, as: handle, body: body))
+        let reply = world.perform(ScriptedAction(method, path, as: handle, body: body))
         #expect((200..<300).contains(reply.status), "\(method) \(path): \(reply.status)", sourceLocation: location)
         return try JSONDecoder().decode(Value.self, from: Data(reply.body))
     }
 
-    /// Has somebody delete something elsewhere.
+    /// Deletes a resource as another user.
     func delete(_ path: String, as handle: String, at location: SourceLocation = #_sourceLocation) {
-        let status = world.perform(PhantomAct("DELETE", path, as: handle)).status
+        let status = world.perform(ScriptedAction("DELETE", path, as: handle)).status
         #expect((200..<300).contains(status), "DELETE \(path): \(status)", sourceLocation: location)
     }
 }
 
 /// Whether no snapshot shows an older version of anything than one before it, and nothing that was seen to be deleted.
-func expectMonotonic<Item: Entity>(
+func expectMonotonic<Item: CacheEntity>(
     _ lists: [[Item]],
     deleted: Set<String> = [],
     at location: SourceLocation = #_sourceLocation

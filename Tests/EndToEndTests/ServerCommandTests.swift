@@ -1,7 +1,10 @@
 import Foundation
+import Larder
 import LarderServer
 import TestSupport
 import Testing
+
+@testable import LarderDemo
 
 #if canImport(Darwin)
     import Darwin
@@ -9,7 +12,7 @@ import Testing
     import Glibc
 #endif
 
-/// The built `larder-server` as people start it: what it says of what they got wrong, and how it ends.
+/// The built `larder-server`: its errors, its output and its end.
 @Suite("larder-server", .oneMinute)
 struct ServerCommandTests {
     private static let executable = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
@@ -47,51 +50,51 @@ struct ServerCommandTests {
         #expect(lines.first?.hasPrefix("larder-server: ") == true && run.errors.contains(text), "\(words): \(run)")
     }
 
-    /// What a run has reported, apart from the machine's limit of open files.
+    /// The error output of a run, without the limit of open files.
     private func errorLines(_ run: CommandScene.Run) -> [Substring] {
         run.errorLines.filter { !$0.hasSuffix("(see ulimit -n)") }
     }
 
     private func clean() { try? FileManager.default.removeItem(atPath: directory) }
 
-    @Test func `what cannot be meant ends with one line and exit code 2`() async throws {
+    @Test func `an invalid command line prints one line and exits with code 2`() async throws {
         defer { clean() }
         let script = directory + "/faults.json"
         try Data("{".utf8).write(to: URL(fileURLWithPath: script))
         let table: [([String], String)] = [
-            (["--nope"], "unknown argument «--nope»"), (["--help", "--nope"], "--nope"),
-            (["frob"], "no command «frob»"),
-            (["--port", "x"], "0 to 65535, not «x»"), (["--port", "70000"], "70000"), (["--port=-1"], "-1"),
-            (["--port"], "--port needs a value"), (["--port="], "--port needs a value"),
+            (["--nope"], "unknown argument '--nope'"), (["--help", "--nope"], "--nope"),
+            (["frob"], "unknown command 'frob'"),
+            (["--port", "x"], "0 to 65535, not 'x'"), (["--port", "70000"], "70000"), (["--port=-1"], "-1"),
+            (["--port"], "--port requires a value"), (["--port="], "--port requires a value"),
             (["--loops", "0"], "1 to 256"),
             (["--log", "xml"], "text or json"), (["--seed", "-1"], "--seed"), (["--clock", "x0"], "--clock"),
-            (["--seed", "99999999999999999999999"], "--seed"), (["--profile", "mars"], "«mars»"),
-            (["--host", "0.0.0.0"], "--control-token"), (["--check"], "--check needs --database"),
-            (["--check", "--database", "x", "--seed", "1"], "leave out --seed"),
-            (["--check-health", "ftp://x"], "not «ftp://x»"),
+            (["--seed", "99999999999999999999999"], "--seed"), (["--profile", "mars"], "'mars'"),
+            (["--host", "0.0.0.0"], "--control-token"), (["--check"], "--check requires --database"),
+            (["--check", "--database", "x", "--seed", "1"], "omit --seed"),
+            (["--check-health", "ftp://x"], "invalid server URL 'ftp://x'"),
             (["--seed", "1", "--faults", script], "\(script): Line 1"),
-            (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not «noon»"),
+            (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
         ]
         for (words, text) in table { try await expect(words, 2, text) }
     }
 
-    @Test func `what cannot be done ends with one line that names it, and exit code 1`() async throws {
+    @Test func `a failure prints one line with its cause and exits with code 1`() async throws {
         defer { clean() }
         let backend = try MockBackend.start(.empty)
         let closed = try ClosedPort()
         let missing = directory + "/missing"
         let table: [([String], String)] = [
-            (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port) cannot be listened on"),
+            (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port): listening failed"),
             (["--seed", "1", "--host", "larder.invalid", "--no-control"], "larder.invalid"),
             (["--fixtures", missing, "--port", "0"], missing), (["--seed", "1", "--faults", missing], missing),
-            (["--check-health", "http://127.0.0.1:\(closed.port)"], "nothing listens"),
+            (["--check-health", "http://127.0.0.1:\(closed.port)"], "no server listens"),
         ]
         for (words, text) in table { try await expect(words, 1, text) }
         withExtendedLifetime(closed) {}
         await backend.stop()
     }
 
-    @Test func `a file that is not a database of its own is named and left as it is`() async throws {
+    @Test func `a foreign database file is named and left unchanged`() async throws {
         defer { clean() }
         func path(_ name: String) -> String { "\(directory)/\(name)" }
         let good = path("good.sqlite")
@@ -110,7 +113,7 @@ struct ServerCommandTests {
             change(&changed)
             try changed.write(to: URL(fileURLWithPath: path(name)))
         }
-        // Where SQLite keeps `user_version` and `application_id` (its file format, §1.3).
+        // The offsets of `user_version` and `application_id` (SQLite file format, §1.3).
         try write("newer.sqlite") { $0.replaceSubrange(60..<64, with: [0, 0, 3, 0xE7]) }
         try write("foreign.sqlite") { $0.replaceSubrange(68..<72, with: [1, 2, 3, 4]) }
         try write("short.sqlite") { $0.removeLast($0.count / 2) }
@@ -118,7 +121,7 @@ struct ServerCommandTests {
         let table = [
             ("newer.sqlite", "schema version 999"), ("foreign.sqlite", "another application"),
             ("short.sqlite", "damaged"),
-            ("text.sqlite", "no SQLite database"), (".", "directory"), ("missing/x.sqlite", "No such file"),
+            ("text.sqlite", "not a SQLite database"), (".", "directory"), ("missing/x.sqlite", "No such file"),
         ]
         for (name, text) in table {
             let before = try? Data(contentsOf: URL(fileURLWithPath: path(name)))
@@ -129,14 +132,14 @@ struct ServerCommandTests {
             }
             #expect(try before == nil || Data(contentsOf: URL(fileURLWithPath: path(name))) == before, "\(name)")
         }
-        try await expect(["--check", "--database", path("missing.sqlite")], 1, "there is no such file")
+        try await expect(["--check", "--database", path("missing.sqlite")], 1, "the file does not exist")
         try write("empty.sqlite") { $0 = Data() }
         let empty = try await run(["--check", "--database", path("empty.sqlite")])
-        #expect(empty.code == 1 && empty.output.contains("empty; no world was ever kept in it"), "\(empty)")
+        #expect(empty.code == 1 && empty.output.contains("empty; it contains no world"), "\(empty)")
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `it tells where it serves and whom to be, and a signal ends it in order`(signal: Int32) async throws {
+    func `the server prints its URL and users, and a signal stops it gracefully`(signal: Int32) async throws {
         defer { clean() }
         let process = try start(["--seed", "1", "--people", "3", "--posts", "3", "--port", "0"])
         await process.printed("Stop: Ctrl-C")
@@ -148,7 +151,7 @@ struct ServerCommandTests {
         #expect(process.run.code == 0 && errorLines(process.run).isEmpty, "\(process.run)")
     }
 
-    /// Starts the server where so many files may be open.
+    /// Starts the server with a limit of open files.
     private func start(within limit: String) async throws -> (process: CommandProcess, port: Int) {
         let words = ["--seed", "1", "--people", "3", "--posts", "3", "--port", "0"]
         let command = "ulimit \(limit) && exec \"$0\" \"$@\""
@@ -158,7 +161,7 @@ struct ServerCommandTests {
         return (process, try #require(port))
     }
 
-    @Test func `more connections are served than a shell lets a process have at first`() async throws {
+    @Test func `the server raises its limit of open files`() async throws {
         defer { clean() }
         let (process, port) = try await start(within: "-S -n 40")
         let clients = try (0..<200).map { _ in try RawClient(port: port) }
@@ -166,16 +169,16 @@ struct ServerCommandTests {
             try client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await client.reply().status == 200)
         }
-        // A shell with a low hard limit is told about the connections that the server can have.
-        #expect(!process.run.errors.contains("about 0 connections"), "\(process.run)")
+        // A low hard limit is reported with the number of possible connections.
+        #expect(!process.run.errors.contains("about 0 open connections"), "\(process.run)")
         process.send(SIGTERM)
         await process.ended()
     }
 
-    @Test func `where the system allows fewer connections it is said, and the others wait their turn`() async throws {
+    @Test func `a lower limit of connections is reported, and further ones wait`() async throws {
         defer { clean() }
         let (process, port) = try await start(within: "-n 100")
-        #expect(process.run.errors.contains("about 36 connections"), "\(process.run)")
+        #expect(process.run.errors.contains("about 36 open connections"), "\(process.run)")
         var clients = try (0..<200).map { _ in try RawClient(port: port) }
         for client in clients { try client.send("GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n") }
         while !clients.isEmpty { #expect(try await clients.removeFirst().reply().status == 200) }
@@ -184,13 +187,13 @@ struct ServerCommandTests {
         #expect(process.run.code == 0, "\(process.run)")
     }
 
-    @Test func `a server is killed when no test holds it any more, and with the tests' process`() async throws {
+    @Test func `a server process is killed when it is released and when the test process ends`() async throws {
         defer { clean() }
         let watch = try ProcessWatch()
         let words = ["--seed", "1", "--people", "3", "--posts", "3", "--port", "0"]
         let server = try start(words, watch: watch)
         await server.printed("Stop: Ctrl-C")
-        // The end of the tests' process closes the same pipe.
+        // The end of the test process closes the same pipe.
         watch.end()
         await server.ended()
         #expect(server.run.code == -SIGKILL, "\(server.run)")
@@ -204,7 +207,7 @@ struct ServerCommandTests {
         #expect(await client.readToEnd().ending != .open)
     }
 
-    @Test func `help and version are told and nothing else`() async throws {
+    @Test func `help and version print nothing else`() async throws {
         defer { clean() }
         let help = try await run(["--help"])
         #expect(help.code == 0 && help.errors.isEmpty && help.output.contains("USAGE"))

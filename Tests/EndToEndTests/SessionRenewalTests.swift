@@ -7,17 +7,19 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("The renewal of a session, end to end", .oneMinute)
+@testable import LarderDemo
+
+@Suite("Session renewal, end to end", .oneMinute)
 struct SessionRenewalTests {
     private static let hour: Duration = .seconds(3_601)
 
-    /// Lets the access tokens expire, by the world's clock and the device's.
+    /// Advances both clocks beyond the lifetime of access tokens.
     private func expire(_ scene: ClientScene) {
         scene.world.clock.advance(by: Self.hour)
         scene.clock.advance(by: Self.hour)
     }
 
-    @Test func `two processes of one account renew in turn and stay signed in`() async throws {
+    @Test func `two processes of one account renew one after the other and stay signed in`() async throws {
         let scene = try ClientScene()
         scene.world.clock.freeze()
         let app = try await scene.client()
@@ -35,7 +37,7 @@ struct SessionRenewalTests {
         #expect(await scene.count("POST", "/v1/sessions/refresh", status: "401") == 0)
     }
 
-    @Test func `two processes that need a renewal at the same moment make one, and lose no write`() async throws {
+    @Test func `two processes that need a renewal at once share it and lose no write`() async throws {
         let scene = try ClientScene()
         scene.world.clock.freeze()
         let app = try await scene.client()
@@ -43,11 +45,11 @@ struct SessionRenewalTests {
         let posts = try await app.cache.value(app.feed.newest).items.filter { !$0.likedByMe }.prefix(4)
         expire(scene)
         let clock = scene.clock
-        // Waits for the other process are as long as the clock says.
+        // Waits for the other process follow the manual clock.
         let moving = Task {
             while !Task.isCancelled {
                 try await clock.waitForSleepers()
-                // The timeouts of requests are longer, and do not end while the server answers.
+                // Request timeouts are longer than these steps.
                 if let next = clock.nextWakeUp, next - clock.uptime <= .milliseconds(500) {
                     clock.advance(by: max(.zero, next - clock.uptime))
                 }
@@ -71,7 +73,7 @@ struct SessionRenewalTests {
     }
 
     @Test(arguments: [FaultAction.ExchangeCut.reset, .close])
-    func `one lost reply to a renewal does not end the session`(cut: FaultAction.ExchangeCut) async throws {
+    func `a lost reply to a renewal does not end the session`(cut: FaultAction.ExchangeCut) async throws {
         let scene = try ClientScene()
         scene.world.clock.freeze()
         let client = try await scene.client()
@@ -92,7 +94,7 @@ struct SessionRenewalTests {
         #expect(await scene.count("POST", "/v1/sessions/refresh") == 2)
     }
 
-    @Test func `a session that the server has ended is over, and what waits is sent after the next sign-in`()
+    @Test func `a session ended by the server expires, and queued operations are sent after the next sign-in`()
         async throws
     {
         let scene = try ClientScene()
@@ -107,7 +109,7 @@ struct SessionRenewalTests {
         await statuses.wait { _ in client.cache.outbox.entries.first?.error != nil }
         #expect(client.session.state == .expired(userID: user))
         let entry = try #require(client.cache.outbox.entries.first)
-        // It is tried again and again, and is neither refused nor in doubt.
+        // The operation is retried, neither rejected nor in doubt.
         #expect(entry.state == .pending || entry.state == .sending)
         #expect(entry.error?.code == .unauthorized && entry.error?.status == 401)
         #expect(try await client.cache.value(client.feed.post(post), .cacheOnly).likedByMe)

@@ -7,9 +7,11 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderDemo
+
 @Suite("Two processes of one account, end to end", .oneMinute)
 struct SharedStoreTests {
-    @Test func `what both promise reaches the server once, messages in the order in which they were written`()
+    @Test func `operations of both processes reach the server once, messages in order`()
         async throws
     {
         let scene = try ClientScene()
@@ -50,17 +52,17 @@ struct SharedStoreTests {
         #expect(Array(there.filter { texts.contains($0) }.reversed()) == texts)
         let findings = await scene.world.conduct.findings
         #expect(!findings.contains { [.keyMissing, .keyChanged].contains($0.rule) })
-        // Whoever signs out leaves nothing, the file by which they take turns included.
+        // Signing out removes all files, lock files included.
         try await share.signOut()
         #expect(!scene.files(of: "ana"))
     }
 
-    @Test func `what the server has told one of them the other shows, and asks nobody`() async throws {
+    @Test func `a value fetched by one process is shown by the other without a request`() async throws {
         let scene = try ClientScene()
         let app = try await scene.client()
         let share = try await scene.client()
         let first = try #require(try await app.cache.value(app.feed.newest).items.first)
-        // Both have it in memory.
+        // Both processes have the value in memory.
         #expect(try await share.cache.value(share.feed.newest, .cacheOnly).items.first == first)
         #expect(try await share.cache.value(share.feed.post(first.id), .cacheOnly) == first)
         try app.likes.set(!first.likedByMe, first.id)

@@ -1,18 +1,21 @@
 import Larder
 import LarderHTTP
 import LarderServer
+import LarderServerTesting
 import LarderTesting
 import LarderTime
+import LarderTransport
 import TestSupport
 import Testing
 
-@Suite("Our sockets before a server that misbehaves, end to end", .oneMinute)
+@testable import LarderDemo
+
+@Suite("Socket transport and a faulty server, end to end", .oneMinute)
 struct SocketFaultTests {
     @Test(arguments: [TransportKind.sockets, .standard])
-    func `kept connections that have died cost nobody a request, and repeat no change`(kind: TransportKind) async throws
-    {
+    func `dead keep-alive connections fail no request and repeat no change`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
-        // Its time stands still, so that what was there before the fault is told from what came after by hand.
+        // The clock is frozen, so that timeouts end only by the test.
         let clock = ManualClock(WallTime(seconds: 1_790_000_000))
         backend.main.clock.freeze(at: clock.now)
         let transport = kind.make()
@@ -33,7 +36,7 @@ struct SocketFaultTests {
         await backend.stop()
     }
 
-    @Test func `whatever breaks, a reply is the whole one or an error`() async throws {
+    @Test func `a reply is complete or an error, whatever breaks`() async throws {
         let backend = try MockBackend.startSmall()
         let transport = SocketTransport(clock: ManualClock())
         let request = TransportRequest(url: backend.url + "/v1/feed?limit=20")

@@ -1,6 +1,8 @@
 import Foundation
 import Larder
+import LarderDemo
 import LarderModels
+import LarderResources
 import LarderServer
 import LarderTesting
 import LarderTime
@@ -8,9 +10,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Stories of a client and its server", .oneMinute)
+@Suite("Client and server, end to end", .oneMinute)
 struct StoriesTests {
-    @Test func `airplane: what was seen is there, what was not is one clear error, and back online all is fresh`()
+    @Test func `offline, read values are available, others give one error, and all are fresh when back online`()
         async throws
     {
         let scene = try ClientScene()
@@ -32,13 +34,13 @@ struct StoriesTests {
         client.cache.networkReturned()
         await seen.wait { $0.last?.freshness == .fresh }
         #expect(seen.elements.allSatisfy { $0.value == posts })
-        // Nothing has changed, so nothing was sent again.
+        // Unchanged values are revalidated without a body.
         #expect(await scene.count("GET", "/v1/feed", status: "304") == 1)
         #expect(try await client.profiles.profile("user_9").freshness == .fresh)
         await scene.expectGoodConduct(saves: true)
     }
 
-    @Test func `airplane without anything stored: an error, and content as soon as there is a network`() async throws {
+    @Test func `offline without stored values, a read fails, and content arrives with the network`() async throws {
         let scene = try ClientScene()
         let flying = Mutex(true)
         let client = try await scene.client(try scene.handle("user_2"), isOnline: { !flying.withLock { $0 } })
@@ -51,7 +53,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    /// An account with some money, and another person's in the same currency.
+    /// An account with money, and one of another user in the same currency.
     private func pair(_ mine: [Account], _ scene: ClientScene) async throws -> (from: Account, to: Account) {
         for number in 2...20 {
             let other = try await scene.client(try scene.handle("user_\(number)"))
@@ -64,7 +66,7 @@ struct StoriesTests {
         throw LarderError(.notCached, "The small world has no two accounts in one currency.")
     }
 
-    @Test func `a transfer whose replies are lost, twice, and whose process dies, is made once and resolves itself`()
+    @Test func `a transfer with two lost replies and a crash is made once and resolved`()
         async throws
     {
         let scene = try ClientScene()
@@ -85,15 +87,15 @@ struct StoriesTests {
         let error = await #expect(throws: LarderError.self) { try await client.bank.transfer(order) }
         #expect(error?.code == .inDoubt)
         #expect(client.bank.unresolved.count == 1)
-        // Nothing is shown that is not known.
+        // The unconfirmed transfer is not shown.
         #expect(
             try await client.cache.value(client.bank.accounts, .cacheOnly).items.first { $0.id == from.id }?.balance
                 == from.balance
         )
         client.close()
         client = try await scene.client()
-        // The first attempt after the restart is lost too.
-        // The scene's random number makes each wait between attempts nothing.
+        // The reply to the first attempt after the restart is lost too.
+        // The random number of the scene makes each back-off zero.
         try await client.cache.outbox.drained()
         #expect(client.bank.unresolved.isEmpty)
         let keys = await scene.world.journal(JournalFilter("POST", "/v1/transfers")).compactMap {
@@ -108,7 +110,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `the bank's refusals are told apart, and its gate asks to reconnect`() async throws {
+    @Test func `rejections of transfers are distinguished, and the gate requires a network`() async throws {
         let scene = try ClientScene()
         let online = Mutex(true)
         let client = try await scene.client(isOnline: { online.withLock { $0 } })
@@ -133,7 +135,7 @@ struct StoriesTests {
     }
 
     @Test(arguments: [1, 2] as [UInt64])
-    func `five hundred taps on fifty posts over lossy Wi-Fi, with a death in the middle, end with the last taps`(
+    func `five hundred taps on fifty posts over a lossy network with a crash end with the last taps`(
         _ seed: UInt64
     ) async throws {
         let scene = try ClientScene()
@@ -159,7 +161,7 @@ struct StoriesTests {
             #expect(try await client.cache.value(client.feed.post(post), .cacheOnly).likedByMe == hearts[post])
         }
         scene.world.removeFaults()
-        // The scene's random number makes each wait between attempts nothing.
+        // The random number of the scene makes each back-off zero.
         try await client.cache.outbox.drained()
         #expect(client.cache.outbox.entries.isEmpty)
         let other = try await scene.client("ana", device: "tablet")
@@ -172,7 +174,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `a token that expires in the middle of a sync is renewed once, and every request repeated once`()
+    @Test func `a token that expires during a sync is renewed once, and each request is repeated once`()
         async throws
     {
         let scene = try ClientScene()
@@ -195,7 +197,8 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `a lost change token leads to a resync: the screen stays, and so does what is pending`() async throws {
+    @Test func `an expired change token leads to a resync that keeps visible content and pending changes`() async throws
+    {
         let scene = try ClientScene()
         let client = try await scene.client()
         try await client.sync.catchUp()
@@ -205,7 +208,7 @@ struct StoriesTests {
         client.cache.outbox.pause()
         let unliked = try #require(posts.first { !$0.likedByMe })
         try client.likes.set(true, unliked.id)
-        try scene.world.play(.expireAll)
+        try scene.world.inject(.expireAll)
         try await client.sync.catchUp()
         #expect(client.sync.status.resyncs == 1)
         await seen.wait { $0.last?.freshness == .stale(.invalidated) }
@@ -216,8 +219,8 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test(arguments: [ChangeTrick.repeatPage, .emptyPage, .reversePage, .expireAfter(pages: 1)])
-    func `a change feed that plays tricks ends with the server's state`(_ trick: ChangeTrick) async throws {
+    @Test(arguments: [ChangeFeedFault.repeatPage, .emptyPage, .reversePage, .expireAfter(pages: 1)])
+    func `a faulty change feed ends with the server's state`(_ fault: ChangeFeedFault) async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         try await client.sync.catchUp()
@@ -225,7 +228,7 @@ struct StoriesTests {
         for index in 0..<5 {
             #expect(scene.edit(as: try scene.handle("user_2"), #"{"bio":"bio \#(index)"}"#) == 200)
         }
-        try scene.world.play(trick)
+        try scene.world.inject(fault)
         try await client.sync.catchUp()
         try await client.sync.catchUp()
         let snapshot = try await client.profiles.profile("user_2")
@@ -233,7 +236,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `one's own edit stays visible although a lagging replica answers`() async throws {
+    @Test func `the user's edit stays visible when a lagging replica answers`() async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         let me = try #require(client.session.userID)
@@ -250,7 +253,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `an edit that somebody else has overtaken hands out all three versions, and a merge saves both`()
+    @Test func `a conflicting edit returns all three versions, and a merge saves both`()
         async throws
     {
         let scene = try ClientScene()
@@ -279,8 +282,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `an edit whose reply is lost is known to have been made, and one offline changes nothing`() async throws
-    {
+    @Test func `an edit with a lost reply is known to be saved, and one offline changes nothing`() async throws {
         let scene = try ClientScene()
         let online = Mutex(true)
         let client = try await scene.client(isOnline: { online.withLock { $0 } })
@@ -310,7 +312,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `a captive portal's page never enters the cache`() async throws {
+    @Test func `the page of a captive portal is never cached`() async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         let posts = try await client.cache.value(client.feed.newest)
@@ -330,7 +332,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `two accounts on one device see nothing of each other, and signing out of one leaves the other`()
+    @Test func `two accounts on one device are separate, and signing out of one keeps the other`()
         async throws
     {
         let scene = try ClientScene()
@@ -349,7 +351,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test func `the device's clock, a day back and a year ahead, makes nothing fresh that is not`() async throws {
+    @Test func `a clock jump of a day back or a year ahead makes no stale value fresh`() async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         _ = try await client.profiles.profile("user_3")
@@ -358,7 +360,7 @@ struct StoriesTests {
             #expect(try await client.profiles.profile("user_3", .cacheOnly).freshness.isFresh == false)
             #expect(try await client.profiles.profile("user_3").freshness == .fresh)
         }
-        // Each time it was confirmed, and never downloaded again.
+        // Each refresh was a revalidation without a body.
         #expect(await scene.count("GET", "/v1/profiles/user_3", status: "304") == 2)
         await scene.expectGoodConduct(saves: true)
     }

@@ -1,5 +1,7 @@
 import Larder
+import LarderDemo
 import LarderModels
+import LarderResources
 import LarderServer
 import LarderTesting
 import LarderTime
@@ -7,28 +9,31 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A person on a train: the server's journey of that name, whose tunnels the phone's system knows of. Both clocks are moved by
-/// hand, together, and whatever is on its way arrives at its time.
+@testable import LarderDevice
+@testable import LarderTelemetry
+
+/// A client in the server's journey `train`, whose system reports the tunnels. Both clocks are advanced together, and every reply
+/// arrives at its time.
 private final class Ride: Sendable {
     private static let period: Duration = .seconds(300)
-    /// When there is no network, from the beginning of each period.
+    /// The tunnel: its start and end in each period.
     private static let gap: (start: Duration, end: Duration) = (.seconds(180), .seconds(210))
 
     let scene: ClientScene
-    let sources = HandSources()
-    let transport: CutTransport
+    let sources = ManualSources()
+    let transport: DisconnectableTransport
     let client: LarderClient
     private let start: MonotonicTime
-    private let surprised = Mutex(0)
+    private let inFlight = Mutex(0)
 
-    /// How many requests were on their way when the train went into a tunnel: nobody could know.
-    var surprises: Int { surprised.withLock { $0 } }
+    /// The number of requests that were in flight when a tunnel began.
+    var inFlightAtTunnels: Int { inFlight.withLock { $0 } }
 
-    init(isLookedAfter: Bool) async throws {
+    init(hasServices: Bool) async throws {
         scene = try ClientScene(seed: 7)
         scene.world.clock.freeze()
-        transport = CutTransport(watching: sources.network)
-        client = try await scene.client(upkeep: isLookedAfter ? sources.upkeep() : .none, transport: transport)
+        transport = DisconnectableTransport(watching: sources.network)
+        client = try await scene.client(services: hasServices ? sources.services() : .none, transport: transport)
         _ = try await client.cache.value(client.feed.newest)
         _ = try await client.cache.value(client.profiles.resource("user_2"))
         _ = try await client.feed.timeline.snapshot()
@@ -38,14 +43,14 @@ private final class Ride: Sendable {
 
     var elapsed: Duration { scene.world.clock.uptime - start }
 
-    /// How often a request ran into the tunnel's wall.
-    var collisions: Int {
+    /// The number of requests that a tunnel has interrupted.
+    var interruptions: Int {
         scene.world.faults.reduce(0) { sum, entry in
             if case .reset = entry.fault.action { sum + entry.strikes } else { sum }
         }
     }
 
-    /// Lets time pass, and has the system notice when the train goes into a tunnel and comes out of it.
+    /// Advances the clocks, and reports the start and the end of a tunnel to the client.
     func move(by duration: Duration) {
         var left = duration
         while left > .zero {
@@ -53,10 +58,10 @@ private final class Ride: Sendable {
             let phase = elapsed - Self.period * turns
             let edge = phase < Self.gap.start ? Self.gap.start : phase < Self.gap.end ? Self.gap.end : Self.period
             let step = min(left, edge - phase)
-            // What is begun at the edge finds the tunnel.
+            // A request at the start of the tunnel is interrupted.
             if step == edge - phase, edge == Self.gap.start {
                 sources.network.set(isConnected: false)
-                surprised.withLock { $0 += transport.inFlight }
+                inFlight.withLock { $0 += transport.inFlight }
             }
             scene.world.clock.advance(by: step)
             scene.clock.advance(by: step)
@@ -65,25 +70,25 @@ private final class Ride: Sendable {
         }
     }
 
-    /// Does something, and lets the time pass that it takes.
+    /// Runs `act` to its end, and advances the clocks by the time that it takes.
     func perform(_ act: @escaping @Sendable () async -> Void) async {
         let isDone = Flag()
         Task {
             await act()
             isDone.set()
         }
-        while !isDone.isSet, !Task.isCancelled { await letArrive() }
+        while !isDone.isSet, !Task.isCancelled { await advanceToNextReply() }
     }
 
-    /// Lets what is on its way arrive.
-    func calm() async {
+    /// Lets all requests in flight finish.
+    func settle() async {
         for _ in 0..<50 { await Task.yield() }
-        while transport.inFlight > 0, !Task.isCancelled { await letArrive() }
+        while transport.inFlight > 0, !Task.isCancelled { await advanceToNextReply() }
     }
 
-    private func letArrive() async {
-        // Delays of replies are timers of the world, and it has no others; before one is set the request is on its way to the
-        // server. A packet that is lost eight times in a row is more than a minute late.
+    private func advanceToNextReply() async {
+        // All timers of the world are delayed replies. Without a timer the request has not reached the server yet. A packet that is
+        // lost eight times in a row is more than a minute late.
         if let wait = scene.world.clock.untilNextTimer { move(by: max(wait, .milliseconds(1))) }
         await Task.yield()
     }
@@ -97,17 +102,17 @@ private final class Flag: Sendable {
     func set() { state.withLock { $0 = true } }
 }
 
-@Suite("A journey by train", .oneMinute)
+@Suite("Journey by train", .oneMinute)
 struct TrainTests {
-    @Test func `ten minutes: nothing is sent that cannot succeed, and screens are always filled`() async throws {
-        let ride = try await Ride(isLookedAfter: true)
+    @Test func `for ten minutes no request is sent in a tunnel, and screens always have content`() async throws {
+        let ride = try await Ride(hasServices: true)
         let client = ride.client
         let feeds = SequenceRecorder(client.feed.snapshots())
         let people = SequenceRecorder(client.profiles.snapshots("user_2"))
         let pages = client.feed.timeline
-        let empty = Mutex<[String]>([])
+        let failedScreens = Mutex<[String]>([])
         let refusals = Mutex<[String: Int]>([:])
-        var hearts: [String: Bool] = [:]
+        var likes: [String: Bool] = [:]
         let posts = try await client.cache.value(client.feed.newest).items
         var turn = 0
         while ride.elapsed < .seconds(600) {
@@ -115,20 +120,18 @@ struct TrainTests {
             let at = ride.elapsed
             if turn % 3 == 0 {
                 let post = posts[turn % posts.count]
-                hearts[post.id] = !(hearts[post.id] ?? post.likedByMe)
-                try client.likes.set(hearts[post.id] ?? false, post.id)
+                likes[post.id] = !(likes[post.id] ?? post.likedByMe)
+                try client.likes.set(likes[post.id] ?? false, post.id)
             }
             let (isPull, isScroll) = (turn % 4 == 0, turn % 6 == 0)
             await ride.perform {
-                // Somebody opens the feed, and a profile: both must show something, whatever the network is like.
-                for _ in 0..<1 {
-                    do {
-                        _ = try await client.cache.snapshot(client.feed.newest)
-                        _ = try await client.profiles.profile("user_2")
-                        _ = try await pages.snapshot()
-                    } catch {
-                        empty.withLock { $0.append("\(at): \(error)") }
-                    }
+                // The user opens the feed and a profile: both must have content on any network.
+                do {
+                    _ = try await client.cache.snapshot(client.feed.newest)
+                    _ = try await client.profiles.profile("user_2")
+                    _ = try await pages.snapshot()
+                } catch {
+                    failedScreens.withLock { $0.append("\(at): \(error)") }
                 }
                 do {
                     if isPull { try await client.cache.refresh(client.feed.newest) }
@@ -139,38 +142,41 @@ struct TrainTests {
                 }
             }
             ride.move(by: .seconds(4))
-            await ride.calm()
+            await ride.settle()
         }
-        #expect(ride.transport.wasted.isEmpty, "\(ride.transport.wasted)")
-        #expect(ride.collisions <= ride.surprises, "\(ride.collisions), of which \(ride.surprises) were on their way")
-        #expect(empty.withLock { $0 }.isEmpty, "\(empty.withLock { $0 })")
-        for snapshots in [
-            feeds.elements.map { $0.value?.items.isEmpty }, people.elements.map { $0.value?.handle.isEmpty },
-        ] {
-            #expect(!snapshots.isEmpty && snapshots.allSatisfy { $0 == false })
-        }
-        #expect(refusals.withLock { $0["offline"] ?? 0 } > 0, "Who pulled in the tunnel was told.")
+        #expect(ride.transport.wasted.isEmpty, "Sent in a tunnel: \(ride.transport.wasted)")
+        #expect(
+            ride.interruptions <= ride.inFlightAtTunnels,
+            "\(ride.interruptions) requests were interrupted; only \(ride.inFlightAtTunnels) were in flight when a tunnel began."
+        )
+        #expect(failedScreens.withLock { $0 }.isEmpty, "Without content: \(failedScreens.withLock { $0 })")
+        let feedIsEmpty = feeds.elements.map { $0.value?.items.isEmpty }
+        #expect(!feedIsEmpty.isEmpty && feedIsEmpty.allSatisfy { $0 == false }, "An observer of the feed had no posts.")
+        let profileIsEmpty = people.elements.map { $0.value?.handle.isEmpty }
+        #expect(!profileIsEmpty.isEmpty && profileIsEmpty.allSatisfy { $0 == false }, "An observer had no profile.")
+        #expect(refusals.withLock { $0["offline"] ?? 0 } > 0, "A refresh in the tunnel must fail as offline.")
         let totals = client.telemetry.totals
-        #expect(totals.networkChanges >= 4, "In and out, twice.")
-        // Out of the tunnel everything that was done in it reaches the server.
+        #expect(totals.networkChanges >= 4, "Two tunnels change the network level at least four times.")
+        // After the tunnel all likes reach the server.
         ride.scene.world.removeFaults()
         ride.move(by: .seconds(60))
         await ride.perform { try? await client.cache.outbox.drained() }
         let other = try await ride.scene.client(device: "tablet")
-        for post in try await other.cache.value(other.feed.newest).items where hearts[post.id] != nil {
-            #expect(post.likedByMe == hearts[post.id], "\(post.id)")
+        for post in try await other.cache.value(other.feed.newest).items where likes[post.id] != nil {
+            #expect(post.likedByMe == likes[post.id], "\(post.id)")
         }
         client.close()
     }
 
-    @Test func `the same journey without anybody who looks after it runs into the tunnel's wall`() async throws {
-        let ride = try await Ride(isLookedAfter: false)
+    @Test func `without services requests are sent in the tunnel and interrupted`() async throws {
+        let ride = try await Ride(hasServices: false)
         let client = ride.client
         while ride.elapsed < .seconds(215) {
             await ride.perform { _ = try? await client.cache.refresh(client.feed.newest) }
             ride.move(by: .seconds(5))
         }
-        #expect(ride.collisions > ride.surprises && !ride.transport.wasted.isEmpty)
+        #expect(ride.interruptions > ride.inFlightAtTunnels)
+        #expect(!ride.transport.wasted.isEmpty)
         client.close()
     }
 }

@@ -1,13 +1,17 @@
 import Larder
 import LarderHTTP
 import LarderServer
+import LarderServerTesting
 import LarderTesting
 import LarderTime
+import LarderTransport
 import LarderURLSession
 import TestSupport
 import Testing
 
-/// The transports of which the same is asked.
+@testable import LarderDemo
+
+/// The transports under test.
 enum TransportKind: CaseIterable, Sendable {
     case foundation
     case sockets
@@ -48,7 +52,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `a reply comes whole, with its status and fields, and errors of the server are replies`(kind: TransportKind)
+    func `a reply is complete with status and fields, and error statuses are replies`(kind: TransportKind)
         async throws
     {
         let backend = try MockBackend.startSmall()
@@ -64,7 +68,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `a body and fields arrive as they were given`(kind: TransportKind) async throws {
+    func `body and fields arrive unchanged`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
         let transport = kind.make()
         let body = Array("{\"text\":\"hé\"}".utf8)
@@ -88,7 +92,7 @@ struct TransportTests {
             FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .empty, .reset, .close,
         ]
     )
-    func `a reply that breaks off is an error and never half a body`(kind: TransportKind, action: FaultAction)
+    func `an interrupted reply is an error, never a partial body`(kind: TransportKind, action: FaultAction)
         async throws
     {
         let backend = try MockBackend.startSmall()
@@ -100,7 +104,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `only a server that cannot be reached is unreachable`(kind: TransportKind) async throws {
+    func `only a server that cannot be connected to is unreachable`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
         let url = backend.url + "/v1/feed"
         let transport = kind.make()
@@ -118,7 +122,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `a reply that does not come is timed out by the injected clock, and its connection closed`(kind: TransportKind)
+    func `a missing reply times out by the injected clock, and its connection is closed`(kind: TransportKind)
         async throws
     {
         let server = try WireServer()
@@ -137,8 +141,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `content that stops coming is timed out, and each piece starts the time anew`(kind: TransportKind) async throws
-    {
+    func `stalled content times out, and each piece restarts the timeout`(kind: TransportKind) async throws {
         let server = try WireServer()
         let clock = ManualClock()
         let transport = kind.make(clock: clock)
@@ -163,7 +166,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `cancelling closes the connection: before the head, and in the middle of the content`(kind: TransportKind)
+    func `cancelling closes the connection, before the head and during the content`(kind: TransportKind)
         async throws
     {
         let server = try WireServer()
@@ -186,7 +189,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `a stream that nobody holds any more is closed`(kind: TransportKind) async throws {
+    func `a released stream is closed`(kind: TransportKind) async throws {
         let server = try WireServer()
         let transport = kind.make()
         let opening = Task {
@@ -208,7 +211,7 @@ struct TransportTests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n123", "",
         ]
     )
-    func `content cut short is an error also when the connection ends in order`(kind: TransportKind, reply: String)
+    func `truncated content is an error even if the connection is closed normally`(kind: TransportKind, reply: String)
         async throws
     {
         let server = try WireServer()
@@ -223,7 +226,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `a server killed after a redirection is not unreachable: a server has seen the request`(kind: TransportKind)
+    func `a server killed after a redirect is not unreachable`(kind: TransportKind)
         async throws
     {
         let server = try WireServer()
@@ -248,7 +251,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases, [Method.post, .patch])
-    func `nothing beneath sends again what is not safe, also on a connection that was used before`(
+    func `unsafe requests are never repeated, also on a reused connection`(
         kind: TransportKind,
         method: Method
     )
@@ -278,7 +281,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `many requests share the connections that one host gets`(kind: TransportKind) async throws {
+    func `many requests share the connections of a host`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
         let transport = kind.make(connectionsPerHost: 2)
         let url = backend.url
@@ -296,7 +299,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `a redirection is followed or given back as it is`(kind: TransportKind) async throws {
+    func `a redirect is followed or returned unchanged`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
         var canned = CannedReply(status: 302)
         canned.headers = ["Location": backend.url + "/v1/feed?limit=1"]
@@ -309,7 +312,7 @@ struct TransportTests {
     }
 
     @Test(arguments: TransportKind.allCases)
-    func `a large body comes in pieces as fast as it is read`(kind: TransportKind) async throws {
+    func `a large body is streamed at the speed of the reader`(kind: TransportKind) async throws {
         let backend = try MockBackend.startSmall()
         let transport = kind.make()
         let long = String(repeating: "x", count: 700_000)

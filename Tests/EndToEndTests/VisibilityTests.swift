@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderModels
+import LarderResources
 import LarderServer
 import LarderTesting
 import LarderTime
@@ -8,11 +9,13 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("How soon a change elsewhere is seen, end to end", .oneMinute)
+@testable import LarderDemo
+
+@Suite("Latency of changes, end to end", .oneMinute)
 struct VisibilityTests {
-    @Test(arguments: LiveKind.allCases)
+    @Test(arguments: LiveSync.Kind.allCases)
     func `an edit elsewhere is shown while no clock moves: nothing between the event and the screen waits for a timer`(
-        _ kind: LiveKind
+        _ kind: LiveSync.Kind
     ) async throws {
         let scene = try ClientScene()
         let client = try await scene.client(live: [kind])
@@ -31,7 +34,7 @@ struct VisibilityTests {
         }
         #expect((scene.clock.uptime, scene.clock.now) == before)
         expectMonotonic(seen.elements.map(\.items))
-        // Each edit came as an event, or with the reply to one wait: no page of the feed is downloaded twice.
+        // Each edit arrived as an event or in one long poll; no page of the feed was downloaded twice.
         let reads = await scene.count("GET", "/v1/changes")
         #expect(reads <= 22 + 4, "\(reads) reads of the change feed")
         #expect(await scene.count("GET", path) == 1)

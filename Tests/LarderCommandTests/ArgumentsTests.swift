@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderCommand
 
-@Suite("The command's arguments", .oneMinute)
+@Suite("Command: arguments", .oneMinute)
 struct ArgumentsTests {
     private func message(_ line: String) -> String? {
         do {
@@ -13,7 +13,7 @@ struct ArgumentsTests {
         } catch { return error.message }
     }
 
-    @Test func `flags stand before and after the command, and with an equals sign`() throws {
+    @Test func `flags are accepted before and after the command, and with an equals sign`() throws {
         let arguments = try Arguments(["--server=http://host:1/", "feed", "--limit", "5", "--user", "ben", "--json"])
         #expect(arguments.server == "http://host:1" && arguments.user == "ben")
         #expect(arguments.limit == 5 && arguments.isJSON)
@@ -23,13 +23,13 @@ struct ArgumentsTests {
         }
     }
 
-    @Test func `the environment stands in for flags that are not given`() throws {
+    @Test func `environment variables are the defaults of flags`() throws {
         let environment = ["LARDER_SERVER": "http://host:2", "LARDER_USER": "ben", "LARDER_PASSWORD": "secret"]
         let arguments = try Arguments(["feed", "--user", "chidi"], environment: environment)
         #expect(arguments.server == "http://host:2" && arguments.user == "chidi" && arguments.password == "secret")
     }
 
-    @Test func `text that begins with a dash is taken behind two dashes`() throws {
+    @Test func `arguments after -- may begin with a dash`() throws {
         let arguments = try Arguments(["transfer", "--", "a", "b", "-5"])
         guard case .transfer(let from, let to, let amount, _) = arguments.command else {
             Issue.record("\(arguments.command)")
@@ -39,23 +39,23 @@ struct ArgumentsTests {
     }
 
     @Test(arguments: [
-        ("fed", "unknown command «fed»"), ("feed extra", "usage: larder feed"), ("like", "usage: larder like POST"),
-        ("feed --limit x", "whole number"), ("feed --limit 0", "from 1 to 50"), ("feed --nonsense", "unknown argument"),
-        ("like post_5 --live", "does not take --live"), ("feed --live --offline", "leave out --offline"),
-        ("chat --send hi", "--send needs a conversation"), ("cache", "usage: larder cache"),
-        ("cache trim lots", "number of bytes"), ("outbox drop x", "no number of an operation"),
+        ("fed", "unknown command 'fed'"), ("feed extra", "usage: larder feed"), ("like", "usage: larder like POST"),
+        ("feed --limit x", "integer"), ("feed --limit 0", "from 1 to 50"), ("feed --nonsense", "unknown option"),
+        ("like post_5 --live", "does not accept --live"), ("feed --live --offline", "remove --offline"),
+        ("chat --send hi", "--send requires a conversation"), ("cache", "usage: larder cache"),
+        ("cache trim lots", "number of bytes"), ("outbox drop x", "not an operation ID"),
         ("outbox explode", "usage: larder outbox"), ("profile --edit name=x", "displayName, bio, location"),
-        ("profile ben --edit bio=x", "only one's own"), ("feed --policy maybe", "--policy takes one of"),
-        ("feed --server nonsense", "--server takes an address"), ("feed --user", "needs a value"),
+        ("profile ben --edit bio=x", "only your own"), ("feed --policy maybe", "--policy requires one of"),
+        ("feed --server nonsense", "--server requires an http or https URL"), ("feed --user", "requires a value"),
     ])
-    func `what makes no sense is told in one line with what to do`(line: String, part: String) {
+    func `an invalid command line gives a one-line error`(line: String, part: String) {
         let text = message(line)
         #expect(text?.contains(part) == true, "\(text ?? "accepted")")
         #expect(text?.contains("\n") != true)
     }
 
     @Test(arguments: [("500", 500), ("2K", 2_048), ("3m", 3 << 20), ("1G", 1 << 30), ("0", 0)])
-    func `sizes are written with units`(text: String, bytes: Int64) throws {
+    func `sizes may have units`(text: String, bytes: Int64) throws {
         guard case .cache(.trim(let given)) = try Arguments(["cache", "trim", text]).command else {
             Issue.record("no trim")
             return
@@ -63,7 +63,7 @@ struct ArgumentsTests {
         #expect(given == bytes)
     }
 
-    @Test func `an edit may hold an equals sign and be empty`() throws {
+    @Test func `the text of an edit may contain an equals sign or be empty`() throws {
         guard
             case .profile(nil, let edits) = try Arguments(["profile", "--edit", "bio=1=2", "--edit", "location="])
                 .command
@@ -74,7 +74,7 @@ struct ArgumentsTests {
         #expect(edits == [.init(field: .bio, value: "1=2"), .init(field: .location, value: "")])
     }
 
-    @Test func `without a command it helps`() throws {
+    @Test func `help is shown without a command`() throws {
         for words in [[], ["help"], ["--help"], ["feed", "-h"]] {
             guard case .help = try Arguments(words).command else {
                 Issue.record("\(words)")

@@ -1,13 +1,16 @@
 import Foundation
-import Larder
 import LarderCoding
+import LarderTelemetry
+import LarderTesting
 import LarderTime
+import LarderTransport
 import TestSupport
 import Testing
 
 @testable import LarderCommand
+@testable import LarderEvents
 
-@Suite("What earlier runs have left", .oneMinute)
+@Suite("Command: run history", .oneMinute)
 struct RunHistoryTests {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         .path
@@ -23,11 +26,11 @@ struct RunHistoryTests {
         .request(feature: "feed", status: 304, duration: .milliseconds(3), bytesReceived: 0, bytesSent: 9),
         .request(feature: "feed", status: nil, failure: "reset", duration: .zero, bytesReceived: 1, bytesSent: 0),
         .firstContent(feature: "feed", from: .network, after: .milliseconds(8)),
-        .storeRecovered(store: "disk", kept: 2, isOutboxWhole: true), .note(name: "began", detail: "feed «x» \"y\""),
+        .storeRecovered(store: "disk", kept: 2, isOutboxWhole: true), .note(name: "began", detail: "feed 'x' \"y\""),
     ]
 
     @Test(arguments: kinds)
-    func `an event is read as it was written`(kind: TelemetryEvent.Kind) throws {
+    func `a recorded event is decoded unchanged`(kind: TelemetryEvent.Kind) throws {
         let event = TelemetryEvent(
             sequence: 1,
             uptime: MonotonicTime(nanoseconds: 0),
@@ -38,11 +41,11 @@ struct RunHistoryTests {
     }
 
     @Test(arguments: ["{}", #"{"kind":"later"}"#, #"{"kind":"tierHit","tier":"tape"}"#, "[1]", #"{"kind":7}"#])
-    func `what another version has written is passed over`(text: String) throws {
+    func `events of other versions are skipped`(text: String) throws {
         #expect(TelemetryEvent.Kind(recorded: try JSONParser.parse(Array(text.utf8))) == nil)
     }
 
-    @Test func `runs are told apart, and what they did is added up`() throws {
+    @Test func `runs are separated and their totals added`() throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         for words in ["feed", "profile"] {
             let recorder = RunRecorder(words, in: directory)
@@ -51,7 +54,7 @@ struct RunHistoryTests {
         }
         let history = RunHistory(directory: directory)
         #expect(history.runs.map { $0.command } == ["feed", "profile"])
-        guard case .inOrder(_, "") = history.runs[0].end, case .inOrder(_, "It went wrong.") = history.runs[1].end
+        guard case .finished(_, "") = history.runs[0].end, case .finished(_, "It went wrong.") = history.runs[1].end
         else {
             Issue.record("\(history.runs.map { $0.end })")
             return
@@ -59,7 +62,7 @@ struct RunHistoryTests {
         #expect(history.totals.features["feed"]?.reads[.disk]?.hits == 1 && history.totals.events == 6)
     }
 
-    @Test func `several run at once, each in a file of its own, and one too many goes unrecorded`() throws {
+    @Test func `concurrent runs have their own files, and a run beyond the maximum is not recorded`() throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let recorders = (1...RunRecorder.filesMaximum).map { RunRecorder("feed \($0)", in: directory) }
         #expect(recorders.allSatisfy { $0.failure == nil })
@@ -70,14 +73,14 @@ struct RunHistoryTests {
         #expect(history.runs.count == RunRecorder.filesMaximum && history.ended.isEmpty)
         for recorder in recorders.dropLast() { recorder.end() }
         history = withExtendedLifetime(recorders) { RunHistory(directory: directory) }
-        #expect(history.ended.count == RunRecorder.filesMaximum - 1 && history.sudden.isEmpty)
+        #expect(history.ended.count == RunRecorder.filesMaximum - 1 && history.interrupted.isEmpty)
     }
 
-    @Test func `a run that nobody wrote the end of has ended suddenly`() throws {
+    @Test func `a run without an end record counts as interrupted`() throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         do { RunRecorder("like", in: directory).telemetry.record(.merged(feature: "feed")) }
         let history = RunHistory(directory: directory)
-        #expect(history.sudden.map { $0.command } == ["like"] && history.ended.count == 1)
+        #expect(history.interrupted.map { $0.command } == ["like"] && history.ended.count == 1)
         try RunHistory.erase(directory: directory)
         #expect(!FileManager.default.fileExists(atPath: directory))
         #expect(RunHistory(directory: directory).runs.isEmpty)
@@ -92,7 +95,7 @@ struct RunHistoryTests {
         ("http://h:1/v1/accounts/a/transactions", "transactions"), ("http://h:1/v1/images/i?width=9", "images"),
         ("http://h:1/v1/what", "other"), ("http://h:1/healthz", "health"), ("http://h:1", "other"),
     ])
-    func `requests are counted where their resource is`(url: String, feature: String) {
+    func `requests are counted under the name of their resource`(url: String, feature: String) {
         #expect(RunRecorder.feature(TransportRequest(url: url)) == feature)
     }
 }

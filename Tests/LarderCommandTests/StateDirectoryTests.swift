@@ -1,13 +1,14 @@
 import Foundation
+import LarderTesting
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import LarderCommand
 
-@Suite("What is known between runs", .oneMinute)
+@Suite("Command: state directory", .oneMinute)
 struct StateDirectoryTests {
-    @Test func `a damaged note of who logged in is told of, and the next login replaces it`() throws {
+    @Test func `a damaged users.json is reported, and the next login replaces it`() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let state = try StateDirectory(path, environment: [:])
@@ -21,14 +22,14 @@ struct StateDirectoryTests {
         #expect(state.user(on: "http://a") == "chidi" && state.problem == nil)
     }
 
-    @Test func `a private file is nobody else's at any moment, whatever was left where it is made`() async throws {
+    @Test func `a private file is never readable by others, even if a temporary file was left`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = folder + "/export.json"
         #expect(FileManager.default.createFile(atPath: path + ".part", contents: Data(count: 3)))
         let data = Data(repeating: 7, count: 4 << 20)
-        // What was left there is gone, with its rights.
+        // The leftover file is replaced, with its permissions.
         try PrivateFile.write(data, to: path)
         let isWritten = Mutex(false)
         let open = Mutex<Set<String>>([])

@@ -18,8 +18,8 @@ private final class Mirror: ExchangeHandler {
             kept.withLock { $0.append(exchange) }
             return nil
         case "/large": return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
-        case "/socket": return .webSocket(WebSocketAcceptance(handler: Parrot.Messages()))
-        default: return Parrot.reply(to: request)
+        case "/socket": return .webSocket(WebSocketAcceptance(handler: EchoHandler.Messages()))
+        default: return EchoHandler.reply(to: request)
         }
     }
 
@@ -44,7 +44,7 @@ struct EngineTests {
         _ body: (Int, Mirror, HTTPServer) async throws -> Void
     ) async throws {
         let mirror = Mirror()
-        try await Parrot.serve(
+        try await EchoHandler.serve(
             mirror,
             { configuration in
                 configuration.poller = poller

@@ -11,7 +11,9 @@ private final class Notebook: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         let path = request.pathText
-        guard path.hasPrefix("/large/"), let count = Int(path.dropFirst(7)) else { return Parrot.reply(to: request) }
+        guard path.hasPrefix("/large/"), let count = Int(path.dropFirst(7)) else {
+            return EchoHandler.reply(to: request)
+        }
         return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: count))))
     }
 
@@ -34,7 +36,7 @@ struct HeldWriteTests {
         async throws
     {
         let notebook = Notebook()
-        try await Parrot.serve(notebook, { $0.poller = poller }) { server in
+        try await EchoHandler.serve(notebook, { $0.poller = poller }) { server in
             let port = server.address.port
             // More than leave together, and of each kind some.
             let clients = try (0..<150).map { _ in try RawClient(port: port) }
@@ -85,7 +87,7 @@ struct HeldWriteTests {
     func `a connection that writes what was blocked and reads on in one turn loses nothing and mixes up nothing`(
         byteCount: Int
     ) async throws {
-        try await Parrot.serve(Notebook()) { server in
+        try await EchoHandler.serve(Notebook()) { server in
             let reader = try RawClient(port: server.address.port)
             let other = try RawClient(port: server.address.port)
             try reader.send("GET /large/\(byteCount) HTTP/1.1\r\nHost: h\r\n\r\nGET /p0 HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -110,7 +112,7 @@ struct HeldWriteTests {
 
     @Test func `who has left by then harms nobody, and who has a reply finds its record`() async throws {
         let notebook = Notebook()
-        try await Parrot.serve(notebook) { server in
+        try await EchoHandler.serve(notebook) { server in
             let port = server.address.port
             var leaving: RawClient? = try RawClient(port: port)
             let staying = try (0..<3).map { _ in try RawClient(port: port) }

@@ -19,7 +19,7 @@ private final class JobCount: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         atRequest.store(jobs.load(ordering: .relaxed), ordering: .relaxed)
-        return Parrot.reply(to: request)
+        return EchoHandler.reply(to: request)
     }
 
     func refused(_ refusal: Refusal) -> Response { Response(status: refusal.status) }
@@ -33,7 +33,7 @@ private final class JobCount: ExchangeHandler {
 struct LoopTests {
     @Test func `a request is served between the jobs that wait`() async throws {
         let handler = JobCount()
-        try await Parrot.serve(handler) { server in
+        try await EchoHandler.serve(handler) { server in
             let client = try RawClient(port: server.address.port)
             try client.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await client.reply().status == 200)
@@ -69,7 +69,7 @@ struct LoopTests {
 
     @Test(arguments: [1, 2])
     func `a port that is paused and resumed at once accepts connections`(loops: Int) async throws {
-        try await Parrot.serve(Parrot(), { $0.loops = loops }) { server in
+        try await EchoHandler.serve(EchoHandler(), { $0.loops = loops }) { server in
             for _ in 0..<20 {
                 try server.holdingLoop {
                     server.pauseListening()
@@ -83,7 +83,7 @@ struct LoopTests {
     }
 
     @Test func `a port that was paused twice accepts connections when it was resumed twice`() async throws {
-        try await Parrot.serve(Parrot()) { server in
+        try await EchoHandler.serve(EchoHandler()) { server in
             server.pauseListening()
             server.pauseListening()
             await server.passTurn()
@@ -99,7 +99,7 @@ struct LoopTests {
 
     @Test func `a port that somebody else listens on is opened again when it is free`() async throws {
         let clock = ManualClock()
-        try await Parrot.serve(Parrot(), { $0.monotonic = clock }) { server in
+        try await EchoHandler.serve(EchoHandler(), { $0.monotonic = clock }) { server in
             server.pauseListening()
             await server.passTurn()
             var other: Listener? = try Listener(host: "127.0.0.1", port: server.address.port)

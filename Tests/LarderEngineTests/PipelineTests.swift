@@ -17,7 +17,7 @@ private final class PaddedReplies: ExchangeHandler {
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         if request.pathText == "/marker" {
             countBeforeMarker.store(handledCount.load(ordering: .relaxed), ordering: .relaxed)
-            return Parrot.reply(to: request)
+            return EchoHandler.reply(to: request)
         }
         handledCount.add(1, ordering: .relaxed)
         let output = exchange.loop.connection(exchange.connection)?.output.heldBytes ?? 0
@@ -44,7 +44,7 @@ struct PipelineTests {
     @Test(arguments: EngineTests.pollers)
     func `a request waits while more than one buffer of earlier replies waits`(poller: PollerChoice) async throws {
         let handler = PaddedReplies()
-        try await Parrot.serve(handler, { $0.poller = poller }) { server in
+        try await EchoHandler.serve(handler, { $0.poller = poller }) { server in
             let client = try RawClient(port: server.address.port)
             try client.send(String(repeating: Self.request, count: 3_000))
             var numbers: [Int?] = []
@@ -58,7 +58,7 @@ struct PipelineTests {
     func `a peer that has finished sending gets all replies of its pipeline, and then the end`(poller: PollerChoice)
         async throws
     {
-        try await Parrot.serve(PaddedReplies(), { $0.poller = poller }) { server in
+        try await EchoHandler.serve(PaddedReplies(), { $0.poller = poller }) { server in
             for rest in ["", "GET /half HTT"] {
                 let client = try RawClient(port: server.address.port)
                 try client.send(String(repeating: Self.request, count: 500) + rest)
@@ -73,7 +73,7 @@ struct PipelineTests {
 
     @Test func `a server that stops answers the pipelined requests that it has read`() async throws {
         let handler = PaddedReplies()
-        try await Parrot.serve(handler) { server in
+        try await EchoHandler.serve(handler) { server in
             let client = try RawClient(port: server.address.port)
             try server.holdingLoop { try client.send(String(repeating: Self.request, count: 500)) }
             while handler.handledCount.load(ordering: .relaxed) == 0, !Task.isCancelled { await Task.yield() }
@@ -89,7 +89,7 @@ struct PipelineTests {
     @Test(arguments: EngineTests.pollers)
     func `another connection is served between the replies of a pipeline`(poller: PollerChoice) async throws {
         let handler = PaddedReplies()
-        try await Parrot.serve(handler, { $0.poller = poller }) { server in
+        try await EchoHandler.serve(handler, { $0.poller = poller }) { server in
             let client = try RawClient(port: server.address.port)
             let other = try RawClient(port: server.address.port)
             // Both are known to the loop.
@@ -111,7 +111,7 @@ struct PipelineTests {
     @Test func `a peer that does not read is cut off after the idle timeout, although it goes on sending`() async throws
     {
         let clock = ManualClock()
-        try await Parrot.serve(PaddedReplies(), { $0.monotonic = clock }) { server in
+        try await EchoHandler.serve(PaddedReplies(), { $0.monotonic = clock }) { server in
             let client = try RawClient(port: server.address.port)
             let id = try await firstConnection(of: server, client)
             // The system's buffers are full when the server has bytes that it cannot send.

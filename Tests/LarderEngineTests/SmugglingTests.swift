@@ -165,7 +165,7 @@ struct SmugglingTests {
     ]
 
     @Test func `what could hide a second request is refused, and the second is never seen`() async throws {
-        try await Parrot.serve { port in
+        try await EchoHandler.serve { port in
             for vector in Self.lengths + Self.codings + Self.chunking + Self.heads {
                 let client = try RawClient(port: port)
                 try client.send(vector.bytes + "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -181,7 +181,7 @@ struct SmugglingTests {
     }
 
     @Test func `what can mean one thing only is taken, and the next request begins behind it`() async throws {
-        try await Parrot.serve { port in
+        try await EchoHandler.serve { port in
             for vector in Self.harmless {
                 let client = try RawClient(port: port)
                 try client.send(vector.bytes + "GET /next HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -192,7 +192,7 @@ struct SmugglingTests {
     }
 
     @Test func `a hundred mixed requests in one write are answered in order`() async throws {
-        try await Parrot.serve { port in
+        try await EchoHandler.serve { port in
             var bytes = ""
             for index in 0..<100 {
                 switch index % 4 {
@@ -219,7 +219,7 @@ struct SmugglingTests {
     }
 
     @Test func `a body that is refused is not asked for`() async throws {
-        try await Parrot.serve { port in
+        try await EchoHandler.serve { port in
             let client = try RawClient(port: port)
             try client.send("POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
             #expect(try await client.reply().status == 413)

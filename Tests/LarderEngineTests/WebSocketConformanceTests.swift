@@ -161,7 +161,7 @@ struct WebSocketConformanceTests {
 
     @Test(arguments: [1 << 20, 1])
     func `a peer's words, right or wrong, have the answer that the RFC wants`(step: Int) async throws {
-        try await Parrot.serve({ $0.webSocketMessageBytesMaximum = 100_000 }) { port in
+        try await EchoHandler.serve({ $0.webSocketMessageBytesMaximum = 100_000 }) { port in
             // Byte by byte only what is small: the lengths say nothing new then.
             for one in Self.text + Self.frames + Self.control + Self.codes
             where step > 1 || one.frames.joined().count < 1_000 {
@@ -187,7 +187,7 @@ struct WebSocketConformanceTests {
     }
 
     @Test func `whoever sends too much is told why, and not cut off in the middle of it`() async throws {
-        try await Parrot.serve({ $0.webSocketMessageBytesMaximum = 1_000 }) { port in
+        try await EchoHandler.serve({ $0.webSocketMessageBytesMaximum = 1_000 }) { port in
             let client = try await Self.connect(port)
             let large = [UInt8](repeating: 7, count: 100_000)
             try client.send(Self.frame(2, announced: 600_000, lengthBytes: 8))
@@ -201,7 +201,7 @@ struct WebSocketConformanceTests {
     }
 
     @Test func `pings without end are all answered, and their answers wait for who does not read them`() async throws {
-        try await Parrot.serve { port in
+        try await EchoHandler.serve { port in
             let client = try await Self.connect(port)
             let ping = Self.frame(9, [1])
             let flood = Array(repeatElement(ping, count: 1_000).joined())

@@ -132,20 +132,20 @@ struct HTTPDateTests {
         "So, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov +994 08:49:37 GMT", "Sunday, 06-Nov-+4 08:49:37 GMT",
         String(repeating: "Sun, ", count: 200_000),
     ])
-    func `what is no date is none`(text: String) { #expect(HTTPDate.parse(text, now: Self.now) == nil) }
+    func `an invalid date is rejected`(text: String) { #expect(HTTPDate.parse(text, now: Self.now) == nil) }
 
     @Test(arguments: [
         "Fri, 31 Dec 9999 23:59:59 GMT", "Fri Dec 31 23:59:59 9999", "Thu, 29 Feb 2400 00:00:00 GMT",
         "Wed, 01 Jan 2251 00:00:00 GMT",
     ])
-    func `a day that stands for never is the latest there is`(text: String) {
+    func `a date beyond the range becomes its end`(text: String) {
         #expect(HTTPDate.parse(text, now: Self.now) == WallTime(nanosecondsSinceEpoch: .max))
     }
 
     @Test(arguments: [
         "Thu, 29 Feb 2500 00:00:00 GMT", "Fri, 32 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 9999 24:00:00 GMT",
     ])
-    func `a day that no calendar has is none, however far away`(text: String) {
+    func `a day that does not exist is rejected`(text: String) {
         #expect(HTTPDate.parse(text, now: Self.now) == nil)
     }
 
@@ -197,7 +197,7 @@ struct FieldsTests {
         "", "bytes", "bytes=", "bytes=-", "bytes=5-4", "bytes=a-b", "lines=0-4", "bytes=1-2-3", "bytes=0-4 5",
         "bytes=0 -4",
     ])
-    func `what is no range is passed over`(text: String) { #expect(ByteRange.parse(text) == nil) }
+    func `an invalid range is ignored`(text: String) { #expect(ByteRange.parse(text) == nil) }
 
     @Test(arguments: [
         ("*/*", true), ("application/json", true), ("text/html", false), ("application/*;q=0.1", true),
@@ -212,7 +212,6 @@ struct FieldsTests {
         #expect(StructuredField.string(parsing: #""a\"b\\c""#) == #"a"b\c"#)
         #expect(StructuredField.string(parsing: #""a\n""#) == nil)
         #expect(StructuredField.string(parsing: "a") == nil)
-        #expect(StructuredField.serialize(string: #"a"b"#) == #""a\"b""#)
     }
 
     @Test func `queries are decoded to the letter, or not at all`() {

@@ -113,7 +113,7 @@ struct DatabaseTests {
         close(descriptor)
         let error = try #require(throws: SQLiteError.self) { _ = try Database(.file(path)) }
         #expect(error.code == .notADatabase)
-        #expect(error.description.contains("set it aside"))
+        #expect(error.description.contains("move it away"))
     }
 
     @Test func `migrations run once each, and a newer schema is refused`() throws {

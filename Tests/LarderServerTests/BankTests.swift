@@ -3,6 +3,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("Bank", .oneMinute)
@@ -38,7 +39,7 @@ struct BankTests {
         #expect(first.field("Idempotent-Replayed") == nil && second.field("Idempotent-Replayed") == "true")
         let after = try await scene.ask("GET", "/v1/accounts").json["items"]?[0]?["balance"]?["minorUnits"]
         #expect(after == .integer(before - 500))
-        #expect(try scene.backend.ledgerFaults() == [])
+        #expect(try scene.backend.main.ledgerFaults() == [])
         let found = try await scene.ask("GET", "/v1/transfers?idempotencyKey=k").json["items"]?[0]?["id"]
         #expect(try found == first.json["id"])
         await scene.backend.stop()
@@ -74,7 +75,7 @@ struct BankTests {
                 == "true"
         )
         #expect(try await scene.ask("POST", "/v1/transfers", much).problem == "idempotency-key-missing")
-        #expect(try scene.backend.ledgerFaults() == [])
+        #expect(try scene.backend.main.ledgerFaults() == [])
         await scene.backend.stop()
     }
 
@@ -109,7 +110,7 @@ struct BankTests {
             )
             #expect([201, 409, 422].contains(reply.status), "seed \(seed), step \(step): \(reply.text)")
         }
-        #expect(try scene.backend.ledgerFaults() == [])
+        #expect(try scene.backend.main.ledgerFaults() == [])
         await scene.backend.stop()
     }
 }

@@ -3,6 +3,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("What somebody makes up", .oneMinute)
@@ -46,7 +47,7 @@ struct BoundsTests {
     @Test func `a timer far ahead on a clock that hardly moves is waited for`() async throws {
         let stage = try Stage()
         stage.world.clock.run(factor: 0.000_001)
-        stage.world.perform(PhantomAct("GET", "/v1/feed", as: nil), after: .seconds(31_536_000))
+        stage.world.perform(ScriptedAction("GET", "/v1/feed", as: nil), after: .seconds(31_536_000))
         #expect(stage.world.clock.untilNextTimer.map { $0 > .seconds(31_000_000) } == true)
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
         stage.world.clock.run(factor: .nan)
@@ -64,9 +65,9 @@ struct BoundsTests {
 
     @Test func `a recorded run is read however many exchanges it has`() throws {
         let step = #"{"atNanoseconds":0,"connection":1,"ending":"","faults":[],"request":"AAAA","reply":"AAAA"}"#
-        let tape = Array(repeating: step, count: 10_001).joined(separator: ",")
-        let json = #"{"format":"larder-repro-2","snapshot":"AAAA","tape":[\#(tape)]}"#
-        #expect(try Repro(Array(json.utf8)).steps.count == 10_001)
+        let exchanges = Array(repeating: step, count: 10_001).joined(separator: ",")
+        let json = #"{"format":"larder-recording-1","snapshot":"AAAA","exchanges":[\#(exchanges)]}"#
+        #expect(try RecordingFile(Array(json.utf8)).steps.count == 10_001)
     }
 
     @Test func `a path that is no pattern matches nothing, and says so`() async throws {

@@ -4,6 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("World clocks", .oneMinute)
@@ -21,7 +22,7 @@ struct ClockTests {
     }
 
     private func post(_ stage: Stage) {
-        stage.world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: #"{"text":"new"}"#))
+        stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"new"}"#))
     }
 
     @Test func `an advance over many heartbeats gives one, and the heartbeat goes on`() async throws {

@@ -106,7 +106,7 @@ struct ControlSafetyTests {
         let stage = try Stage()
         var generator = SeededGenerator(seed: 20_261_121)
         let targets = [
-            "worlds", "faults", "script", "gates", "verify", "phantoms", "changes", "drift", "dialect", "skew", "clock",
+            "worlds", "faults", "script", "gates", "verify", "actors", "changes", "drift", "dialect", "skew", "clock",
             "clock/advance", "snapshots", "profiles/train", "act", "oracles/converged", "held/1/answer",
         ]
         let seeds = [
@@ -115,7 +115,7 @@ struct ControlSafetyTests {
             #"{"steps":[{"atSeconds":1,"profile":"train","act":{"as":"ana","method":"POST","path":"/v1/posts","body":{"text":"x"}}}]}"#,
             #"{"expect":[{"match":{"status":"2xx"},"exactly":1,"withinSeconds":1}],"inOrder":true}"#,
             #"{"seconds":0.5,"toNextTimer":false,"mode":"frozen","factor":2,"time":"2026-01-01T00:00:00Z"}"#,
-            #"{"as":"ana","held":{"post_1":1},"types":"post","name":"s","id":"w","seed":1,"from":"empty","trick":"expire"}"#,
+            #"{"as":"ana","held":{"post_1":1},"types":"post","name":"s","id":"w","seed":1,"from":"empty","fault":"expire"}"#,
         ]
         for round in 0..<600 {
             var body = Array(seeds[generator.uniform(in: 0..<seeds.count)].utf8)

@@ -12,9 +12,9 @@ struct Stage {
     init(_ change: (inout MockBackend.Configuration) -> Void = { _ in }) throws {
         var configuration = MockBackend.Configuration()
         configuration.seed = 7
-        configuration.waitPatiently()
+        configuration.disableConnectionTimeouts()
         change(&configuration)
-        var numbers = WorldNumbers()
+        var numbers = WorldSize()
         numbers.people = 12
         numbers.posts = 60
         numbers.conversations = 6

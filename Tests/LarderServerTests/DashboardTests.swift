@@ -2,6 +2,7 @@ import LarderCoding
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("The dashboard", .oneMinute)

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("Database claim", .oneMinute)

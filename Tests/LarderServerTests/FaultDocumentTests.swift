@@ -17,14 +17,14 @@ struct FaultDocumentTests {
     @Test func `a member that is wrong is reported once`() async throws {
         let stage = try Stage()
         let table = [
-            (#"{"type":"respond","status":"503"}"#, "/action/status must be a whole number"),
+            (#"{"type":"respond","status":"503"}"#, "/action/status must be an integer"),
             (#"{"type":"respond","status":"503","body":"x","retryAfter":{"seconds":1}}"#, "/action/status must be"),
             (#"{"type":"lag","commits":"1","consistent":true}"#, "/action/commits must be"),
-            (#"{"type":"respond","status":99}"#, "/action/status must be a whole number"),
+            (#"{"type":"respond","status":99}"#, "/action/status must be an integer"),
             (#"{"type":"respond"}"#, "/action/status must be given"),
             (#"{"type":"respond","status":503,"retryAfter":{"seconds":"x"}}"#, "/action/retryAfter/seconds must be"),
             (#"{"type":"respond","status":503,"retryAfter":{"dateInSeconds":-1}}"#, "/action/retryAfter/dateInSeconds"),
-            (#"{"type":7}"#, "/action/type must be text"),
+            (#"{"type":7}"#, "/action/type must be a string"),
             (#"{}"#, "/action/type is missing"),
             (#"{"type":"latency","body":"x"}"#, "/action/body must be"),
             (#"{"type":"latency","firstByte":{"logNormal":{"median":"x","sigma":1}}}"#, "/median must be"),
@@ -43,7 +43,7 @@ struct FaultDocumentTests {
 
     @Test(arguments: [
         ("snapshots", #"{"name":7}"#), ("clock/advance", #"{"seconds":"1"}"#), ("clock", #"{"mode":7}"#),
-        ("changes", #"{"trick":7}"#), ("verify", #"{"expect":[{"exactly":"1"}]}"#), ("repro", #"{"record":1}"#),
+        ("changes", #"{"fault":7}"#), ("verify", #"{"expect":[{"exactly":"1"}]}"#), ("recording", #"{"record":1}"#),
         ("oracles/converged", #"{"as":"ana","held":7}"#), ("act", #"{"as":"ana","method":7,"path":"/v1/posts"}"#),
         ("worlds", #"{"from":{"generator":7}}"#), ("worlds", #"{"from":{"fork":7}}"#),
     ])

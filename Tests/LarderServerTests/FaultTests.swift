@@ -106,7 +106,7 @@ struct FaultTests {
         async throws
     {
         let stage = try Stage()
-        stage.world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: #"{"text":"ééééééééééééééééé"}"#))
+        stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"ééééééééééééééééé"}"#))
         try stage.world.set(
             Fault(.truncate(.byte(10)), when: feed),
             Fault(.truncate(.insideCharacter), when: FaultMatch("GET", "/v1/posts")),
@@ -163,7 +163,7 @@ struct FaultTests {
         let changing = try await tags(.changing)
         #expect(changing[0] != changing[1] && changing[0] != nil)
         let wrong = try #require(try await tags(.wrong)[0])
-        stage.world.perform(PhantomAct("POST", "/v1/posts", as: "person2", body: #"{"text":"new"}"#))
+        stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "person2", body: #"{"text":"new"}"#))
         let stale = try await stage.ask("GET", "/v1/feed", fields: ["If-None-Match": wrong])
         #expect(stale.status == 304 && stale.body.isEmpty)
         await stage.backend.stop()
@@ -190,7 +190,7 @@ struct FaultTests {
         try stage.world.set(Fault(id: "lag", .lag(.init(commits: 1)), when: FaultMatch("GET", "/v1/**")))
         for name in ["One", "Two", "Three"] {
             stage.world.clock.advance(by: .seconds(10))
-            let act = PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: "{\"displayName\":\"\(name)\"}")
+            let act = ScriptedAction("PATCH", "/v1/profiles/user_1", as: "ana", body: "{\"displayName\":\"\(name)\"}")
             #expect(stage.world.perform(act).status == 200)
         }
         #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("Two"))

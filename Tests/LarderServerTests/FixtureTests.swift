@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 /// What is said of fixtures that cannot be used.
@@ -53,7 +54,7 @@ struct FixtureTests {
 
     @Test func `sound fixtures are served`() async throws {
         let backend = try start()
-        #expect(try backend.ledgerFaults() == [])
+        #expect(try backend.main.ledgerFaults() == [])
         await backend.stop()
     }
 

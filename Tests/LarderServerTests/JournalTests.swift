@@ -4,6 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("Gates, journal, verification and oracles", .oneMinute)
@@ -170,7 +171,7 @@ struct JournalTests {
         #expect(ended.status == 409 && ended.problem == "wait-ended")
         let state = #"{"state":{"path":"/v1/profiles/user_1","pointer":"/displayName","equals":"New"}}"#
         let watching = try stage.send("POST", "/_larder/wait", state)
-        stage.world.perform(PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: #"{"displayName":"New"}"#))
+        stage.world.perform(ScriptedAction("PATCH", "/v1/profiles/user_1", as: "ana", body: #"{"displayName":"New"}"#))
         #expect(try await watching.reply().status == 200)
         let task = Task { await stage.world.wait(for: .held(1), limit: .seconds(600)) }
         task.cancel()
@@ -209,19 +210,19 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a gate and a phantom are replaced when there are as many as there may be`() throws {
+    @Test func `a gate and a actor are replaced when there are as many as there may be`() throws {
         let gates = GateSet()
         for number in 0..<GateSet.countMaximum { _ = try gates.add(Gate(id: "g\(number)", when: FaultMatch())) }
         let replaced = try gates.add(Gate(id: "g7", when: FaultMatch(), stage: .request))
         #expect(gates.gates.count == GateSet.countMaximum && gates.gates.contains(replaced))
         #expect(throws: Problem.self) { try gates.add(Gate(id: "one more", when: FaultMatch())) }
-        let phantoms = PhantomSet()
-        let act = PhantomAct("GET", "/v1/feed", as: nil)
-        for number in 0..<PhantomSet.countMaximum {
-            _ = try phantoms.add(Phantom(id: "p\(number)", [act], when: FaultMatch()))
+        let actors = ScriptedActorSet()
+        let act = ScriptedAction("GET", "/v1/feed", as: nil)
+        for number in 0..<ScriptedActorSet.countMaximum {
+            _ = try actors.add(ScriptedActor(id: "p\(number)", [act], when: FaultMatch()))
         }
-        _ = try phantoms.add(Phantom(id: "p7", [act], when: FaultMatch(), moment: .after))
-        #expect(throws: Problem.self) { try phantoms.add(Phantom(id: "one more", [act], when: FaultMatch())) }
+        _ = try actors.add(ScriptedActor(id: "p7", [act], when: FaultMatch(), moment: .after))
+        #expect(throws: Problem.self) { try actors.add(ScriptedActor(id: "one more", [act], when: FaultMatch())) }
     }
 
     @Test func `a gate without a name takes no other's name`() throws {
@@ -267,12 +268,20 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
+    @Test func `an action whose body is not JSON is rejected by the API`() async throws {
+        let stage = try Stage()
+        let reply = stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"#))
+        #expect(reply.status == 400)
+        #expect(String(decoding: reply.body, as: UTF8.self).contains("malformed"), "\(reply)")
+        await stage.backend.stop()
+    }
+
     @Test func `a second device acts between a client's pull and its push, on every run`() async throws {
         let stage = try Stage()
         let pull = try await stage.ask("GET", "/v1/profiles/user_1")
         try stage.world.set(
-            Phantom(
-                [PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: #"{"bio":"from the other device"}"#)],
+            ScriptedActor(
+                [ScriptedAction("PATCH", "/v1/profiles/user_1", as: "ana", body: #"{"bio":"from the other device"}"#)],
                 when: FaultMatch("PATCH", "/v1/profiles/user_1")
             )
         )
@@ -299,22 +308,22 @@ struct JournalTests {
         let first = try await page(nil)
         let token = try #require(try first.json["nextToken"]?.string)
         let second = try await page(token).json["items"]
-        try stage.world.play(.repeatPage)
+        try stage.world.inject(.repeatPage)
         let repeated = try await page(token).json
         #expect(repeated["items"] == second && repeated["nextToken"] == .string(token))
-        try stage.world.play(.emptyPage)
+        try stage.world.inject(.emptyPage)
         let empty = try await page(token).json
         #expect(empty["items"] == .array([]) && empty["hasMore"] == .bool(true))
-        try stage.world.play(.reversePage)
+        try stage.world.inject(.reversePage)
         #expect(try await page(token).json["items"]?.array == second?.array?.reversed())
-        try stage.world.play(.expireAfter(pages: 1))
+        try stage.world.inject(.expireAfter(pages: 1))
         let last = try #require(try await page(token).json["nextToken"]?.string)
         stage.world.dialect.resync = .uploadDifferences
         let gone = try await page(last)
         #expect(gone.status == 410 && gone.problem == "resync-required")
         #expect(try gone.json["resync"] == .string("upload-differences") && gone.field("Location") == "/v1/changes")
         #expect(try await page(last).status == 200)
-        try stage.world.play(.expireAll)
+        try stage.world.inject(.expireAll)
         #expect(try await page(last).status == 410)
         await stage.backend.stop()
     }

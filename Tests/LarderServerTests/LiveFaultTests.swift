@@ -49,7 +49,7 @@ struct LiveFaultTests {
 
     private func post(_ stage: Stage, _ count: Int) {
         for number in 1...count {
-            stage.world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(number)\"}"))
+            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(number)\"}"))
         }
     }
 

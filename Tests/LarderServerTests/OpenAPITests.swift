@@ -2,6 +2,7 @@ import LarderCoding
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("OpenAPI", .oneMinute)
@@ -13,7 +14,7 @@ struct OpenAPITests {
         let described = paths.members.flatMap { path in
             (path.value.object?.members ?? []).map { "\($0.name.uppercased()) \(path.name)" }
         }
-        let served = Backend.routes.map { "\($0.method) \($0.template)" }
+        let served = APIRoutes.all.map { "\($0.method) \($0.template)" }
         #expect(Set(described) == Set(served))
         #expect(described.count == served.count)
     }
@@ -29,7 +30,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test func `every kind of problem is in it`() {
+    @Test func `all problem types is in it`() {
         let text = String(decoding: OpenAPI.document, as: UTF8.self)
         for type in ProblemType.api { #expect(text.contains("\"/problems/\(type.name)\""), "\(type.name)") }
     }

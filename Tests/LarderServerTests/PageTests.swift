@@ -5,6 +5,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("Pages built anew", .oneMinute)
@@ -74,7 +75,6 @@ struct PageTests {
                 author: nil,
                 viewer: 0,
                 limit: 5,
-                wantsAuthors: false,
                 to: &bytes
             )
             return bytes
@@ -148,8 +148,8 @@ struct PageTests {
     }
 
     @Test func `every route is found by its own path, also for HEAD`() throws {
-        let router = Router(Backend.routes)
-        for route in Backend.routes {
+        let router = Router(APIRoutes.all)
+        for route in APIRoutes.all {
             let path = route.template.description.split(separator: "/").map { $0.hasPrefix("{") ? "x" : $0 }
             let bytes = Array(("/" + path.joined(separator: "/")).utf8)
             guard case .route(let found, _) = router.match(route.method, path: bytes[...]) else {

@@ -4,6 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 /// What HTTP promises of every resource, asked of this API's own.
@@ -13,7 +14,7 @@ struct ProtocolTests {
     private static let pictures = #filePath.replacing("Tests/LarderServerTests/ProtocolTests.swift", with: "Fixtures")
 
     private func sceneWithPictures() async throws -> (MockBackend, RawClient, image: String) {
-        var numbers = WorldNumbers()
+        var numbers = WorldSize()
         (numbers.people, numbers.posts, numbers.conversations, numbers.messages, numbers.transfers) = (4, 20, 0, 0, 0)
         var configuration = MockBackend.Configuration()
         configuration.seed = 1
@@ -76,7 +77,7 @@ struct ProtocolTests {
             "/v1/accounts", "/v1/conversations", "/v1/changes?limit=2", "/v1/transfers?idempotencyKey=a", "/v1/nothing",
             "/openapi.json", "/problems", "/problems/not-found", "/", "/healthz", "/v1/live", "/v1/feed?limit=0",
             "/_larder", "/_larder/worlds", "/_larder/clock", "/_larder/faults", "/_larder/conduct", "/_larder/held",
-            "/_larder/phantoms", "/_larder/dialect", "/_larder/profiles", "/_larder/oracles/ledger",
+            "/_larder/actors", "/_larder/dialect", "/_larder/profiles", "/_larder/oracles/ledger",
         ]
         func lines(_ method: String, _ target: String) async throws -> [Substring] {
             // The control plane answers to this machine's own names only.

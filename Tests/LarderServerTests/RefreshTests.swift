@@ -4,6 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 /// What becomes of a session when its refresh token is presented more than once (RFC 9700 §4.14).
@@ -127,27 +128,5 @@ struct RefreshTests {
         #expect(try await renew(scene1, first.refresh).problem == "invalid-refresh-token")
         #expect(try await status(scene1, repeated.access) == 401)
         await scene1.backend.stop()
-    }
-
-    @Test func `a database from before grace periods keeps its sessions and its exchanged tokens`() throws {
-        let database = try Database(.memory)
-        try Migrations(applicationID: WorldSchema.applicationID, Array(WorldSchema.steps.prefix(2))).run(on: database)
-        func digest(_ text: String) -> String {
-            SessionTable.digest(text).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-        }
-        try database.executeMadeUp("INSERT INTO profiles VALUES (1, 'ana', x'', 1, 0)")
-        try database.executeMadeUp(
-            """
-            INSERT INTO sessions VALUES (5, 1, x'\(digest("at_1"))', 9000000000000, x'\(digest("rt_1"))', 9000000000000, 0)
-            """
-        )
-        try database.executeMadeUp("INSERT INTO spent_refresh_tokens VALUES (x'\(digest("rt_0"))', 5)")
-        try WorldSchema.migrations.run(on: database)
-        let sessions = try Store(database, instance: 1).sessions
-        #expect(try sessions.find(access: SessionTable.digest("at_1"))?.row == 5)
-        #expect(try sessions.find(refresh: SessionTable.digest("rt_1"))?.session == 5)
-        let exchanged = try #require(try sessions.find(refresh: SessionTable.digest("rt_0")))
-        #expect(exchanged.session == 5 && exchanged.exchanged != nil)
-        #expect(try sessions.find(refresh: SessionTable.digest("rt_2")) == nil)
     }
 }

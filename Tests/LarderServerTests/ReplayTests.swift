@@ -25,7 +25,7 @@ struct ReplayTests {
             Fault(id: "cut", .truncate(.insideCharacter), when: FaultMatch("GET", "/v1/profiles"))
         )
         let control = world.id == "main" ? "/_larder" : "/_larder/worlds/" + world.id
-        #expect(try await stage.ask("POST", control + "/repro", #"{"record":true}"#).status == 201)
+        #expect(try await stage.ask("POST", control + "/recording", #"{"record":true}"#).status == 201)
         let client = try stage.connect()
         for index in 0..<12 {
             _ = try await stage.send("GET", prefix + "/v1/feed?limit=5", on: client).reply()
@@ -39,7 +39,7 @@ struct ReplayTests {
         _ = try await slow.reply()
         _ = await (try stage.send("GET", prefix + "/v1/profiles")).readToEnd()
         _ = try await stage.ask("GET", prefix + "/v1/changes?limit=20")
-        let file = try await stage.ask("GET", control + "/repro")
+        let file = try await stage.ask("GET", control + "/recording")
         #expect(file.status == 200)
         return file.body
     }

@@ -4,6 +4,7 @@ import LarderSQLite
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("Secrets stay where they are", .oneMinute)
@@ -104,11 +105,11 @@ struct SecretsTests {
         let stage = try Stage()
         var seen: Set<String> = []
         for _ in 0..<3 {
-            #expect(try await stage.ask("POST", "/_larder/repro", #"{"record":true}"#, as: nil).status == 201)
+            #expect(try await stage.ask("POST", "/_larder/recording", #"{"record":true}"#, as: nil).status == 201)
             let session = try await signIn(stage, as: "ana")
             #expect(session.status == 201, "\(session.text)")
             #expect(seen.insert(try bearer(session)["Authorization"] ?? "").inserted)
-            #expect(try await stage.ask("DELETE", "/_larder/repro", as: nil).status == 204)
+            #expect(try await stage.ask("DELETE", "/_larder/recording", as: nil).status == 204)
         }
         await stage.backend.stop()
     }
@@ -121,7 +122,7 @@ struct SecretsTests {
             tokens.append(
                 try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
             )
-            try stage.world.play(.expireAll)
+            try stage.world.inject(.expireAll)
             let next = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
             #expect(try await stage.ask("GET", "/v1/changes?since=\(next)").status == 200, "round \(round)")
             for token in tokens {

@@ -20,7 +20,7 @@ final class Scene {
         configuration.server.idleTimeout = .seconds(100_000_000)
         configuration.server.headReadTimeout = .seconds(100_000_000)
         change(&configuration)
-        var numbers = WorldNumbers()
+        var numbers = WorldSize()
         numbers.people = 12
         numbers.posts = 60
         numbers.conversations = 6

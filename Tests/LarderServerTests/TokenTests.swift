@@ -4,6 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("Change tokens, to the letter", .oneMinute)
@@ -64,7 +65,7 @@ struct TokenTests {
         let early = try await end(stage)
         let stream = try stage.send("GET", "/v1/live/events")
         _ = try await stream.read(until: "event: hello")
-        try stage.world.play(.expireAll)
+        try stage.world.inject(.expireAll)
         #expect(try await stage.ask("GET", "/v1/changes?since=\(early)").status == 410)
         let fresh = try await end(stage)
         #expect(try await end(stage, fresh) == fresh)

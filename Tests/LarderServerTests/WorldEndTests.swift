@@ -6,6 +6,7 @@ import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderBackend
 @testable import LarderServer
 
 @Suite("What worlds keep and let go", .oneMinute)
@@ -17,7 +18,7 @@ struct WorldEndTests {
             let world = try stage.backend.makeWorld(id: "brief")
             gone = world.world
             world.clock.freeze()
-            world.perform(PhantomAct("GET", "/v1/feed", as: nil), after: .seconds(3_600))
+            world.perform(ScriptedAction("GET", "/v1/feed", as: nil), after: .seconds(3_600))
             _ = try world.run(FaultScript(json: Array(#"{"steps":[{"atSeconds":60,"profile":"3g"}]}"#.utf8)))
             try world.destroy()
         }
@@ -51,7 +52,7 @@ struct WorldEndTests {
         let stage = try Stage()
         func rename(_ name: String) {
             let body = "{\"displayName\":\"\(name)\"}"
-            _ = stage.world.perform(PhantomAct("PATCH", "/v1/profiles/user_1", as: "ana", body: body))
+            _ = stage.world.perform(ScriptedAction("PATCH", "/v1/profiles/user_1", as: "ana", body: body))
         }
         func triggers() throws -> Int64 {
             try stage.world.world.read {
@@ -89,8 +90,8 @@ struct WorldEndTests {
     @Test func `somebody acts behind a commit, also where commits are shared`() async throws {
         let folder = try ScratchDirectory()
         let stage = try Stage { $0.databasePath = folder.path + "/w" }
-        let act = PhantomAct("POST", "/v1/posts", as: "person2", body: #"{"text":"theirs"}"#)
-        try stage.world.set(Phantom([act], when: FaultMatch("POST", "/v1/posts"), moment: .after))
+        let act = ScriptedAction("POST", "/v1/posts", as: "person2", body: #"{"text":"theirs"}"#)
+        try stage.world.set(ScriptedActor([act], when: FaultMatch("POST", "/v1/posts"), moment: .after))
         #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"mine"}"#).status == 201)
         let items = try await stage.ask("GET", "/v1/feed?limit=2").json["items"]?.array ?? []
         #expect(items.compactMap { $0["text"]?.string } == ["theirs", "mine"])
@@ -108,7 +109,7 @@ struct WorldEndTests {
             clock: WorldClock(wall: clock, monotonic: clock),
             seed: 1,
             settings: WorldSettings(),
-            headFaults: HeadFaultCount(),
+            hooks: WorldControl(seed: 1, journalCapacity: 0, headFaults: HeadFaultCount()),
             outlivesProcess: true
         )
     }
@@ -147,7 +148,7 @@ struct WorldEndTests {
             // Between the write and its reply another loop commits what waits.
             world.settle()
             plan.heal()
-            switch world.holdBack(reply, exchange, batch: try #require(batch)) {
+            switch world.holdUntilCommitted(reply, exchange, batch: try #require(batch)) {
             case .held: Issue.record("nothing is left to wait for")
             case .free: #expect(!isLost)
             case .lost(let refusal):

@@ -68,7 +68,7 @@ struct WorldTests {
         #expect(try await newest("") == "one")
         #expect(try await newest("/w/fork") == "two")
         #expect(fork.clock.now == stage.world.clock.now)
-        fork.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: #"{"text":"three"}"#))
+        fork.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"three"}"#))
         #expect(try await newest("/w/fork") == "three")
         #expect(try await newest("") == "one")
         #expect(throws: Problem.self) { try stage.world.restore("unknown") }
@@ -79,7 +79,7 @@ struct WorldTests {
         let stage = try Stage()
         for number in 0..<300 {
             let world = try stage.backend.makeWorld(id: "w\(number)")
-            world.perform(PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"post of \(number)\"}"))
+            world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"post of \(number)\"}"))
         }
         for number in stride(from: 0, to: 300, by: 37) {
             let page = try await stage.ask("GET", "/w/w\(number)/v1/feed?limit=2").json
@@ -167,7 +167,7 @@ struct WorldTests {
         let stage = try Stage()
         for (delay, text) in [(30, "third"), (10, "first"), (20, "second")] {
             stage.world.perform(
-                PhantomAct("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}"),
+                ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}"),
                 after: .seconds(delay)
             )
         }

@@ -4,12 +4,12 @@
     import Glibc
 #endif
 
-/// A port of this machine that refuses connections, and that nobody else gets while this exists. For tests.
+/// A local port that refuses connections and stays reserved while this exists.
 package final class ClosedPort {
     private let descriptor: Int32
     package let port: Int
 
-    /// Binds a socket to a free port, and never listens on it.
+    /// Binds a socket to a free port without listening.
     package init() throws {
         #if canImport(Darwin)
             let descriptor = socket(AF_INET, SOCK_STREAM, 0)

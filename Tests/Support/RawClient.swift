@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// A reply as a socket sees it.
+/// A raw reply.
 package struct RawReply: Sendable {
     package let status: Int
     package let head: String
@@ -18,7 +18,7 @@ package struct RawReply: Sendable {
 
     package var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The value of the first field line with that name.
+    /// The value of the first field line with a name.
     package func field(_ name: String) -> String? {
         for line in head.split(separator: "\r\n") {
             let parts = line.split(separator: ":", maxSplits: 1)
@@ -30,9 +30,9 @@ package struct RawReply: Sendable {
     }
 }
 
-/// An HTTP client on a bare socket: it says what it is told, be it HTTP or not. For tests.
+/// A TCP client that sends arbitrary bytes and reads HTTP replies.
 ///
-/// While it waits it lets other tasks run, so that tests which wait for each other's threads cannot starve.
+/// It yields while it waits, so that tests that wait for each other's threads cannot starve.
 package final class RawClient {
     package struct Failure: Error {
         package let reason: String
@@ -64,8 +64,7 @@ package final class RawClient {
 
     package func send(_ text: String) throws { try send(Array(text.utf8)) }
 
-    /// Sends bytes. While the system's buffers are full it reads, so that two peers that both send cannot wait for each other,
-    /// however small the buffers are.
+    /// Sends bytes. Reads while the send buffer is full, so that two sending peers cannot deadlock.
     package func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
@@ -87,14 +86,14 @@ package final class RawClient {
         }
     }
 
-    /// Waits until more can be sent, and reads meanwhile; false after about a minute, or when the task is cancelled: it holds its
-    /// thread.
+    /// Waits until more can be sent, and reads in the meantime. Returns false after about a minute, or if the task is cancelled. Blocks
+    /// its thread.
     private func waitToSend() -> Bool {
         var events = Int16(POLLIN | POLLOUT)
         for _ in 0..<600 where !Task.isCancelled {
             var waiting = pollfd(fd: descriptor, events: events, revents: 0)
             guard unsafe poll(&waiting, 1, 100) > 0 else { continue }
-            // At the end of what the peer sends there is nothing more to read, and the rest may still be sent.
+            // After the end of the input the rest can still be sent.
             if waiting.revents & Int16(POLLIN) != 0, !receive() { events = Int16(POLLOUT) }
             if waiting.revents & ~Int16(POLLIN) != 0 { return true }
         }
@@ -109,22 +108,22 @@ package final class RawClient {
         #endif
     }
 
-    /// Has the connection be torn down (RST) when this client is released.
+    /// Resets the connection (RST) when this client is released.
     package func resetsAtEnd() {
         var choice = linger(l_onoff: 1, l_linger: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &choice, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Whether the peer has closed, once everything that it sent was read.
+    /// Whether the peer has closed, after all input was read.
     package func isClosedByPeer() async -> Bool {
         guard buffer.isEmpty else { return false }
         return await !fill()
     }
 
-    /// Reads up to and with a mark.
+    /// Reads up to and including a mark.
     package func read(until mark: String) async throws -> [UInt8] {
         let wanted = Array(mark.utf8)
         while true {
@@ -133,12 +132,12 @@ package final class RawClient {
                 return Array(buffer[..<end])
             }
             guard await fill() else {
-                throw Failure(reason: "closed before «\(mark)»; had \(String(decoding: buffer, as: UTF8.self))")
+                throw Failure(reason: "closed before '\(mark)'; had \(String(decoding: buffer, as: UTF8.self))")
             }
         }
     }
 
-    /// Reads exactly that many bytes.
+    /// Reads exactly `count` bytes.
     package func read(count: Int) async throws -> [UInt8] {
         while buffer.count < count {
             guard await fill() else { throw Failure(reason: "closed after \(buffer.count) of \(count) bytes") }
@@ -149,7 +148,7 @@ package final class RawClient {
 
     /// Reads one reply by its framing.
     ///
-    /// - Parameter isHead: whether the reply is to a HEAD request, and so has no body whatever it says.
+    /// - Parameter isHead: whether the reply is to a HEAD request and therefore has no body.
     package func reply(isHead: Bool = false) async throws -> RawReply {
         let head = String(decoding: try await read(until: "\r\n\r\n"), as: UTF8.self)
         guard let status = Int(head.dropFirst(9).prefix(3)) else { throw Failure(reason: "no status in \(head)") }
@@ -167,11 +166,11 @@ package final class RawClient {
         return RawReply(status: status, head: head, body: body)
     }
 
-    /// How a connection ended.
+    /// The end of a connection.
     package enum Ending: Sendable {
         case closed
         case reset
-        /// It did not before the task was cancelled.
+        /// The task was cancelled first.
         case open
     }
 
@@ -182,7 +181,7 @@ package final class RawClient {
         return (buffer, ending)
     }
 
-    /// What has come by now.
+    /// Takes the bytes that have arrived.
     package func takeAvailable() -> [UInt8] {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -195,7 +194,7 @@ package final class RawClient {
         return buffer
     }
 
-    /// Whether bytes are there to be read, or the end of the connection, without waiting for either.
+    /// Whether input or the end of the connection is available without waiting.
     package var hasNews: Bool {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return unsafe !buffer.isEmpty || poll(&waiting, 1, 0) > 0
@@ -203,7 +202,7 @@ package final class RawClient {
 
     private var ending = Ending.open
 
-    /// Reads what has come, or waits for it; false when the peer has closed or the task is cancelled.
+    /// Reads available input, or waits for it. Returns false if the peer has closed or the task is cancelled.
     private func fill() async -> Bool {
         while !Task.isCancelled {
             var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -213,7 +212,7 @@ package final class RawClient {
         return false
     }
 
-    /// Reads what is there; false at the end of the connection.
+    /// Reads available input. Returns false at the end of the connection.
     private func receive() -> Bool {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         let count = unsafe recv(descriptor, &chunk, chunk.count, 0)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A directory that is gone, with all that is in it, when nobody holds it any more. For tests.
+/// A temporary directory that is removed with its content when this object is released.
 package final class ScratchDirectory {
     package let path: String
 
@@ -16,11 +16,11 @@ package final class ScratchDirectory {
 
     deinit {
         do { try FileManager.default.removeItem(atPath: path) } catch {
-            // Left for whoever clears the system's temporary files: no test is wrong for that.
+            // A leftover in the system's temporary directory does not fail a test.
         }
     }
 
-    /// Who may do what with a file in it; nil where it is not there.
+    /// The permissions of a file in it; nil if it does not exist.
     package func mode(_ name: String) throws -> Int? {
         guard FileManager.default.fileExists(atPath: path + "/" + name) else { return nil }
         return try FileManager.default.attributesOfItem(atPath: path + "/" + name)[.posixPermissions] as? Int

@@ -4,8 +4,8 @@ package import Testing
 extension Trait where Self == TimeLimitTrait {
     /// One minute for each test, times `LARDER_TEST_TIME_FACTOR` of the environment (a whole number, for slow machines).
     ///
-    /// Without that variable the factor is 1 where the number of tests at once is limited, and 10 where it is not: all tests start
-    /// at once then, and the time of each runs while it waits for a processor.
+    /// Without that variable the factor is 1 if the number of concurrent tests is limited, and 10 if not, because all tests then start
+    /// at once and their time limits include waiting for a processor.
     package static var oneMinute: Self {
         let environment = ProcessInfo.processInfo.environment
         let isLimited = environment["SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"] != nil

@@ -1,9 +1,9 @@
 import Foundation
 import Larder
-import LarderTime
+import LarderDemo
 import Measuring
 
-/// From the start of a process to fifty posts, with the network gone.
+/// Measures the time from the start of a process to 50 posts, without a network.
 func measureColdStarts(_ stage: Stage) async throws {
     let client = try await stage.client("cold")
     _ = try await client.cache.value(client.feed.newest)
@@ -22,7 +22,7 @@ func measureColdStarts(_ stage: Stage) async throws {
         let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
         let times = String(decoding: output, as: UTF8.self).split(separator: " ").compactMap { Int64($0) }
-        precondition(times.count == 2, "The process has shown nothing.")
+        precondition(times.count == 2, "The child process has printed no times.")
         inside.add(.nanoseconds(times[1] - times[0]), operations: 1)
         whole.add(.nanoseconds(times[1] - start.nanoseconds), operations: 1)
     }
@@ -30,7 +30,7 @@ func measureColdStarts(_ stage: Stage) async throws {
     inside.show("    of which from main")
 }
 
-/// In a process of its own: shows the feed, and writes when it began and when that was.
+/// Runs in the child process: reads the feed and prints its start time and the time of the first 50 posts.
 func coldStart(_ directory: String) async throws {
     let clock = SystemMonotonicClock()
     let start = clock.uptime

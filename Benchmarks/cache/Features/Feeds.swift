@@ -1,13 +1,14 @@
 import Larder
+import LarderDemo
 import LarderModels
 import Measuring
 
-/// A feed that is at hand.
+/// Measures reads of a feed in memory.
 func measureFeed(_ stage: Stage) async throws {
     let client = try await stage.client("feed")
     let newest = client.feed.newest
     let count = try await client.cache.value(newest).items.count
-    precondition(count == 50, "There are no fifty posts.")
+    precondition(count == 50, "The feed has fewer than 50 posts.")
     let clock = ContinuousClock()
     var (warm, anew) = (Samples(), Samples())
     for _ in 0..<31 {

@@ -1,14 +1,14 @@
 import Larder
+import LarderDemo
 import LarderServer
-import LarderTesting
 
-/// A backend with some thousand posts, and clients of it.
+/// A backend with 2,000 posts, and clients of it.
 final class Stage {
     let backend: MockBackend
     let directory: String
 
     init(_ directory: String) throws {
-        var numbers = WorldNumbers()
+        var numbers = WorldSize()
         numbers.seed = 1
         numbers.people = 50
         numbers.posts = 2_000
@@ -16,7 +16,7 @@ final class Stage {
         self.directory = directory
     }
 
-    /// A client of Ana's that follows nothing by itself.
+    /// A client of Ana without live updates.
     func client(_ account: String) async throws -> LarderClient {
         var configuration = LarderClient.Configuration()
         configuration.followsLive = false
@@ -30,7 +30,7 @@ final class Stage {
         return client
     }
 
-    /// How often something was asked for.
+    /// The number of requests to a path.
     func count(_ method: String, _ path: String) async -> Int {
         await backend.main.journal(JournalFilter(method, path)).count
     }

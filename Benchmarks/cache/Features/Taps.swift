@@ -1,4 +1,5 @@
 import Larder
+import LarderDemo
 import LarderModels
 import Measuring
 import Synchronization
@@ -8,7 +9,7 @@ private struct Page: Decodable, Sendable {
     var nextCursor: String?
 }
 
-/// Hearts: until a tap is on disk and shown, and until a thousand are with the server.
+/// Measures likes: until one is stored and shown, and until a thousand are sent.
 func measureTaps(_ stage: Stage) async throws {
     let client = try await stage.client("taps")
     var ids: [String] = []
@@ -25,11 +26,11 @@ func measureTaps(_ stage: Stage) async throws {
         ids += list.items.filter { !$0.likedByMe }.map(\.id)
         cursor = list.nextCursor
     } while cursor != nil && ids.count < 1_000
-    precondition(ids.count >= 1_000, "There are no thousand posts without a heart.")
-    // Those on the screen come last: what is done for the first time takes longer.
+    precondition(ids.count >= 1_000, "There are fewer than 1,000 posts without a like.")
+    // The visible posts come last, after the warm-up.
     ids = ids.prefix(1_000).reversed()
 
-    // The fifty newest are on a screen; the others are not.
+    // Only the 50 newest posts are observed.
     let shown = Atomic<Int>(0)
     let screen = Task {
         for await snapshot in client.feed.snapshots(.cacheFirst) where snapshot.value != nil {
@@ -44,7 +45,7 @@ func measureTaps(_ stage: Stage) async throws {
         let time = try clock.measure { _ = try client.likes.set(true, id) }
         if index >= 960 { onScreen.add(time, operations: 1) } else { elsewhere.add(time, operations: 1) }
     }
-    elsewhere.show("a tap: durable, and in every read", goal: "60 µs")
+    elsewhere.show("a tap: durable and visible in reads", goal: "60 µs")
     onScreen.show("    on a post in an observed list of 50", goal: "60 µs")
     let before = await stage.count("POST", "/v1/likes")
     let start = clock.now

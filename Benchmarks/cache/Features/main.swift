@@ -1,6 +1,6 @@
-// The features against a backend in this process: `swift run -c release features-benchmark` in this directory.
+// Measures the demo client against a backend in this process: `swift run -c release features-benchmark` in this directory.
 //
-// Medians of many runs, with the best and the worst: a shared machine is not equally fast for long.
+// Prints the median, the best and the worst of many runs, because the speed of a shared machine varies.
 
 import Foundation
 import Larder

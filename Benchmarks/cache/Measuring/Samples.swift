@@ -1,13 +1,13 @@
 import Foundation
 
-/// Times of one piece of work in several runs, in nanoseconds for each of its operations.
+/// The times of several runs, in nanoseconds per operation.
 public struct Samples {
     private var times: [Double] = []
 
-    /// None yet.
+    /// Without runs.
     public init() {}
 
-    /// Adds a run of so many operations.
+    /// Adds a run of a number of operations.
     public mutating func add(_ time: Duration, operations: Int) {
         times.append(
             (Double(time.components.seconds) * 1e9 + Double(time.components.attoseconds) / 1e9) / Double(operations)

@@ -1,4 +1,4 @@
 import Foundation
 
-/// Prints a line at once, also where the output is no terminal.
+/// Prints a line without buffering, also if the output is not a terminal.
 public func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

@@ -2,7 +2,7 @@ import Larder
 import Synchronization
 
 /// What the feed of an application shows.
-struct Post: Entity {
+struct Post: CacheEntity {
     static let entityType = "post"
 
     var id: String
@@ -22,7 +22,7 @@ func post(_ number: Int) -> Post {
     )
 }
 
-/// How often a source was asked.
+/// The number of requests to the source.
 let requests = Atomic<Int>(0)
 
 func single(_ id: String) -> Resource<Post> {

@@ -2,7 +2,7 @@ import Larder
 import Measuring
 import Synchronization
 
-/// Reads that memory answers. On no actor, and on the main one, where screens read.
+/// Measures memory hits, on no actor and on the main actor.
 func measureReads() async throws {
     let larder = try LarderCache()
     let one = single("post_1")
@@ -12,7 +12,7 @@ func measureReads() async throws {
     let before = requests.load(ordering: .relaxed)
     try await onNoActor(larder, one, list)
     try await onMainActor(larder, one)
-    precondition(requests.load(ordering: .relaxed) == before, "A hit has asked the network.")
+    precondition(requests.load(ordering: .relaxed) == before, "A memory hit has sent a request.")
 }
 
 @concurrent private func onNoActor(
@@ -39,7 +39,7 @@ func measureReads() async throws {
             try await clock.measure { for _ in 0..<count { _ = try await larder.value(list) } },
             operations: count
         )
-        // Put together from its entities each time, as after any of them has changed.
+        // Assembled from its entities each time, as after a change of one of them.
         for _ in 0..<100 {
             larder.noteVersion(1, of: Post.self, "post_7")
             joined.add(try await clock.measure { _ = try await larder.value(list) }, operations: 1)
@@ -51,13 +51,13 @@ func measureReads() async throws {
             operations: 100
         )
     }
-    value.show("value, memory hit, the resource at hand", goal: "1 µs")
-    anew.show("value, memory hit, the resource made anew")
-    built.show("    of which to make the resource")
+    value.show("value, memory hit, existing resource value", goal: "1 µs")
+    anew.show("value, memory hit, new resource value")
+    built.show("    of which creating the resource value")
     snapshot.show("snapshot, memory hit", goal: "1 µs")
     fifty.show("value of a list of 50, memory hit", goal: "50 µs")
-    joined.show("value of a list of 50, put together from entities in memory", goal: "50 µs")
-    observed.show("begin to observe, first snapshot, end")
+    joined.show("value of a list of 50, assembled from entities in memory", goal: "50 µs")
+    observed.show("observe, first snapshot, end")
 }
 
 @MainActor private func onMainActor(_ larder: LarderCache, _ one: Resource<Post>) async throws {
@@ -71,7 +71,7 @@ func measureReads() async throws {
     value.show("value, memory hit, called on the main actor", goal: "1 µs")
 }
 
-/// Ten thousand tasks that want one thing which nobody has yet.
+/// Measures 10,000 concurrent reads of one missing key.
 func measureCrowd() async throws {
     let clock = ContinuousClock()
     var (cold, warm) = (Samples(), Samples())
@@ -91,8 +91,8 @@ func measureCrowd() async throws {
                 warm.add(clock.now - start, operations: 10_000)
             }
         }
-        precondition(requests.load(ordering: .relaxed) == before + 1, "There is one request for all.")
+        precondition(requests.load(ordering: .relaxed) == before + 1, "All reads must share one request.")
     }
-    cold.show("10,000 tasks read one key that is not there (one request), each")
+    cold.show("10,000 tasks read one missing key (one request), each")
     warm.show("10,000 tasks read one key from memory, each")
 }

@@ -2,7 +2,7 @@ import Foundation
 import Larder
 import Measuring
 
-/// What a new process pays before it shows something.
+/// Measures opening a cache, and the first list in a new process.
 func measureStarts(_ directory: String) async throws {
     let clock = ContinuousClock()
     do {
@@ -41,14 +41,14 @@ func measureStarts(_ directory: String) async throws {
     whole.show("    with starting the process and loading libraries")
 }
 
-/// In a process of its own: opens, reads, and writes how long that took.
+/// Runs in the child process: opens the cache, reads a list and prints the time in nanoseconds.
 func coldStart(_ directory: String) async throws {
     let clock = ContinuousClock()
     let start = clock.now
     let larder = try LarderCache(directory: directory)
     let snapshot = try await larder.snapshot(feed("feed", from: 42_000), .cacheOnly)
     let time = clock.now - start
-    precondition(snapshot.value?.items.count == 50, "The list is gone.")
+    precondition(snapshot.value?.items.count == 50, "The stored list is missing.")
     FileHandle.standardOutput.write(Data("\(time.nanosecondsOfAll)".utf8))
 }
 

@@ -2,7 +2,7 @@ import Larder
 import Measuring
 import Synchronization
 
-/// What observers have seen last.
+/// The last value that each observer has seen.
 private final class Shown: Sendable {
     private let likes = Mutex([Int](repeating: -1, count: 5))
 
@@ -11,14 +11,14 @@ private final class Shown: Sendable {
     func isEverywhere(_ wanted: Int) -> Bool { likes.withLock { $0.allSatisfy { $0 == wanted } } }
 }
 
-/// A like: one entity changes that five observed lists show, and all five show it.
+/// Measures a change of one entity in five observed lists.
 func measureTaps(_ directory: String?) async throws {
-    let larder = try LarderCache(CacheConfiguration(directory: directory))
+    let larder = try LarderCache(CacheConfiguration(.directory(directory)))
     let clock = ContinuousClock()
     let shown = Shown()
     var tasks: [Task<Void, Never>] = []
     for number in 0..<5 {
-        // Each begins elsewhere, and all show number 50.
+        // The lists start at different posts, and all contain number 50.
         let list = feed("feed \(number)", from: 10 * number + 5)
         tasks.append(
             Task {

@@ -1,6 +1,6 @@
-// Reads of the cache, from memory and from a cold start: `swift run -c release` in this directory.
+// Measures reads of the cache, from memory and from a cold start: `swift run -c release` in this directory.
 //
-// Medians of many runs, with the best and the worst: a shared machine is not equally fast for long.
+// Prints the median, the best and the worst of many runs, because the speed of a shared machine varies.
 
 import Foundation
 import Larder

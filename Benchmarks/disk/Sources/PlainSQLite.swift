@@ -1,8 +1,7 @@
 import CSQLiteBench
 import Larder
-import LarderTime
 
-/// What the store does for one entity, by SQLite's C interface alone: the same file, the same statement, the payload copied.
+/// Reads one entity by SQLite's C interface: the same file and statement as the store, with a copy of the payload.
 final class PlainSQLite {
     private var handle: OpaquePointer?
     private var statement: OpaquePointer?
@@ -29,10 +28,10 @@ final class PlainSQLite {
         sqlite3_close_v2(handle)
     }
 
-    /// The payload alone.
+    /// Reads the payload only.
     func payload(_ type: String, _ id: String) -> [UInt8]? { find(type, id) { self.bytes() } }
 
-    /// Everything that the store gives, without its checksum, its transform and its access stamps.
+    /// Reads the entity as the store does, without checksum, transform and access stamps.
     func entity(_ type: String, _ id: String) -> DiskEntity? {
         find(type, id) {
             DiskEntity(

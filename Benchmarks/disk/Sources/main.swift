@@ -1,8 +1,7 @@
 import Foundation
 import Larder
-import LarderTime
 
-/// Times of a piece of work, in nanoseconds for each of its operations.
+/// Prints the time of a piece of work, and returns it in nanoseconds per operation.
 func measure(_ name: String, runs: Int = 15, operations: Int, _ body: () throws -> Void) rethrows -> Double {
     var times: [Double] = []
     let clock = ContinuousClock()
@@ -62,7 +61,7 @@ print("\(count) entities of 1,000 bytes; median of 15 runs (best to worst)")
 _ = try measure("open a store", operations: 1) { _ = try DiskStore(configuration) }
 _ = try measure("open a store and read a list of 50 entities", operations: 1) {
     let found = try DiskStore(configuration).list(feed.key)?.entities.count
-    precondition(found == 50, "the list is gone")
+    precondition(found == 50, "the stored list is missing")
 }
 
 let store = try DiskStore(configuration)
@@ -73,7 +72,7 @@ for (name, range) in [("in SQLite's cache", 0..<500), ("in the system's cache", 
     var total = 0
     var (bare, decoded, ours): ([Double], [Double], [Double]) = ([], [], [])
     let clock = ContinuousClock()
-    // In turns, so that what else the machine does meets all.
+    // Interleaved, so that other load affects all three.
     for _ in 0..<31 {
         bare.append(
             clock.measure { for id in ids { total += plain.payload("post", id)?.count ?? 0 } }
@@ -95,7 +94,7 @@ for (name, range) in [("in SQLite's cache", 0..<500), ("in the system's cache", 
     print(String(format: "    C interface, payload alone  %.2f µs", medians[0]))
     print(String(format: "    C interface and decoding    %.2f µs", medians[1]))
     print(String(format: "    the store                   %.2f µs", medians[2]))
-    // What the goal says: 1.2 times the C interface, plus decoding.
+    // The goal: 1.2 times the C interface, plus decoding.
     let goal = 1.2 * medians[0] + medians[1] - medians[0]
     print(String(format: "    goal %.2f µs; ratio %.2f with decoding on both sides", goal, medians[2] / medians[1]))
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Larder
 
-/// Answers with files, so that nothing is measured but the pipeline.
+/// Replies with files, so that only the pipeline is measured.
 struct FileTransport: Transport {
     let directory: String
 

@@ -1,12 +1,11 @@
 import Larder
-import LarderTime
 
-/// Decodes damaged copies of a PNG for as many rounds as are asked for, with checksums mended so that the damage gets deep.
-/// Built with `--sanitize=address` it shows accesses that are out of bounds.
+/// Decodes damaged copies of a PNG, with corrected checksums so that the damage reaches the decoder.
+/// Build it with `--sanitize=address` to detect accesses out of bounds.
 func fuzz(_ file: [UInt8], _ rounds: Int, _ seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var (decoded, failed) = (0, 0)
-    let limits = ImageDecodingLimits(sourcePixelsMaximum: 4_000_000, resultPixelsMaximum: 1_000_000)
+    let limits = DecodedImage.Limits(sourcePixelsMaximum: 4_000_000, resultPixelsMaximum: 1_000_000)
     for round in 0..<rounds {
         var bytes = file
         for _ in 0...random.uniform(in: 0..<6) {

@@ -6,14 +6,14 @@ func milliseconds(_ duration: Duration) -> Double {
 
 func shown(_ number: Double) -> String { String(format: "%.1f", number) }
 
-/// The process's memory in kilobytes, as Linux counts it.
+/// A memory value of this process in kilobytes, from `/proc/self/status`.
 func memoryOf(_ name: String) -> Int {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
     return Int(line.filter(\.isNumber)) ?? 0
 }
 
-/// Begins to look for a new peak.
+/// Resets the recorded peak of memory.
 func forgetPeak() { try? "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8) }
 
 func read(_ path: String) throws -> [UInt8] {

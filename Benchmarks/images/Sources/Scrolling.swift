@@ -2,23 +2,22 @@ import Foundation
 import Larder
 import Synchronization
 
-/// What is done when memory is short in the middle of the scroll, and stays short until its end.
+/// The reaction to memory pressure, which starts in the middle of the scroll and lasts until its end.
 enum Reaction: String, CaseIterable {
     /// Nothing.
     case none
-    /// Pixels are let go of, once, as applications do.
+    /// Decoded images are released once.
     case clear
-    /// A memory guard that is told of a warning.
+    /// A memory guard at the level `warning`.
     case warning
-    /// A memory guard that is told that it is critical.
+    /// A memory guard at the level `critical`.
     case critical
 }
 
-/// Three hundred pictures scrolled by, from a server in another process, most left before they are there.
+/// Scrolls through 300 images of a server in another process. Most leave the view before they are loaded.
 ///
-/// Eight rows are in view, six more are prefetched. Every 30 rows the user stops until all that is in view is there; now and
-/// then they go back by ten rows. The warning comes at row 150. On the main thread, as in an application: what decodes has
-/// other threads, and the user does not wait for it.
+/// Eight rows are visible, six more are prefetched. Every 30 rows the user waits until all visible images are loaded; every 50 rows the
+/// user goes back by ten. The memory pressure starts at row 150. Runs on the main thread, as in an app.
 @MainActor func scroll(_ fixtures: String, _ reaction: Reaction) async throws {
     let server = try ServerProcess(fixtures)
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-scroll-\(UUID().uuidString)")
@@ -29,12 +28,12 @@ enum Reaction: String, CaseIterable {
     configuration.memory = .init(small: 16 << 20, large: 32 << 20, threshold: 1 << 20)
     configuration.onEvent = { counts.add($0) }
     let pipeline = ImagePipeline(configuration)
-    let source = ManualMemorySource()
+    let source = MemoryGuard.ManualSource()
     let memory = MemoryGuard(source: source)
-    let registration = reaction == .none || reaction == .clear ? nil : memory.register(ImagePipelineReactor(pipeline))
+    let registration = reaction == .none || reaction == .clear ? nil : memory.register(.images(pipeline))
 
     let ids = try pictures(fixtures)
-    func request(_ row: Int, _ priority: ImagePriority) -> ImageRequest {
+    func request(_ row: Int, _ priority: ImageRequest.Priority) -> ImageRequest {
         // A picture of its own for every row, though files come again.
         let url = "\(server.url)/v1/images/\(ids[row % ids.count])?width=1280&format=png&row=\(row)"
         return ImageRequest(url: url, target: ImageTarget(width: 750, height: 750), priority: priority)
@@ -46,11 +45,11 @@ enum Reaction: String, CaseIterable {
     var missing = 0
     let start = ContinuousClock.now
     var view: [Int: ImageTask] = [:]
-    var ahead: [Int: ImagePrefetch] = [:]
+    var ahead: [Int: ImagePipeline.Prefetch] = [:]
     func show(_ first: Int) {
         let rows = max(0, first)..<min(300, first + 8)
         for row in rows where view[row] == nil { view[row] = pipeline.task(for: request(row, .high)) }
-        // What leaves the view is let go of.
+        // Rows that leave the view are cancelled.
         for row in view.keys where !rows.contains(row) { view.removeValue(forKey: row)?.cancel() }
         let next = rows.upperBound..<min(300, rows.upperBound + 6)
         for row in next where ahead[row] == nil { ahead[row] = pipeline.prefetch([request(row, .prefetch)]) }
@@ -67,7 +66,7 @@ enum Reaction: String, CaseIterable {
             case .critical: source.signal(.critical)
             }
         }
-        // Pressure lasts.
+        // The pressure continues.
         if row > 150, row % 10 == 0, reaction == .warning || reaction == .critical {
             source.signal(reaction == .warning ? .warning : .critical)
         }

@@ -1,9 +1,9 @@
 import Foundation
 import LarderServer
 
-/// Serves the fixtures' pictures on a port of the system's choice until the standard input ends.
+/// Serves the fixture images on a free port until the standard input ends.
 func serve(_ fixtures: String) throws {
-    var numbers = WorldNumbers()
+    var numbers = WorldSize()
     numbers.people = 5
     numbers.posts = 5
     numbers.conversations = 1
@@ -15,7 +15,7 @@ func serve(_ fixtures: String) throws {
     while let data = try FileHandle.standardInput.read(upToCount: 1_024), !data.isEmpty {}
 }
 
-/// The server in a process of its own, so that its memory is not counted.
+/// The server as a child process, so that its memory is not counted.
 final class ServerProcess {
     let url: String
     private let process = Process()
@@ -38,7 +38,7 @@ final class ServerProcess {
     }
 }
 
-/// The pictures of the fixtures that have a large rendition.
+/// The IDs of fixture images with a large rendition.
 func pictures(_ fixtures: String) throws -> [String] {
     let data = try Data(contentsOf: URL(fileURLWithPath: "\(fixtures)/images.json"))
     let list = try JSONSerialization.jsonObject(with: data) as? [[String: Any]] ?? []

@@ -2,7 +2,7 @@ import Foundation
 import Larder
 import Synchronization
 
-/// Milliseconds of each round of decoding, and what it took beside the file.
+/// Prints the time of each decode in milliseconds, and the peak of memory.
 func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
     let bytes = try read(path)
     let target = width > 0 ? ImageTarget(width: width, height: height) : nil
@@ -12,7 +12,7 @@ func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
     var size = ""
     for _ in 0..<rounds {
         let start = ContinuousClock.now
-        let image = try PNGDecoder().decode(bytes, into: target, limits: ImageDecodingLimits())
+        let image = try PNGDecoder().decode(bytes, into: target, limits: DecodedImage.Limits())
         times.append(milliseconds(ContinuousClock.now - start))
         size = "\(image.width)x\(image.height)"
     }
@@ -21,7 +21,7 @@ func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
     print("peak \(peak) kB, \(peak - before) kB more than with the file alone (\(bytes.count / 1_024) kB)")
 }
 
-/// A hit in memory through the pipeline.
+/// Measures memory hits of the pipeline.
 func hits(_ directory: String) async throws {
     let pipeline = ImagePipeline(ImagePipeline.Configuration(transport: FileTransport(directory: directory)))
     let requests = (0..<20).map {
@@ -42,7 +42,7 @@ func hits(_ directory: String) async throws {
     precondition(sum == 3 * 2 * count * 40)
 }
 
-/// A thousand requests for one URL beside one.
+/// Compares 1,000 requests for one URL with one request.
 func shared(_ directory: String) async throws {
     for count in [1, 1_000, 1, 1_000, 1, 1_000] {
         let counts = Counts()
@@ -60,7 +60,7 @@ func shared(_ directory: String) async throws {
     }
 }
 
-/// Counts what a pipeline tells.
+/// Counts the events of a pipeline.
 final class Counts: Sendable {
     private struct State {
         var downloads = 0
@@ -78,7 +78,7 @@ final class Counts: Sendable {
 
     private let state = Mutex(State())
 
-    func add(_ event: ImageEvent) {
+    func add(_ event: ImagePipeline.Event) {
         state.withLock { state in
             switch event {
             case .downloadStarted: state.downloads += 1
@@ -101,8 +101,8 @@ final class Counts: Sendable {
     var text: String {
         let counts = state.withLock { $0 }
         return
-            "\(counts.downloads) downloads begun, \(counts.finished) finished (\(counts.bytes >> 10) kB), "
-            + "\(counts.decodes) decodes, \(counts.merged) merged, \(counts.running) cancelled at work and "
+            "\(counts.downloads) downloads started, \(counts.finished) finished (\(counts.bytes >> 10) kB), "
+            + "\(counts.decodes) decodes, \(counts.merged) merged, \(counts.running) cancelled while running and "
             + "\(counts.waiting) waiting, hits \(counts.memory) in memory and \(counts.disk) on disk, "
             + "\(counts.evicted) evicted, \(counts.failed) failed"
     }

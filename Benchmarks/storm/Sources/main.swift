@@ -1,12 +1,12 @@
-// A client that writes as fast as a busy person, and logs each intent before the call and its result after it. It runs until it is
-// killed, or with `--drain` until nothing is left to send.
+// A client that writes continuously, and logs each intent before the call and its result after it. It runs until it is killed, or
+// with `--drain` until the outbox is empty.
 //
 //     storm-client --server URL --directory DIR --account NAME --process NAME --run ID --log FILE [--drain SECONDS]
 
 import Foundation
 import Larder
+import LarderDemo
 import LarderModels
-import LarderTime
 
 struct Options {
     var values: [String: String] = [:]
@@ -58,7 +58,7 @@ while client.session.state == .signedOut {
     }
 }
 
-/// Logs an intent, does it, and logs its result.
+/// Logs an intent, carries it out, and logs its result.
 func attempt(_ intent: [String: any Sendable], _ work: () async throws -> String) async throws {
     try log.write(intent)
     var result = intent

@@ -1,19 +1,20 @@
-// What a client counts in a process of its own:
+// Prints the telemetry of a client in its own process:
 //
-//     swift run telemetry-benchmark http://127.0.0.1:8080 /tmp/somewhere          signs ana in where nobody is, and shows the feed
+//     swift run telemetry-benchmark http://127.0.0.1:8080 /tmp/somewhere          signs in as ana if necessary, and reads the feed
 //     swift run telemetry-benchmark http://127.0.0.1:8080 /tmp/somewhere offline  the same without a network
 //
-// A third or fourth argument `prometheus` gives the text for a scrape instead of JSON.
+// A third or fourth argument `prometheus` prints the Prometheus text format instead of JSON.
 
 import Foundation
 import Larder
+import LarderDemo
 
 var arguments = Array(CommandLine.arguments.dropFirst())
 let isOffline = arguments.contains("offline")
 let isPrometheus = arguments.contains("prometheus")
 arguments.removeAll { ["offline", "prometheus"].contains($0) }
 guard arguments.count == 2 else {
-    print("Give the server and a directory: http://127.0.0.1:8080 /tmp/somewhere")
+    print("usage: telemetry-benchmark http://127.0.0.1:8080 DIRECTORY [offline] [prometheus]")
     exit(2)
 }
 
@@ -22,15 +23,15 @@ let start = clock.now
 var configuration = LarderClient.Configuration()
 configuration.followsLive = false
 if isOffline {
-    let source = ManualNetworkSource()
+    let source = NetworkMonitor.ManualSource()
     source.set(isConnected: false)
-    configuration.upkeep.networkSource = source
+    configuration.services.networkSource = source
 }
 let client = try await LarderClient(server: arguments[0], account: "ana", directory: arguments[1], configuration)
 if client.session.state == .signedOut, !isOffline { try await client.signIn(handle: "ana", password: "larder") }
 let opened = clock.now - start
 
-/// Shows what there is, as a screen does that is opened.
+/// Runs a read and prints its result and time.
 func show(_ name: String, _ read: () async throws -> String) async {
     let began = clock.now
     do { print("\(name): \(try await read()), after \(clock.now - began)") } catch {

@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// Sends the same bytes again and again over a blocking socket, and waits for as many as the first reply had.
+/// Sends the same bytes repeatedly over a blocking socket, and reads as many bytes as the first reply had.
 struct BareClient {
     private let descriptor: Int32
     private let request: [UInt8]
@@ -12,7 +12,7 @@ struct BareClient {
 
     struct Failure: Error {}
 
-    /// - Parameter url: `http://ADDRESS:PORT/PATH`, by an IPv4 address.
+    /// - Parameter url: `http://ADDRESS:PORT/PATH` with an IPv4 address.
     init(_ url: String) throws {
         let rest = url.dropFirst("http://".count)
         let authority = rest.prefix { $0 != "/" }
@@ -33,7 +33,7 @@ struct BareClient {
         }
         guard isConnected else { throw Failure() }
         descriptor = made
-        // The first reply tells how many bytes each has.
+        // The first reply determines the size of all.
         guard send(made, request, request.count, 0) == request.count else { throw Failure() }
         var reply: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -68,6 +68,6 @@ struct BareClient {
 }
 
 extension String {
-    /// The first place of a text; so small a program needs no Foundation for it.
+    /// The first occurrence of a text, without Foundation.
     fileprivate func range(of text: String) -> Range<String.Index>? { firstRange(of: text) }
 }

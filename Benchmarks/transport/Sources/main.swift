@@ -1,5 +1,4 @@
 import Larder
-import LarderHTTP
 import LarderURLSession
 
 #if canImport(Darwin)
@@ -8,8 +7,8 @@ import LarderURLSession
     import Glibc
 #endif
 
-/// Requests one after the other over one kept connection, contenders in turn: our sockets, Foundation's client, and a blocking C
-/// loop that only waits for as many bytes as it knows will come, which is what nobody can be faster than.
+/// Measures sequential requests over one keep-alive connection, interleaved: `SocketTransport`, `URLSessionTransport`, and a blocking C
+/// loop that knows the size of each reply, which is the lower bound.
 let usage = "transport-benchmark http://127.0.0.1:PORT/PATH [ROUNDS] [REQUESTS A ROUND]"
 let arguments = CommandLine.arguments
 guard arguments.count > 1 else {
@@ -27,9 +26,9 @@ func seconds(_ clock: clockid_t) -> Double {
 }
 
 struct Sample {
-    /// Requests in a second.
+    /// Requests per second.
     let rate: Double
-    /// Microseconds of this process's processor time for a request.
+    /// Processor time of this process per request, in microseconds.
     let processor: Double
 }
 
@@ -83,11 +82,11 @@ for round in 0...rounds {
         case "SocketTransport, 6 tasks": sample = try await measure { try await concurrent(sockets) }
         default: sample = try await measure { try await concurrent(foundation) }
         }
-        // The first round warms everything up.
+        // The first round is a warm-up.
         if round > 0 { samples[name, default: []].append(sample) }
     }
 }
-print("| \(requests) requests, \(rounds) rounds | requests/s | processor time a request, µs |\n| --- | --- | --- |")
+print("| \(requests) requests, \(rounds) rounds | requests/s | processor time per request, µs |\n| --- | --- | --- |")
 for name in names {
     let all = samples[name] ?? []
     print("| \(name) | \(middle(all.map(\.rate))) | \(middle(all.map(\.processor))) |")

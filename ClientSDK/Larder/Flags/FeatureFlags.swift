@@ -1,55 +1,57 @@
 import LarderCoding
+public import LarderEvents
+import LarderTelemetry
 public import LarderTime
 import Synchronization
 
-/// Feature flags: what was set here, else what the server says, else the default.
+/// Feature flags with three levels: overrides on this device, settings of the server, defaults.
 ///
-/// Reading waits for nothing and is right from the first moment on: what the last life knew was read when this was made, before
-/// any network. A damaged storage, a foreign type or a server that is out of reach leave defaults, or what was known, and are
-/// told of. Safe from any thread.
+/// Reading never waits and is valid from the start: stored settings are read at initialization, before any network. With damaged
+/// storage, a value of the wrong type or an unreachable server, the last known settings or the defaults apply, and the problem is
+/// reported. Safe from any thread.
 public final class FeatureFlags: Sendable {
-    /// Who said what a flag is.
+    /// The level that a value comes from.
     public enum Source: String, Sendable, Hashable {
-        /// Nobody but the program.
+        /// The default.
         case standard
-        /// The server.
+        /// A setting of the server.
         case remote
-        /// Somebody on this device.
+        /// An override on this device.
         case override
     }
 
-    /// Gets the server's settings, as by a cached request.
-    public typealias Fetch = @Sendable () async throws -> [String: FlagSetting]
+    /// Fetches the server's settings.
+    public typealias Fetch = @Sendable () async throws -> [String: Setting]
 
     private struct State {
-        var remote: [String: FlagSetting] = [:]
-        var overrides: [String: FlagSetting] = [:]
+        var remote: [String: Setting] = [:]
+        var overrides: [String: Setting] = [:]
         var fetchedAt: WallTime?
-        /// Fetches are numbered when they begin: a slow old one never overwrites a newer one.
+        /// Fetches are numbered at their start: an old response never replaces a newer one.
         var lastFetch: UInt64 = 0
         var appliedFetch: UInt64 = 0
         var mismatched: Set<String> = []
     }
 
-    /// What was wrong with what was stored; nil if nothing was.
-    public let loadProblem: FlagError?
+    /// The problem of the stored settings; nil if there was none.
+    public let loadProblem: Failure?
 
     private let state: Mutex<State>
-    /// Held while the storage is written, so that the newest state is the last one written.
+    /// Locked during writes, so that the newest state is written last.
     private let saving = Mutex(())
-    private let storage: (any FlagStorage)?
+    private let storage: (any Storage)?
     private let fetch: Fetch?
     private let wall: any WallClock
     private let telemetry: Telemetry
     private let hub = EventHub<Set<String>>()
 
-    /// Reads what was stored; nothing is fetched yet.
+    /// Reads the stored settings; fetches nothing.
     ///
     /// - Parameters:
-    ///   - storage: what keeps flags between two lives; without one they are forgotten.
-    ///   - fetch: gets the server's settings when `refresh()` is called.
+    ///   - storage: stores settings across restarts; nil stores none.
+    ///   - fetch: fetches the server's settings in `refresh()`.
     public init(
-        storage: (any FlagStorage)? = nil,
+        storage: (any Storage)? = nil,
         fetch: Fetch? = nil,
         wall: any WallClock = SystemWallClock(),
         telemetry: Telemetry = .off
@@ -59,13 +61,17 @@ public final class FeatureFlags: Sendable {
         self.wall = wall
         self.telemetry = telemetry
         var state = State()
-        var problem: FlagError?
+        var problem: Failure?
         do {
             if let bytes = try storage?.load() { state = try Self.decode(bytes) }
-        } catch let error as FlagError {
+        } catch let error as Failure {
             problem = error
         } catch {
-            problem = FlagError(.unusable, "Stored feature flags cannot be read; defaults hold. \(error)", cause: error)
+            problem = Failure(
+                .unusable,
+                "Stored feature flags cannot be read; defaults hold. \(error)",
+                cause: error
+            )
         }
         loadProblem = problem
         self.state = Mutex(state)
@@ -74,55 +80,55 @@ public final class FeatureFlags: Sendable {
 
     // MARK: Reading
 
-    /// What a flag is now. A setting of another type counts as none, and is told of once.
+    /// The value of a flag. A setting of the wrong type is ignored and reported once.
     public subscript<Value>(key: FlagKey<Value>) -> Value { look(key).value }
 
-    /// Who said what a flag is now.
+    /// The level that the value comes from.
     public func source<Value>(of key: FlagKey<Value>) -> Source { look(key).source }
 
-    /// When the server's settings were fetched; nil if never.
+    /// The time of the last fetch; nil if there was none.
     public var fetchedAt: WallTime? { state.withLock { $0.fetchedAt } }
 
-    /// What was set on this device, by name.
-    public var overrides: [String: FlagSetting] { state.withLock { $0.overrides } }
+    /// The overrides on this device by name.
+    public var overrides: [String: Setting] { state.withLock { $0.overrides } }
 
-    /// What the server says, by name.
-    public var remote: [String: FlagSetting] { state.withLock { $0.remote } }
+    /// The server's settings by name.
+    public var remote: [String: Setting] { state.withLock { $0.remote } }
 
-    /// A flag's values, beginning with the present one. Equal values are not repeated; who reads slowly gets the newest.
-    public func updates<Value>(of key: FlagKey<Value>) -> FlagUpdates<Value> {
-        FlagUpdates(flags: self, key: key, changes: hub.subscribe(limit: 1))
+    /// The values of a flag, beginning with the current one. Equal values are not repeated; a slow reader gets only the newest.
+    public func updates<Value>(of key: FlagKey<Value>) -> Updates<Value> {
+        Updates(flags: self, key: key, changes: hub.subscribe(limit: 1))
     }
 
-    /// The names of flags whose settings have changed, from now on.
+    /// The names of flags with changed settings, from now on.
     public var changes: EventSequence<Set<String>> { hub.subscribe(limit: 64) }
 
     // MARK: Setting
 
-    /// Sets a flag on this device, whatever the server says; nil lets the server decide again.
+    /// Overrides a flag on this device; nil removes the override.
     ///
-    /// - Throws: `.notStored` when it holds until the process ends and not longer, `.unusable` when it does not hold.
-    public func setOverride<Value>(_ value: Value?, for key: FlagKey<Value>) throws(FlagError) {
+    /// - Throws: `.notStored` if the override lasts only until the process ends, `.unusable` if it was rejected.
+    public func setOverride<Value>(_ value: Value?, for key: FlagKey<Value>) throws(Failure) {
         if let setting = value?.flagSetting {
             if case .number(let number) = setting, !number.isFinite {
-                throw FlagError(.unusable, "\(key.name) cannot be \(number): give a finite number.")
+                throw Failure(.unusable, "\(key.name) cannot be \(number): give a finite number.")
             }
-            try FlagSetting.check([key.name: setting])
+            try Setting.check([key.name: setting])
         }
         change { $0.overrides[key.name] = value?.flagSetting }
         try save()
     }
 
-    /// Fetches the server's settings and puts them in place of those that were known.
+    /// Fetches the server's settings and replaces the known ones.
     ///
-    /// Of several that overlap, the one that began last counts.
-    /// - Returns: the names of flags whose settings have changed.
-    /// - Throws: `.noFetch`, `.fetchFailed` and `.unusable`, after which everything is as it was; `.notStored` when it holds until
-    ///   the process ends and not longer.
+    /// Of overlapping calls, the one that started last wins.
+    /// - Returns: the names of flags with changed settings.
+    /// - Throws: `.noFetch`, `.fetchFailed` and `.unusable`, which change nothing; `.notStored` if the settings last only until the
+    ///   process ends.
     @discardableResult
-    public func refresh() async throws(FlagError) -> Set<String> {
+    public func refresh() async throws(Failure) -> Set<String> {
         guard let fetch else {
-            throw FlagError(
+            throw Failure(
                 .noFetch,
                 "There is nowhere to fetch feature flags from: give `FeatureFlags` a fetch closure."
             )
@@ -131,13 +137,17 @@ public final class FeatureFlags: Sendable {
             state.lastFetch += 1
             return state.lastFetch
         }
-        let settings: [String: FlagSetting]
+        let settings: [String: Setting]
         do {
             settings = try await fetch()
         } catch {
-            throw FlagError(.fetchFailed, "Feature flags could not be fetched; known ones hold. \(error)", cause: error)
+            throw Failure(
+                .fetchFailed,
+                "Feature flags could not be fetched; known ones hold. \(error)",
+                cause: error
+            )
         }
-        try FlagSetting.check(settings)
+        try Setting.check(settings)
         let changed = change { state in
             guard number > state.appliedFetch else { return }
             state.appliedFetch = number
@@ -182,12 +192,12 @@ public final class FeatureFlags: Sendable {
         return changed
     }
 
-    private func save() throws(FlagError) {
+    private func save() throws(Failure) {
         guard let storage else { return }
         do {
             try saving.withLock { _ in try storage.save(Self.encode(state.withLock { $0 })) }
         } catch {
-            throw FlagError(
+            throw Failure(
                 .notStored,
                 "Feature flags hold until the process ends: they cannot be stored. \(error)",
                 cause: error
@@ -217,21 +227,28 @@ public final class FeatureFlags: Sendable {
         return writer.bytes
     }
 
-    private static func decode(_ bytes: [UInt8]) throws(FlagError) -> State {
+    private static func decode(_ bytes: [UInt8]) throws(Failure) -> State {
         let value: JSONValue
         do {
             value = try JSONParser.parse(bytes)
         } catch {
-            throw FlagError(.unusable, "Stored feature flags are damaged; defaults hold. \(error)", cause: error)
+            throw Failure(
+                .unusable,
+                "Stored feature flags are damaged; defaults hold. \(error)",
+                cause: error
+            )
         }
         guard value["format"]?.integer == 1, let remote = value["remote"]?.object,
             let overrides = value["overrides"]?.object
         else {
-            throw FlagError(.unusable, "Stored feature flags are of another program or version; defaults hold.")
+            throw Failure(
+                .unusable,
+                "Stored feature flags are of another program or version; defaults hold."
+            )
         }
         return State(
-            remote: try FlagSetting.settings(remote),
-            overrides: try FlagSetting.settings(overrides),
+            remote: try Setting.settings(remote),
+            overrides: try Setting.settings(overrides),
             fetchedAt: value["fetchedAt"]?.integer.map { WallTime(nanosecondsSinceEpoch: $0) }
         )
     }

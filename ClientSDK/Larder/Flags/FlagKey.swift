@@ -1,15 +1,15 @@
-/// A feature flag: its name, its type and what it is when nobody says otherwise.
+/// A feature flag: its name, its type and its default value.
 ///
 ///     extension FlagKey<Bool> {
 ///         static let newFeed = FlagKey("feed.new", default: false)
 ///     }
 public struct FlagKey<Value: FlagValue>: Sendable, Hashable where Value: Hashable {
-    /// What it is called by servers and storages.
+    /// The name on servers and in storage.
     public let name: String
-    /// What it is when nobody says otherwise.
+    /// The value without an override or a server setting.
     public let defaultValue: Value
 
-    /// A flag.
+    /// Creates a key.
     public init(_ name: String, default value: Value) {
         self.name = name
         defaultValue = value

@@ -1,26 +1,26 @@
-/// What a feature flag can be: on or off, a number, a text, or an enumeration of texts.
+/// A type of feature flags: booleans, numbers, strings and string enumerations.
 public protocol FlagValue: Sendable, Equatable {
-    /// The value of a setting; nil where the setting is something else, so that the flag keeps its default.
-    init?(flag setting: FlagSetting)
+    /// The value of a setting; nil if the setting has another type, so that the default applies.
+    init?(flag setting: FeatureFlags.Setting)
 
     /// The value as a setting.
-    var flagSetting: FlagSetting { get }
+    var flagSetting: FeatureFlags.Setting { get }
 }
 
 extension Bool: FlagValue {
-    /// True and false; 1 and 0 are numbers and not meant.
-    public init?(flag setting: FlagSetting) {
+    /// Accepts `true` and `false`, and no numbers.
+    public init?(flag setting: FeatureFlags.Setting) {
         guard case .bool(let value) = setting else { return nil }
         self = value
     }
 
     /// The value as a setting.
-    public var flagSetting: FlagSetting { .bool(self) }
+    public var flagSetting: FeatureFlags.Setting { .bool(self) }
 }
 
 extension Int: FlagValue {
-    /// A whole number, also one that was written with a fraction of zero.
-    public init?(flag setting: FlagSetting) {
+    /// Accepts integers, also with a fraction of zero.
+    public init?(flag setting: FeatureFlags.Setting) {
         switch setting {
         case .integer(let value): self.init(exactly: value)
         case .number(let value): self.init(exactly: value)
@@ -29,12 +29,12 @@ extension Int: FlagValue {
     }
 
     /// The value as a setting.
-    public var flagSetting: FlagSetting { .integer(Int64(self)) }
+    public var flagSetting: FeatureFlags.Setting { .integer(Int64(self)) }
 }
 
 extension Double: FlagValue {
-    /// Any number.
-    public init?(flag setting: FlagSetting) {
+    /// Accepts all numbers.
+    public init?(flag setting: FeatureFlags.Setting) {
         switch setting {
         case .integer(let value): self.init(value)
         case .number(let value): self = value
@@ -43,29 +43,28 @@ extension Double: FlagValue {
     }
 
     /// The value as a setting.
-    public var flagSetting: FlagSetting { .number(self) }
+    public var flagSetting: FeatureFlags.Setting { .number(self) }
 }
 
 extension String: FlagValue {
-    /// A text.
-    public init?(flag setting: FlagSetting) {
+    /// Accepts strings.
+    public init?(flag setting: FeatureFlags.Setting) {
         guard case .string(let value) = setting else { return nil }
         self = value
     }
 
     /// The value as a setting.
-    public var flagSetting: FlagSetting { .string(self) }
+    public var flagSetting: FeatureFlags.Setting { .string(self) }
 }
 
-/// An enumeration of texts is a flag by conforming to `FlagValue`, without more: a text that is none of its cases keeps the
-/// default, so that an older program survives a newer server.
+/// A string enumeration only needs to declare its conformance to `FlagValue`. An unknown case keeps the default, so that an old
+/// program survives a new server.
 extension FlagValue where Self: RawRepresentable, RawValue == String {
-    /// The case of that text.
-    public init?(flag setting: FlagSetting) {
+    /// The case with this raw value.
+    public init?(flag setting: FeatureFlags.Setting) {
         guard case .string(let value) = setting else { return nil }
         self.init(rawValue: value)
     }
 
-    /// The value as a setting.
-    public var flagSetting: FlagSetting { .string(rawValue) }
+    public var flagSetting: FeatureFlags.Setting { .string(rawValue) }
 }

@@ -1,53 +1,57 @@
 import Foundation
 public import LarderHTTP
+public import LarderResources
+import LarderStorage
 import LarderTime
+public import LarderTransport
 
-/// Puts into requests what proves who sends them, and renews it when the server does not take it any more.
-public protocol RequestAuthorizer: Sendable {
-    /// Puts the proof into a request.
-    func authorize(_ request: inout TransportRequest) async throws(LarderError)
-
-    /// The server has answered 401 to a request: makes a new proof, unless that has happened since the request was made.
-    ///
-    /// However many requests met the 401, there is one renewal at a time. Whatever it throws, the request counts as not carried out:
-    /// an operation of the outbox waits, and is never rejected for it.
-    ///
-    /// - Returns: whether the request should be sent again, once.
-    func renew(after request: TransportRequest) async throws(LarderError) -> Bool
-}
-
-/// A JSON API over HTTP as a source of resources: conditional requests, problem documents, renewed authorisation.
+/// A JSON API over HTTP as a source of resources: conditional requests, problem documents, renewed credentials.
 ///
-/// It caches nothing and retries nothing; put a `RetryingTransport` below it if it should. What a reply says of caching reaches the
-/// resource: a `no-store` value stays in memory, and `Age` counts. Safe from any task.
+/// It neither caches nor retries; use a `RetryingTransport` to retry. The cache directives of a reply apply to the resource: a `no-store`
+/// value stays in memory, and `Age` counts. Safe from any task.
 public struct HTTPSource: Sendable {
-    /// A reply that has its value.
+    /// Adds credentials to requests, and renews them after a 401.
+    public protocol Authorizer: Sendable {
+        /// Adds the credentials to a request.
+        func authorize(_ request: inout TransportRequest) async throws(LarderError)
+
+        /// Renews the credentials after a 401, unless they were renewed after the request was authorized.
+        ///
+        /// Concurrent calls share one renewal. After any error the request counts as not carried out: an outbox operation waits and is not
+        /// rejected.
+        ///
+        /// - Returns: whether the request should be sent again, once.
+        func renew(after request: TransportRequest) async throws(LarderError) -> Bool
+    }
+
+    /// A decoded reply.
     public struct Reply<Value: Sendable>: Sendable {
-        /// The value.
+        /// The decoded content.
         public let value: Value
-        /// The status.
         public let status: Status
         /// The header fields.
         public let fields: Fields
     }
 
-    /// Where the API is, without a slash at its end: `http://127.0.0.1:8080`.
+    /// The base URL without a trailing slash: `http://127.0.0.1:8080`.
     public let base: String
-    /// What sends its requests.
+    /// The transport of all requests.
     public let transport: any Transport
-    /// What proves who sends them.
-    public var authorizer: (any RequestAuthorizer)?
-    /// Whether the network may be asked at present. Where it may not, requests fail at once as unreachable: nothing was sent.
+    /// Adds credentials; nil: requests are anonymous.
+    public var authorizer: (any Authorizer)?
+    /// Whether the network may be used. If not, requests fail at once as unreachable, and nothing is sent.
     public var mayUseNetwork: @Sendable () -> Bool
 
-    /// How many bytes of a reply are taken at most. What is larger is no reply of this API's, and fails as `.unexpectedReply`.
+    /// The maximum size of a reply in bytes. A larger one fails with `.unexpectedReply`.
     public var replyBytesMaximum = 16 << 20
+    /// Used for a `Retry-After` date if the reply has no `Date` field.
+    public var wallClock: any WallClock = SystemWallClock()
 
-    /// An API at a place.
+    /// A source for the API at the URL `base`.
     public init(
         _ base: String,
         transport: any Transport,
-        authorizer: (any RequestAuthorizer)? = nil,
+        authorizer: (any Authorizer)? = nil,
         mayUseNetwork: @escaping @Sendable () -> Bool = { true }
     ) {
         self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
@@ -56,13 +60,13 @@ public struct HTTPSource: Sendable {
         self.mayUseNetwork = mayUseNetwork
     }
 
-    /// The URL of a path and a query. Values are escaped, the path is taken as it is: see `escape`.
+    /// The URL of a path and a query. Query names and values are escaped, the path is not: see `escape`.
     public func url(_ path: String, _ query: [(String, String?)] = []) -> String {
         let items = query.compactMap { name, value in value.map { "\(Self.escape(name))=\(Self.escape($0))" } }
         return base + path + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))
     }
 
-    /// A text as one segment of a path, or one part of a query (RFC 3986 §2.1).
+    /// Percent-encodes a path segment or a query component (RFC 3986 §2.1).
     public static func escape(_ text: String) -> String {
         text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
@@ -71,14 +75,13 @@ public struct HTTPSource: Sendable {
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
     )
 
-    /// Gets a value for a resource: with the validator where there is one, and "not modified" where the server says so.
+    /// Fetches the value of a resource, conditionally if the context has a validator.
     ///
-    /// A 404 or 410 with JSON (`application/problem+json` included) says that there is no such thing. One of any other type, or of none,
-    /// may come from a proxy or a gateway: it is an error, and what is stored stays.
+    /// A 404 or 410 with JSON (`application/problem+json` included) means that the resource is gone. With any other content type it may
+    /// come from a proxy or a gateway: it is an error, and the stored value is kept.
     ///
-    /// - Throws: `.offline`, `.timedOut`, `.unauthorized` where the request could not be authorized, `.refused` with status and
-    ///   problem type, `.unexpectedReply` where the reply is not JSON of that type, as when a captive portal has answered, or is
-    ///   a part (206) although none was asked for.
+    /// - Throws: `.offline`; `.timedOut`; `.unauthorized` if the request could not be authorized; `.refused` with status and problem
+    ///   type; `.unexpectedReply` if the reply cannot be decoded, as after a captive portal has answered, or is partial (206).
     public func fetch<Value: Decodable & Sendable>(
         _ path: String,
         _ query: [(String, String?)] = [],
@@ -101,13 +104,13 @@ public struct HTTPSource: Sendable {
         case 404, 410:
             throw LarderError(
                 .unexpectedReply,
-                "\(request.url) was answered with the status \(response.status.code) and no JSON: perhaps not by the server.",
+                "\(request.url) returned the status \(response.status.code) without JSON; the reply may come from a proxy.",
                 status: Int(response.status.code)
             )
         case 206:
             throw LarderError(
                 .unexpectedReply,
-                "\(request.url) was answered with a part of its content (206) although the whole was asked for.",
+                "\(request.url) returned partial content (206) to a request without Range.",
                 status: 206
             )
         default:
@@ -115,18 +118,19 @@ public struct HTTPSource: Sendable {
             fetched = .value(reply.value, validator: response.fields[.etag], completeness: completeness)
         }
         let terms = CacheControl(response: response.fields)
-        // With must-understand it is for those alone who do not know the status (RFC 9111 §5.2.2.3).
+        // must-understand overrides no-store for a known status (RFC 9111 §5.2.2.3).
         fetched.mayStore = !terms.noStore || terms.mustUnderstand
         fetched.age = .seconds(response.fields[.age].flatMap { DeltaSeconds.parse($0) } ?? 0)
         return fetched
     }
 
-    /// Sends a request that changes something, with a JSON body, and decodes the reply.
+    /// Sends a request with a JSON body, and decodes the reply.
     ///
-    /// - Throws: as `fetch`. Where the server accepts the request (2xx) and its reply cannot be decoded, `.unexpectedReply` with that
-    ///   status: the change is made. The outbox asks again under the same key, in case the reply was damaged on its way, and ends the
-    ///   operation with that error after the fifth attempt. For an endpoint that answers without content, as with 204, use the
-    ///   variant that decodes nothing.
+    /// For an endpoint that replies without content, as with 204, use the variant without a type.
+    ///
+    /// - Throws: as `fetch`; `.unexpectedReply` with a 2xx status if the server has accepted the request but its reply cannot be decoded.
+    ///   The change has then been made. The outbox retries with the same idempotency key, in case the reply was damaged in transit,
+    ///   and fails the operation after the fifth attempt.
     public func send<Value: Decodable & Sendable>(
         _ method: LarderHTTP.Method,
         _ path: String,
@@ -138,8 +142,7 @@ public struct HTTPSource: Sendable {
         return try decode(type, try await send(request), request)
     }
 
-    /// Sends a request that changes something, with a JSON body. It is done when the server answers with 2xx: content of the reply is
-    /// not read.
+    /// Sends a request with a JSON body. Succeeds with any 2xx status; the content of the reply is ignored.
     ///
     /// - Throws: as `fetch`.
     public func send(
@@ -149,13 +152,13 @@ public struct HTTPSource: Sendable {
         _ fields: Fields = Fields()
     ) async throws(LarderError) {
         let response = try await send(request(method, path, body, fields))
-        // A sign-in page of the network may have any status.
+        // A captive portal may reply with any status.
         guard (200..<300).contains(response.status.code), !Self.isForeign(response) else {
             throw refusal(response, url(path))
         }
     }
 
-    /// Sends a request without a body. It is done when the server answers with 2xx: content of the reply is not read.
+    /// Sends a request without a body. Succeeds with any 2xx status; the content of the reply is ignored.
     ///
     /// - Throws: as `fetch`.
     public func send(_ method: LarderHTTP.Method, _ path: String, _ fields: Fields = Fields()) async throws(LarderError)
@@ -188,9 +191,9 @@ public struct HTTPSource: Sendable {
         return request
     }
 
-    /// Sends a request as it is, authorised, and once more where a new authorisation may help.
+    /// Authorizes and sends a request, and once more after a 401 if the credentials were renewed.
     ///
-    /// - Throws: `.offline` and the like where there is no reply, `.unauthorized` where the authorizer fails.
+    /// - Throws: `.offline` or another transport error if there is no reply; `.unauthorized` if the authorizer fails.
     public func send(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
         let sent = try await authorized(request)
         let response = try await attempt(sent)
@@ -211,12 +214,12 @@ public struct HTTPSource: Sendable {
         return request
     }
 
-    /// What a failure of the authorizer means for a request: it was not sent, or was turned away with a 401.
+    /// Maps a failure of the authorizer: the request was not sent, or was rejected with a 401.
     private static func unauthorized(_ error: LarderError, _ url: String) -> LarderError {
         let text = "\(url) could not be authorized: \(error.description)"
         switch error.code {
         case .cancelled, .closed, .unauthorized: return error
-        // The network is to blame, and nothing was sent: it is tried again when the network is back.
+        // Nothing was sent. Retried when the network is back.
         case .offline, .timedOut: return LarderError(TransportError(.unreachable, text))
         default:
             return LarderError(
@@ -233,7 +236,7 @@ public struct HTTPSource: Sendable {
     private func attempt(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
         guard mayUseNetwork() else {
             throw LarderError(
-                TransportError(.unreachable, "The network may not be used at present; \(request.url) was not asked.")
+                TransportError(.unreachable, "The network may not be used; \(request.url) was not requested.")
             )
         }
         do { return try await transport.send(request) } catch { throw LarderError(error) }
@@ -250,8 +253,8 @@ public struct HTTPSource: Sendable {
         guard !response.body.isEmpty || Self.isForeign(response) else {
             throw LarderError(
                 .unexpectedReply,
-                "\(request.url) was answered with \(status) and no content where \(type) was expected. Send what is answered so "
-                    + "without a type to decode.",
+                "\(request.url) returned \(status) without content, but \(type) was expected. Use the variant of send without a "
+                    + "type.",
                 status: status,
                 retryAfter: nil,
                 isFromAPI: true
@@ -260,8 +263,8 @@ public struct HTTPSource: Sendable {
         guard media.contains("json") else {
             throw LarderError(
                 .unexpectedReply,
-                "\(request.url) was answered with \"\(media)\" where JSON was expected: perhaps not by the server. Sign in to the "
-                    + "network if it asks for that.",
+                "\(request.url) returned the content type '\(media)' instead of JSON; the reply may come from a proxy or a captive "
+                    + "portal. Sign in to the network if it requires that.",
                 status: status
             )
         }
@@ -271,7 +274,7 @@ public struct HTTPSource: Sendable {
         } catch {
             throw LarderError(
                 .unexpectedReply,
-                "The reply from \(request.url) is not a \(type): \(error)",
+                "The reply of \(request.url) cannot be decoded as \(type): \(error)",
                 cause: error,
                 status: status,
                 retryAfter: nil,
@@ -280,19 +283,19 @@ public struct HTTPSource: Sendable {
         }
     }
 
-    /// What the parts of a problem document say that a client acts by (RFC 9457).
+    /// The members of a problem document that the client uses (RFC 9457).
     private struct ProblemDocument: Decodable {
         var type: String?
         var title: String?
         var detail: String?
     }
 
-    /// Whether somebody on the way has answered in the server's place: with a page for people where JSON was asked for.
+    /// Whether the reply is HTML, which a proxy or a captive portal sends in place of the server.
     private static func isForeign(_ response: TransportResponse) -> Bool {
         (response.fields[.contentType] ?? "").lowercased().contains("html")
     }
 
-    /// Whether it is JSON, as the API's own replies are, its problems included.
+    /// Whether the content type is JSON, problem documents included.
     private static func isJSON(_ response: TransportResponse) -> Bool {
         (response.fields[.contentType] ?? "").lowercased().contains("json")
     }
@@ -300,35 +303,43 @@ public struct HTTPSource: Sendable {
     private func refusal(_ response: TransportResponse, _ url: String) -> LarderError {
         let code = Int(response.status.code)
         let isJSON = Self.isJSON(response)
-        // A gateway that knows no such path answers so too. Without any type and content it is taken for the API's.
+        // A gateway may return it too. A reply without content type counts as the API's.
         let isUnknownPath = (code == 404 || code == 410) && !isJSON && response.fields.contains(.contentType)
         if isUnknownPath || (code < 500 && Self.isForeign(response)) {
             let type = response.fields[.contentType] ?? ""
             return LarderError(
                 .unexpectedReply,
-                "\(url) was answered with the status \(code) and \"\(type)\" where JSON was expected: perhaps not by the server.",
+                "\(url) returned the status \(code) with the content type '\(type)' instead of JSON; the reply may come from a proxy.",
                 status: code
             )
         }
-        // Nobody is signed in, or not any more: the server has not carried it out.
+        // The session is missing or has expired: the server has not carried out the request.
         let kind: LarderError.Code =
             code == 401 && authorizer != nil ? .unauthorized : code == 412 ? .conflict : .refused
-        guard isJSON, let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(response.body)) else {
+        var problem: ProblemDocument?
+        var cause: (any Error)?
+        if isJSON {
+            do { problem = try JSONDecoder().decode(ProblemDocument.self, from: Data(response.body)) } catch {
+                cause = error
+            }
+        }
+        guard let problem else {
             return LarderError(
                 kind == .conflict ? .refused : kind,
-                "\(url) was answered with \(code).",
+                "\(url) returned the status \(code).",
+                cause: cause,
                 status: code,
-                retryAfter: response.fields,
+                retryAfter: RetryAfterField.wait(response.fields, now: wallClock.now),
                 isFromAPI: isJSON
             )
         }
         let text = [problem.title, problem.detail].compactMap { $0 }.joined(separator: ": ")
         return LarderError(
             kind,
-            text.isEmpty ? "\(url) was answered with \(code)." : text,
+            text.isEmpty ? "\(url) returned the status \(code)." : text,
             status: code,
             problem: problem.type,
-            retryAfter: response.fields,
+            retryAfter: RetryAfterField.wait(response.fields, now: wallClock.now),
             isFromAPI: true
         )
     }

@@ -1,10 +1,14 @@
+public import LarderResources
+import LarderTelemetry
+import LarderTime
+
 extension Telemetry {
-    /// Records what happens in a cache: for its `CacheConfiguration.onEvent`. A resource's name is the feature.
+    /// Records an event of a cache, for `CacheConfiguration.onEvent`. The name of the resource is the feature.
     public func record(_ event: CacheEvent) {
         switch event {
         case .hit(let resource, .memory, let bytes): record(.tierHit(.memory, feature: resource, bytes: bytes))
         case .hit(let resource, .disk, let bytes):
-            // Memory was asked before.
+            // Memory was checked before.
             record(.tierMiss(.memory, feature: resource))
             record(.tierHit(.disk, feature: resource, bytes: bytes))
         case .hit(let resource, .network, let bytes): record(.tierHit(.network, feature: resource, bytes: bytes))
@@ -13,7 +17,7 @@ extension Telemetry {
             record(.tierMiss(.disk, feature: resource))
         case .merged(let resource): record(.merged(feature: resource))
         case .fetched(let resource, _): record(.tierHit(.network, feature: resource))
-        // How much it saved follows with what it has spared.
+        // `.spared` follows with the number of bytes.
         case .revalidated: break
         case .spared(let resource, let bytes): record(.revalidated(feature: resource, bytesSaved: bytes))
         case .firstContent(let resource, let tier, let duration):
@@ -36,7 +40,7 @@ extension Telemetry {
         }
     }
 
-    /// What several tiers have made together has a local change in it.
+    /// A value from several tiers contains a local change.
     private static func tier(_ tier: CacheEvent.Tier?) -> TelemetryEvent.Tier {
         switch tier {
         case .memory: .memory

@@ -1,10 +1,14 @@
+public import LarderImages
+import LarderTelemetry
+import LarderTime
+
 extension Telemetry {
     /// Records what happens in an image pipeline: for its `Configuration.onEvent`. All pictures are one feature.
-    public func record(_ event: ImageEvent, feature: String = "images") {
+    public func record(_ event: ImagePipeline.Event, feature: String = "images") {
         switch event {
         case .hit(_, .memory): record(.tierHit(.memory, feature: feature))
         case .hit(_, .disk):
-            // Memory was asked before.
+            // Memory was checked before.
             record(.tierMiss(.memory, feature: feature))
             record(.tierHit(.disk, feature: feature))
         case .hit(_, .network): record(.tierHit(.network, feature: feature))
@@ -23,11 +27,10 @@ extension Telemetry {
         case .staleUsed(_, let error): record(.note(name: "imageStale", detail: error.code.rawValue))
         case .placeholder(_, let duration): record(.image(.placeholder, duration: duration))
         case .decodeBegan(_, let waited): record(.image(.decodeWait, duration: waited))
-        case .processed(_, let duration): record(.image(.process, duration: duration))
         case .delivered(_, _, let duration): record(.image(.delivered, duration: duration))
         case .decoded(_, let width, let height, let duration):
             record(.image(.decode, duration: duration, bytes: width * height * 4))
-        case .reused(_, let origin): record(.note(name: "imageReused", detail: origin.rawValue))
+        case .reused: record(.note(name: "imageReused"))
         case .damaged(_, let origin): record(.note(name: "imageDamaged", detail: origin.rawValue))
         case .cancelled: record(.image(.cancelled, duration: .zero))
         case .failed(_, let error):

@@ -1,5 +1,9 @@
+import LarderMemory
+public import LarderStorage
+import LarderTelemetry
+
 extension Telemetry {
-    /// Records what a memory tier lets go of: for its `onDeparture`. What was replaced by a newer value has not left.
+    /// Records a departure from a memory tier, for its `onDeparture`. Replaced values are not evictions.
     @inlinable public func record<Key, Value>(
         _ departure: MemoryTier<Key, Value>.Departure,
         from tier: TelemetryEvent.Tier = .memory
@@ -9,7 +13,7 @@ extension Telemetry {
     }
 
     /// Records what happens in a disk store: for its `Configuration.onEvent`.
-    public func record(_ event: DiskEvent, store: String = "disk") {
+    public func record(_ event: DiskStore.Event, store: String = "disk") {
         switch event {
         case .recovered(let recovery):
             record(

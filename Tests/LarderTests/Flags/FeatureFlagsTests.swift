@@ -1,5 +1,9 @@
 import Larder
+import LarderDevice
+import LarderStorage
+import LarderTelemetry
 import LarderTime
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -18,7 +22,16 @@ extension FlagKey<Layout> { fileprivate static let layout = FlagKey("layout", de
 @Suite("Feature flags", .oneMinute)
 struct FeatureFlagsTests {
     private struct Offline: Error {}
-    private struct Full: FlagStorage {
+    private final class MemoryFlagStorage: FeatureFlags.Storage {
+        private let bytes: Mutex<[UInt8]?>
+
+        init(_ bytes: [UInt8]? = nil) { self.bytes = Mutex(bytes) }
+
+        func load() -> [UInt8]? { bytes.withLock { $0 } }
+        func save(_ bytes: [UInt8]) { self.bytes.withLock { $0 = bytes } }
+    }
+
+    private struct Full: FeatureFlags.Storage {
         func load() throws -> [UInt8]? { throw Offline() }
         func save(_ bytes: [UInt8]) throws { throw Offline() }
     }
@@ -26,11 +39,11 @@ struct FeatureFlagsTests {
     private let clock = ManualClock()
     private let storage = MemoryFlagStorage()
 
-    private func flags(_ settings: [String: FlagSetting]) -> FeatureFlags {
+    private func flags(_ settings: [String: FeatureFlags.Setting]) -> FeatureFlags {
         FeatureFlags(storage: storage, fetch: { settings }, wall: clock)
     }
 
-    @Test func `what was set here comes first, then the server, then the default`() async throws {
+    @Test func `an override comes first, then the server, then the default`() async throws {
         let flags = flags(["feed.new": .bool(true), "feed.pageSize": .integer(50)])
         #expect(!flags[.newFeed] && flags[.pageSize] == 20 && flags.source(of: .newFeed) == .standard)
         #expect(try await flags.refresh() == ["feed.new", "feed.pageSize"])
@@ -43,19 +56,19 @@ struct FeatureFlagsTests {
         #expect(try await flags.refresh() == [], "What is as it was is no change.")
     }
 
-    @Test func `a cold start without network has what the last life knew`() async throws {
+    @Test func `a start without a network has the last known settings`() async throws {
         let directory = StoreDirectory()
         do {
             let store = try DiskStore(DiskStore.Configuration(directory: directory.path, clock: clock))
-            let settings: [String: FlagSetting] = ["layout": .string("grid"), "ratio": .number(0.25)]
-            let flags = FeatureFlags(storage: DiskFlagStorage(store), fetch: { settings }, wall: clock)
+            let settings: [String: FeatureFlags.Setting] = ["layout": .string("grid"), "ratio": .number(0.25)]
+            let flags = FeatureFlags(storage: FeatureFlags.DiskStorage(store), fetch: { settings }, wall: clock)
             try await flags.refresh()
             try flags.setOverride(99, for: .pageSize)
-            // Clearing the cache does not change what the application is.
+            // Clearing the cache keeps the flags.
             try store.removeAllItems()
         }
         let store = try DiskStore(DiskStore.Configuration(directory: directory.path, clock: clock))
-        let flags = FeatureFlags(storage: DiskFlagStorage(store), fetch: { throw Offline() }, wall: clock)
+        let flags = FeatureFlags(storage: FeatureFlags.DiskStorage(store), fetch: { throw Offline() }, wall: clock)
         #expect(flags[.layout] == .grid && flags[.ratio] == 0.25 && flags[.pageSize] == 99)
         #expect(flags.fetchedAt == clock.now && flags.loadProblem == nil)
         do {
@@ -67,7 +80,7 @@ struct FeatureFlagsTests {
         #expect(flags[.layout] == .grid, "What was known holds.")
     }
 
-    @Test func `damaged or foreign storage means defaults and a report, never a crash`() throws {
+    @Test func `damaged or foreign storage gives defaults and a report`() throws {
         let good = MemoryFlagStorage()
         try FeatureFlags(storage: good).setOverride("hi \u{1F600}\"", for: .greeting)
         let bytes = good.load() ?? []
@@ -79,7 +92,7 @@ struct FeatureFlagsTests {
                 damaged[generator.uniform(in: 0..<damaged.count)] = UInt8(truncatingIfNeeded: generator.next())
             }
             let flags = FeatureFlags(storage: MemoryFlagStorage(damaged))
-            // It may still be JSON, with another text or name.
+            // The damaged bytes may still be valid JSON.
             if flags.loadProblem != nil { #expect(flags[.greeting] == "hello", "seed \(seed)") }
         }
         for text in ["", "[]", "{}", #"{"format":2,"remote":{},"overrides":{}}"#, "\u{0}"] {
@@ -96,9 +109,9 @@ struct FeatureFlagsTests {
         }
     }
 
-    @Test func `settings of another type or with unknown cases keep the default, and are told of once`() async throws {
+    @Test func `settings of another type or with unknown cases keep the default and are reported once`() async throws {
         let telemetry = Telemetry(wall: clock, monotonic: clock)
-        let settings: [String: FlagSetting] = [
+        let settings: [String: FeatureFlags.Setting] = [
             "feed.new": .integer(1), "feed.pageSize": .number(30), "layout": .string("carousel"), "ratio": .integer(2),
             "greeting": .bool(true),
         ]
@@ -118,7 +131,7 @@ struct FeatureFlagsTests {
         #expect(notes.count == 3 && notes.contains(.note(name: "flagOfOtherType", detail: "layout")))
     }
 
-    @Test func `who listens to a flag gets the present value and then each other one`() async throws {
+    @Test func `an observer of a flag gets the current value and then each change`() async throws {
         let flags = flags(["feed.pageSize": .integer(50)])
         let updates = flags.updates(of: .pageSize)
         var iterator = updates.makeAsyncIterator()
@@ -140,8 +153,8 @@ struct FeatureFlagsTests {
         #expect(await waiting.value == nil)
     }
 
-    @Test func `a slow old answer never overwrites a newer one`() async throws {
-        let gates = Mutex<[CheckedContinuation<[String: FlagSetting], Never>]>([])
+    @Test func `an older response never replaces a newer one`() async throws {
+        let gates = Mutex<[CheckedContinuation<[String: FeatureFlags.Setting], Never>]>([])
         let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
         let flags = FeatureFlags(fetch: {
             await withCheckedContinuation { continuation in
@@ -161,67 +174,51 @@ struct FeatureFlagsTests {
         #expect(flags[.pageSize] == 2)
     }
 
-    @Test func `what cannot be used is refused whole, and what was known holds`() async throws {
-        let settings = Mutex<[String: FlagSetting]>(["feed.pageSize": .integer(5)])
+    @Test func `invalid settings are rejected as a whole, and known ones stay`() async throws {
+        let settings = Mutex<[String: FeatureFlags.Setting]>(["feed.pageSize": .integer(5)])
         let flags = FeatureFlags(fetch: { settings.withLock { $0 } })
         try await flags.refresh()
         settings.withLock { $0 = [String(repeating: "n", count: 5_000): .bool(true)] }
-        await #expect(throws: FlagError.self) { try await flags.refresh() }
+        await #expect(throws: FeatureFlags.Failure.self) { try await flags.refresh() }
         settings.withLock { settings in
             settings = Dictionary(uniqueKeysWithValues: (0..<5_000).map { ("flag\($0)", .bool(true)) })
         }
-        await #expect(throws: FlagError.self) { try await flags.refresh() }
+        await #expect(throws: FeatureFlags.Failure.self) { try await flags.refresh() }
         #expect(flags[.pageSize] == 5)
-        #expect(throws: FlagError.self) { try flags.setOverride(.nan, for: .ratio) }
+        #expect(throws: FeatureFlags.Failure.self) { try flags.setOverride(.nan, for: .ratio) }
         #expect(flags[.ratio] == 0.5)
-        await #expect(throws: FlagError.self) { try await FeatureFlags().refresh() }
+        await #expect(throws: FeatureFlags.Failure.self) { try await FeatureFlags().refresh() }
     }
 
-    @Test func `JSON of a server becomes settings, and what is newer than this program is passed over`() throws {
+    @Test func `settings are parsed from JSON, and unknown kinds of values are skipped`() throws {
         let text = #"{"a": true, "b": 3, "c": 2.5, "d": "x", "e": null, "f": [1], "g": {"h": 1}}"#
-        let settings = try FlagSetting.settings(json: Array(text.utf8))
+        let settings = try FeatureFlags.Setting.settings(json: Array(text.utf8))
         #expect(settings == ["a": .bool(true), "b": .integer(3), "c": .number(2.5), "d": .string("x")])
         for bad in ["", "<html>captive portal</html>", "[1]", "{"] {
-            #expect(throws: FlagError.self) { try FlagSetting.settings(json: Array(bad.utf8)) }
+            #expect(throws: FeatureFlags.Failure.self) { try FeatureFlags.Setting.settings(json: Array(bad.utf8)) }
         }
     }
 
-    @Test func `the SDK's own behaviour is switched by flags`() async throws {
+    @Test func `flags control the behaviour of the SDK`() async throws {
         let flags = flags([
             "larder.network.degradation": .bool(false), "larder.memory.guard": .bool(false),
             "larder.network.resumeWindowSeconds": .integer(90), "larder.telemetry.totals": .bool(false),
         ])
-        let network = ManualNetworkSource(NetworkStatus(isConnected: false))
+        let network = NetworkMonitor.ManualSource(NetworkStatus(isConnected: false))
         let monitor = NetworkMonitor(source: network, configuration: .init(seed: 1), clock: clock)
-        let pressure = ManualMemorySource()
+        let pressure = MemoryGuard.ManualSource()
         let memory = MemoryGuard(source: pressure, clock: clock)
         let telemetry = Telemetry(wall: clock, monotonic: clock)
         pressure.signal(.critical)
-        func apply() { LarderFlags.apply(flags, monitor: monitor, guard: memory, telemetry: telemetry) }
+        func apply() { FeatureFlags.BuiltIn.apply(flags, monitor: monitor, guard: memory, telemetry: telemetry) }
         apply()
-        #expect(!monitor.conduct.allowsRefresh && memory.posture.level == .critical && telemetry.isActive)
+        #expect(!monitor.behavior.allowsRefresh && memory.limits.level == .critical && telemetry.isActive)
         try await flags.refresh()
         apply()
-        #expect(monitor.conduct.allowsRefresh && memory.posture == .normal && !telemetry.isActive)
+        #expect(monitor.behavior.allowsRefresh && memory.limits == .normal && !telemetry.isActive)
         #expect(monitor.policy.resume.window == .seconds(90))
-        try flags.setOverride(true, for: LarderFlags.memoryGuard)
+        try flags.setOverride(true, for: FeatureFlags.BuiltIn.memoryGuard)
         apply()
-        #expect(memory.posture.level == .critical)
-    }
-
-    @Test func `switches are followed until the task ends`() async throws {
-        let flags = flags([:])
-        let pressure = ManualMemorySource()
-        let memory = MemoryGuard(source: pressure, clock: clock)
-        pressure.signal(.warning)
-        let states = memory.states
-        var iterator = states.makeAsyncIterator()
-        _ = await iterator.next()
-        let following = Task { await LarderFlags.follow(flags, guard: memory) }
-        // Whether it follows already or not: the flag is looked at when it begins, too.
-        try flags.setOverride(false, for: LarderFlags.memoryGuard)
-        #expect(await iterator.next()?.posture == .normal)
-        following.cancel()
-        await following.value
+        #expect(memory.limits.level == .critical)
     }
 }

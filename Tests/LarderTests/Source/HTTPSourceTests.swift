@@ -2,14 +2,20 @@ import Foundation
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import Larder
+@testable import LarderDemo
+@testable import LarderHTTPCache
+@testable import LarderResources
+@testable import LarderStorage
+@testable import LarderTransport
 
-/// Renewals that fail in a way that the test chooses.
-private struct FailingAuthorizer: RequestAuthorizer {
+/// An authorizer whose renewals fail with a given error.
+private struct FailingAuthorizer: HTTPSource.Authorizer {
     let failure: LarderError
 
     func authorize(_ request: inout TransportRequest) async throws(LarderError) {
@@ -19,25 +25,25 @@ private struct FailingAuthorizer: RequestAuthorizer {
     func renew(after request: TransportRequest) async throws(LarderError) -> Bool { throw failure }
 }
 
-private struct Word: Entity, Hashable {
+private struct Word: CacheEntity, Hashable {
     static let entityType = "word"
     var id: String
     var text: String
 }
 
-@Suite("A JSON API as a source", .oneMinute)
+@Suite("HTTPSource", .oneMinute)
 struct HTTPSourceTests {
     private struct Item: Codable, Sendable, Equatable {
         var name: String
     }
 
     private let scene = CacheScene()
-    private static let bounded = FreshnessDemand.rule(
-        FreshnessRule(.timeToLive(.seconds(30)), level: .boundedStaleness(.seconds(30)))
+    private static let bounded = Freshness.Demand.rule(
+        Freshness.Rule(.timeToLive(.seconds(30)), level: .boundedStaleness(.seconds(30)))
     )
     private static let json: Fields = [.contentType: "application/json"]
 
-    private static func item(_ name: String, _ fields: Fields = Fields()) -> ScriptedReply {
+    private static func item(_ name: String, _ fields: Fields = Fields()) -> ScriptedTransport.Reply {
         var all = json
         for field in fields { all.add(field.name, field.value) }
         return .text("{\"name\":\"\(name)\"}", fields: all)
@@ -50,7 +56,7 @@ struct HTTPSourceTests {
     // MARK: Authorization
 
     @Test(arguments: [LarderError.Code.refused, .unexpectedReply, .timedOut, .storage, .invalidArgument])
-    func `a renewal that fails refuses no pending write: nothing was sent`(code: LarderError.Code) async throws {
+    func `a failed renewal rejects no pending write`(code: LarderError.Code) async throws {
         let cache = try scene.cache()
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             .text("{}", status: .unauthorized, fields: Self.json)
@@ -58,7 +64,7 @@ struct HTTPSourceTests {
         let authorizer = FailingAuthorizer(failure: LarderError(code, "invalid_grant", status: 400))
         let source = HTTPSource("http://server", transport: transport, authorizer: authorizer)
         let tap = WriteBehind<String, String>("tap", scope: { $0 }, changes: { _, _ in }) { attempts in
-            var outcomes: [Outcome<String>] = []
+            var outcomes: [Outbox.Outcome<String>] = []
             for attempt in attempts {
                 outcomes.append(.accepted(try await source.send(.post, "/tap", attempt.input, as: String.self).value))
             }
@@ -75,7 +81,7 @@ struct HTTPSourceTests {
         #expect(code == .timedOut || entry.error?.status == 400)
     }
 
-    @Test func `a write-through whose renewal fails has certainly not been sent`() async throws {
+    @Test func `a write-through with a failed renewal was not sent`() async throws {
         let cache = try scene.cache()
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             .text("{}", status: .unauthorized, fields: Self.json)
@@ -92,25 +98,28 @@ struct HTTPSourceTests {
         #expect(cache.outbox.entries.isEmpty)
     }
 
-    @Test func `a 401 that no renewal helps against leaves a write waiting`() async throws {
+    @Test func `a 401 after a renewal leaves a write pending`() async throws {
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             .text("{}", status: .unauthorized, fields: Self.json)
         }
-        let session = try Session(try scene.cache(inMemory: true), "http://server", transport)
+        let session = try BearerSession(
+            try scene.cache(inMemory: true),
+            HTTPSource("http://server", transport: transport),
+            .demo
+        )
         let source = HTTPSource("http://server", transport: transport, authorizer: session)
         let error = await #expect(throws: LarderError.self) { try await source.send(.put, "/item", Item(name: "a")) }
         #expect(error?.code == .unauthorized && error?.status == 401)
-        // Without an authorizer it is an answer, as to wrong credentials.
+        // Without an authorizer a 401 is a rejection, as of wrong credentials.
         let plain = HTTPSource("http://server", transport: transport)
         let refused = await #expect(throws: LarderError.self) { try await plain.send(.put, "/item", Item(name: "a")) }
         #expect(refused?.code == .refused && refused?.status == 401)
     }
 
-    // MARK: Writes whose reply has no content
+    // MARK: Writes without content in the reply
 
     @Test(arguments: [200, 201, 202, 204])
-    func `a write with a body is done when the server accepts it, whatever the reply contains`(status: Int) async throws
-    {
+    func `a write is done when the server accepts it, whatever the reply contains`(status: Int) async throws {
         let transport = ScriptedTransport(script: [.text("", status: Status(code: status))])
         let source = HTTPSource("http://server", transport: transport)
         try await source.send(.put, "/item", Item(name: "a"), [.ifMatch: "\"1\""])
@@ -119,7 +128,7 @@ struct HTTPSourceTests {
         #expect(request.fields[.contentType] == "application/json")
     }
 
-    @Test func `a sign-in page of the network is not taken for the reply to a write`() async throws {
+    @Test func `the page of a captive portal is not the reply to a write`() async throws {
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             .text("<!doctype html>", fields: [.contentType: "text/html"])
         }
@@ -131,14 +140,14 @@ struct HTTPSourceTests {
     }
 
     @Test(arguments: ["", "{}", "[1]"])
-    func `a write that is accepted with a reply that cannot be decoded is asked for again, and not for ever`(
+    func `an accepted write with an undecodable reply is retried a limited number of times`(
         body: String
     ) async throws {
         let cache = try scene.cache()
         let transport = ScriptedTransport { _, _ throws(TransportError) in .text(body, fields: Self.json) }
         let source = HTTPSource("http://server", transport: transport)
         let tap = WriteBehind<String, Item>("tap", scope: { $0 }, changes: { _, _ in }) { attempts in
-            var outcomes: [Outcome<Item>] = []
+            var outcomes: [Outbox.Outcome<Item>] = []
             for attempt in attempts {
                 outcomes.append(.accepted(try await source.send(.post, "/tap", attempt.input, as: Item.self).value))
             }
@@ -161,9 +170,9 @@ struct HTTPSourceTests {
         #expect(error?.description.contains("The server accepted the operation") == true)
     }
 
-    // MARK: What a reply says of storing
+    // MARK: no-store
 
-    @Test func `a value that the server calls no-store is in memory only, and so is one that a 304 calls so`()
+    @Test func `a no-store value is in memory only, also if a 304 says no-store`()
         async throws
     {
         let cache = try scene.cache()
@@ -194,13 +203,13 @@ struct HTTPSourceTests {
             let content = FileManager.default.contents(atPath: scene.path + "/" + name) ?? Data()
             #expect(content.range(of: Data("4111-1111".utf8)) == nil, "\(name)")
         }
-        // Another process finds nothing.
+        // Another process has no value.
         let other = try scene.cache()
         let error = await #expect(throws: LarderError.self) { try await other.value(item, .cacheOnly) }
         #expect(error?.code == .notCached)
     }
 
-    @Test func `a list that the server calls no-store leaves neither its index nor its items on the disk`()
+    @Test func `a no-store list leaves neither its index nor its items on disk`()
         async throws
     {
         let cache = try scene.cache()
@@ -218,9 +227,9 @@ struct HTTPSourceTests {
         #expect(try cache.disk?.list(notes.key) == nil)
     }
 
-    // MARK: What has to come from the server
+    // MARK: Intermediate caches
 
-    /// A source behind an HTTP cache, whose replies are fresh for an hour; each has the number of its request.
+    /// A source behind an HTTP cache whose replies are fresh for an hour. Each reply contains the number of its request.
     private func cached() -> (HTTPSource, ScriptedTransport) {
         let clock = scene.clock
         let transport = ScriptedTransport { _, number throws(TransportError) in
@@ -229,11 +238,11 @@ struct HTTPSourceTests {
                 [.cacheControl: "max-age=3600", .etag: "\"\(number)\"", .date: HTTPDate.format(clock.now)]
             )
         }
-        let configuration = HTTPCacheConfiguration(storage: MemoryHTTPCacheStorage(), clock: clock)
+        let configuration = HTTPCache.Configuration(storage: MemoryHTTPCacheStorage(), clock: clock)
         return (HTTPSource("http://server", transport: HTTPCache(transport, configuration)), transport)
     }
 
-    @Test func `an invalidated value is not confirmed by an HTTP cache on the way`() async throws {
+    @Test func `an invalidated value is not revalidated by an intermediate HTTP cache`() async throws {
         let (source, transport) = cached()
         let cache = try scene.cache()
         let item = resource(source)
@@ -243,13 +252,13 @@ struct HTTPSourceTests {
         #expect(transport.requests.last?.fields[.cacheControl] == "no-cache")
     }
 
-    @Test func `a gate is not satisfied by what an HTTP cache on the way has`() async throws {
+    @Test func `a gate is not satisfied by an intermediate HTTP cache`() async throws {
         let (source, transport) = cached()
         let cache = try scene.cache()
         let item = resource(source)
         #expect(try await cache.value(item).name == "1")
         scene.clock.advance(by: .seconds(120))
-        // Stale by the resource's rule: the HTTP cache answers, with a value that is 120 s old.
+        // The value is stale by the rule of the resource; the HTTP cache replies with a value that is 120 s old.
         let aged = try await cache.snapshot(item)
         #expect(aged.value?.name == "1" && transport.requests.count == 1)
         #expect(aged.freshness == .stale(.expired))
@@ -257,7 +266,7 @@ struct HTTPSourceTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a policy that wants the network alone gets past an HTTP cache on the way`() async throws {
+    @Test func `networkOnly bypasses an intermediate HTTP cache`() async throws {
         let (source, _) = cached()
         let cache = try scene.cache()
         let item = resource(source)
@@ -267,7 +276,7 @@ struct HTTPSourceTests {
         await seen.wait { $0.last?.value?.name == "3" }
     }
 
-    @Test func `bounded staleness counts from the server and not from a cache on the way`() async throws {
+    @Test func `bounded staleness counts from the origin server, not from an intermediate cache`() async throws {
         let (source, transport) = cached()
         let cache = try scene.cache()
         let item = Resource<Item>("item", freshness: Self.bounded) {
@@ -279,7 +288,7 @@ struct HTTPSourceTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a bounded value that a cache on the way keeps too old is not asked for without a pause`() async throws {
+    @Test func `a bounded value that an intermediate cache keeps too old is not requested in a loop`() async throws {
         let cache = try scene.cache()
         let transport = ScriptedTransport { _, number throws(TransportError) in
             Self.item("\(number)", [.age: "100"])
@@ -298,10 +307,10 @@ struct HTTPSourceTests {
         await transport.waitForRequests(2)
     }
 
-    // MARK: Replies that are not the API's
+    // MARK: Foreign replies
 
     @Test(arguments: [404, 410], ["text/plain; charset=utf-8", "text/html", nil])
-    func `a 404 that is not JSON says nothing about what is stored`(status: Int, type: String?) async throws {
+    func `a 404 without JSON keeps the stored value`(status: Int, type: String?) async throws {
         let cache = try scene.cache()
         var fields = Fields()
         if let type { fields.set(.contentType, type) }
@@ -324,13 +333,13 @@ struct HTTPSourceTests {
             #expect(error?.code == .unexpectedReply && error?.status == status)
             #expect(try await cache.value(notes, .cacheOnly).items.map(\.text) == ["kept"])
         }
-        // The API's own is believed.
+        // A 404 of the API counts.
         let gone = await #expect(throws: LarderError.self) { try await cache.refresh(note) }
         #expect(gone?.code == .gone)
         #expect(try await cache.value(notes, .cacheOnly).items.isEmpty)
     }
 
-    @Test func `a part that nobody asked for is not taken for the whole`() async throws {
+    @Test func `an unrequested partial reply is rejected`() async throws {
         let cache = try scene.cache()
         var fields = Self.json
         fields.set(.contentRange, "bytes 0-13/400")

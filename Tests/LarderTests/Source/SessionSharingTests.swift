@@ -1,10 +1,16 @@
-import Larder
 import LarderHTTP
+import LarderResources
+import LarderStorage
 import LarderTesting
 import LarderTime
+import LarderTransport
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Larder
+@testable import LarderDemo
 
 /// An authorization server that rotates refresh tokens: each one is accepted once.
 private final class RotatingServer: Sendable {
@@ -12,11 +18,11 @@ private final class RotatingServer: Sendable {
         var count = 0
         var refresh = "none"
         var renewals: [String] = []
-        /// What happens to the next renewals instead: nil does what is asked.
-        var replies: [ScriptedReply?] = []
-        /// The reply that is given after the renewal was carried out.
+        /// The outcomes of the next renewals; nil: a normal reply.
+        var replies: [ScriptedTransport.Reply?] = []
+        /// The reply after the renewal was carried out.
         var losses = 0
-        /// Whether the previous token is accepted too, as within a grace period.
+        /// Whether the previous token is accepted too (grace period).
         var acceptsPrevious = false
         var previous = "none"
     }
@@ -27,7 +33,7 @@ private final class RotatingServer: Sendable {
 
     var renewals: [String] { state.withLock { $0.renewals } }
 
-    func set(_ replies: ScriptedReply?...) { state.withLock { $0.replies = replies } }
+    func set(_ replies: ScriptedTransport.Reply?...) { state.withLock { $0.replies = replies } }
 
     func transport() -> ScriptedTransport {
         ScriptedTransport { [self] request, _ throws(TransportError) in
@@ -35,7 +41,7 @@ private final class RotatingServer: Sendable {
             try await gate.pass()
             let body = String(decoding: request.body, as: UTF8.self)
             let token = body.split(separator: "\"").dropFirst(3).first.map(String.init) ?? ""
-            let (scripted, isKnown, isLost) = state.withLock { state -> (ScriptedReply?, Bool, Bool) in
+            let (scripted, isKnown, isLost) = state.withLock { state -> (ScriptedTransport.Reply?, Bool, Bool) in
                 state.renewals.append(token)
                 let scripted = state.replies.isEmpty ? nil : state.replies.removeFirst()
                 let isKnown = token == state.refresh || (state.acceptsPrevious && token == state.previous)
@@ -52,7 +58,7 @@ private final class RotatingServer: Sendable {
         }
     }
 
-    private func grant() -> ScriptedReply {
+    private func grant() -> ScriptedTransport.Reply {
         let count = state.withLock { state in
             state.count += 1
             state.previous = state.refresh
@@ -71,35 +77,43 @@ private final class RotatingServer: Sendable {
     }
 }
 
-@Suite("The session, shared by processes and renewed over a bad network", .oneMinute)
+@Suite("Session: shared processes and lost replies", .oneMinute)
 struct SessionSharingTests {
     private let scene = CacheScene()
     private let server = RotatingServer()
 
-    /// Sessions of two processes that have one store, after the access token has expired.
-    private func pair() async throws -> (Session, Session) {
-        let first = try Session(try scene.cache(), "http://server", server.transport())
+    /// Sessions of two processes with one store, after the access token has expired.
+    private func pair() async throws -> (BearerSession, BearerSession) {
+        let first = try BearerSession(
+            try scene.cache(),
+            HTTPSource("http://server", transport: server.transport()),
+            .demo
+        )
         try await first.signIn(handle: "ana", password: "larder")
-        let second = try Session(try scene.cache(), "http://server", server.transport())
+        let second = try BearerSession(
+            try scene.cache(),
+            HTTPSource("http://server", transport: server.transport()),
+            .demo
+        )
         #expect(second.state == .signedIn(userID: "user_1"))
         scene.clock.advance(by: .seconds(3_600))
         return (first, second)
     }
 
-    @Test func `a process uses the grant that another has stored instead of renewing its own`() async throws {
+    @Test func `a process uses the grant that another has stored`() async throws {
         let (first, second) = try await pair()
         #expect(try await first.accessToken() == "access-2")
         #expect(try await second.accessToken() == "access-2")
         #expect(server.renewals == ["refresh-1"])
         #expect(first.state == .signedIn(userID: "user_1") && second.state == .signedIn(userID: "user_1"))
-        // The second has the refresh token too, and the first learns of its renewal.
+        // The second process renews with the same token, and the first one adopts the result.
         scene.clock.advance(by: .seconds(3_600))
         #expect(try await second.accessToken() == "access-3")
         #expect(try await first.accessToken() == "access-3")
         #expect(server.renewals == ["refresh-1", "refresh-2"])
     }
 
-    @Test func `a process waits while another renews, and uses what that one got`() async throws {
+    @Test func `a process waits for the renewal of another and uses its tokens`() async throws {
         let (first, second) = try await pair()
         server.gate.close()
         let renewing = Task { try await first.accessToken() }
@@ -113,7 +127,7 @@ struct SessionSharingTests {
         #expect(server.renewals == ["refresh-1"])
     }
 
-    @Test func `a refused refresh token ends nothing where another process has stored newer tokens meanwhile`()
+    @Test func `a rejected refresh token does not end the session if another process has stored newer tokens`()
         async throws
     {
         let (first, second) = try await pair()
@@ -133,7 +147,7 @@ struct SessionSharingTests {
         #expect(second.state == .signedIn(userID: "user_2"))
     }
 
-    @Test func `a session that has ended here goes on when another process has signed in`() async throws {
+    @Test func `an expired session continues when another process has signed in`() async throws {
         let (first, second) = try await pair()
         server.set(
             .text(
@@ -152,7 +166,7 @@ struct SessionSharingTests {
         #expect(try await second.accessToken() == "access-2")
     }
 
-    @Test func `a renewal whose reply is lost is asked for again with the same token`() async throws {
+    @Test func `a renewal with a lost reply is repeated with the same token`() async throws {
         let (first, _) = try await pair()
         server.state.withLock { state in
             state.acceptsPrevious = true
@@ -164,9 +178,9 @@ struct SessionSharingTests {
     }
 
     @Test(arguments: [400, 401, 403, 408, 409, 425, 429, 500, 502, 503, 504])
-    func `only a refusal by the API itself ends the session`(status: Int) async throws {
+    func `only a rejection by the API itself ends the session`(status: Int) async throws {
         let (first, _) = try await pair()
-        let foreign = ScriptedReply.text(
+        let foreign = ScriptedTransport.Reply.text(
             "no",
             status: Status(code: status),
             fields: [.contentType: "text/plain"]
@@ -176,7 +190,7 @@ struct SessionSharingTests {
         #expect(first.state == .signedIn(userID: "user_1"))
         #expect(try await first.accessToken() == "access-2")
         scene.clock.advance(by: .seconds(3_600))
-        // The API itself, about something else than the refresh token.
+        // A problem of the API that is not about the refresh token.
         let problem: Fields = [.contentType: "application/problem+json"]
         let other = #"{"type":"/problems/token-expired"}"#
         server.set(.text(other, status: Status(code: status), fields: problem))
@@ -188,13 +202,17 @@ struct SessionSharingTests {
         #expect(first.state == .expired(userID: "user_1"))
     }
 
-    @Test func `tokens that cannot be stored are not used, and are stored later without another renewal`()
+    @Test func `tokens that cannot be stored are not used, and stored later without another renewal`()
         async throws
     {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()
-        configuration.store = try killable.store()
-        let session = try Session(try LarderCache(configuration), "http://server", server.transport())
+        configuration.storage = .store(try killable.store())
+        let session = try BearerSession(
+            try LarderCache(configuration),
+            HTTPSource("http://server", transport: server.transport()),
+            .demo
+        )
         try await session.signIn(handle: "ana", password: "larder")
         scene.clock.advance(by: .seconds(3_600))
         killable.fail(.full, untilHealed: true)
@@ -204,10 +222,14 @@ struct SessionSharingTests {
         killable.heal()
         #expect(try await session.accessToken() == "access-2")
         #expect(server.renewals == ["refresh-1"])
-        // As a new process finds it.
+        // As read by a new process.
         let store = try killable.reopen()
-        configuration.store = store
-        let next = try Session(try LarderCache(configuration), "http://server", server.transport())
+        configuration.storage = .store(store)
+        let next = try BearerSession(
+            try LarderCache(configuration),
+            HTTPSource("http://server", transport: server.transport()),
+            .demo
+        )
         #expect(try await next.accessToken() == "access-2")
     }
 }

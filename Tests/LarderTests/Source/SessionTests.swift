@@ -1,18 +1,24 @@
-import Larder
 import LarderHTTP
 import LarderModels
+import LarderResources
+import LarderStorage
 import LarderTesting
 import LarderTime
+import LarderTransport
+import SDKTestSupport
 import TestSupport
 import Testing
 
-@Suite("The session, while its renewal is on its way", .oneMinute)
+@testable import Larder
+@testable import LarderDemo
+
+@Suite("Session: concurrent renewal", .oneMinute)
 struct SessionTests {
     private let scene = CacheScene()
     private let gate = TransportGate()
 
-    /// A session whose tokens are outdated, before a server that takes its time to renew them.
-    private func outdated(isRefused: Bool) async throws -> (Session, ScriptedTransport) {
+    /// A session with expired tokens, and a server whose renewal is held.
+    private func outdated(isRefused: Bool) async throws -> (BearerSession, ScriptedTransport) {
         let gate = gate
         let transport = ScriptedTransport { request, _ throws(TransportError) in
             let fields: Fields = [.contentType: "application/json"]
@@ -24,14 +30,14 @@ struct SessionTests {
                 )
                 : .text(Self.grant("new"), fields: fields).held(by: gate)
         }
-        let session = try Session(try scene.cache(), "http://server", transport)
+        let session = try BearerSession(try scene.cache(), HTTPSource("http://server", transport: transport), .demo)
         try await session.signIn(handle: "ana", password: "larder")
         scene.clock.advance(by: .seconds(3_600))
         return (session, transport)
     }
 
     @Test(arguments: [true, false])
-    func `whoever signs in while old tokens are renewed stays signed in`(isRefused: Bool) async throws {
+    func `a sign-in during a renewal wins`(isRefused: Bool) async throws {
         let (session, _) = try await outdated(isRefused: isRefused)
         let asking = Task { try await session.accessToken() }
         await gate.waitForHeld()
@@ -43,7 +49,7 @@ struct SessionTests {
     }
 
     @Test(arguments: [true, false])
-    func `whoever signs out while tokens are renewed stays signed out`(isRefused: Bool) async throws {
+    func `a sign-out during a renewal wins`(isRefused: Bool) async throws {
         let (session, _) = try await outdated(isRefused: isRefused)
         let asking = Task { try? await session.accessToken() }
         await gate.waitForHeld()
@@ -53,12 +59,12 @@ struct SessionTests {
         #expect(session.state == .signedOut)
     }
 
-    @Test func `whoever waits for a renewal can be cancelled, and the renewal is not`() async throws {
+    @Test func `cancelling a waiter does not cancel the renewal`() async throws {
         let (session, transport) = try await outdated(isRefused: false)
         let asking = Task { try await session.accessToken() }
         await gate.waitForHeld()
         asking.cancel()
-        // The server has not answered yet.
+        // The server has not replied yet.
         let error = await #expect(throws: LarderError.self) { try await asking.value }
         #expect(error?.code == .cancelled)
         let second = Task { try await session.accessToken() }
@@ -67,17 +73,17 @@ struct SessionTests {
         #expect(transport.requests.count { $0.url.hasSuffix("/refresh") } == 1)
     }
 
-    @Test func `nobody is signed in whose signing in has failed, wherever the store fails`() async throws {
+    @Test func `a failed sign-in leaves the session signed out, wherever the store fails`() async throws {
         let fields: Fields = [.contentType: "application/json"]
         var isSignedIn = false
         for step in 1...20 {
             let scene = CacheScene()
             let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
             var configuration = scene.configuration()
-            configuration.store = try killable.store()
+            configuration.storage = .store(try killable.store())
             let cache = try LarderCache(configuration)
             let transport = ScriptedTransport { _, _ in .text(Self.grant("new"), fields: fields) }
-            let session = try Session(cache, "http://server", transport)
+            let session = try BearerSession(cache, HTTPSource("http://server", transport: transport), .demo)
             killable.fail(.full, atStep: step, untilHealed: true)
             do {
                 let profile = try await session.signIn(handle: "ana", password: "larder")
@@ -89,6 +95,49 @@ struct SessionTests {
             cache.close()
         }
         #expect(isSignedIn)
+    }
+
+    @Test func `a stored session that cannot be decoded is reported, and a sign-in replaces it`() async throws {
+        let fields: Fields = [.contentType: "application/json"]
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            .text(Self.grant(request.url.hasSuffix("/refresh") ? "new" : "old"), fields: fields)
+        }
+        let source = HTTPSource("http://server", transport: transport)
+        let cache = try scene.cache()
+        func damage() throws {
+            try cache.update { $0.onDisk { try $0.setMetadata(Array("secret-token".utf8), for: "larder.session") } }
+        }
+        try damage()
+        let session = try BearerSession(cache, source, .demo)
+        #expect(session.state == .signedOut)
+        let reports = scene.events.withLock { events in
+            events.compactMap { if case .storageFailed(let error) = $0 { error } else { nil } }
+        }
+        #expect(reports.map(\.code) == [.storage])
+        #expect(!reports.contains { "\($0) \($0.cause.map { "\($0)" } ?? "")".contains("secret") })
+        try await session.signIn(handle: "ana", password: "larder")
+        #expect(try BearerSession(cache, source, .demo).state == .signedIn(userID: "user_1"))
+        // Damage to the stored copy does not stop a renewal, which stores the new tokens in its place.
+        try damage()
+        scene.clock.advance(by: .seconds(3_600))
+        #expect(try await session.accessToken() == "new")
+        #expect(try BearerSession(cache, source, .demo).state == .signedIn(userID: "user_1"))
+    }
+
+    @Test func `a failed revocation is reported and does not stop the sign-out`() async throws {
+        let fields: Fields = [.contentType: "application/json"]
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            guard request.method == .delete else { return .text(Self.grant("old"), fields: fields) }
+            throw TransportError(.interrupted, "The connection was closed.")
+        }
+        let session = try BearerSession(try scene.cache(), HTTPSource("http://server", transport: transport), .demo)
+        try await session.signIn(handle: "ana", password: "larder")
+        await session.signOut()
+        #expect(session.state == .signedOut)
+        let failures = scene.events.withLock { events in
+            events.compactMap { if case .failed("larder.session", let error) = $0 { error.code } else { nil } }
+        }
+        #expect(failures == [.offline])
     }
 
     private static func grant(_ token: String) -> String {

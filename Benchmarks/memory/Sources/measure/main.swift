@@ -1,12 +1,12 @@
 import Foundation
-import Larder
+import LarderMemory
 import Synchronization
 
-// Times of the memory tier beside a dictionary without a lock (the floor), the attainable LRU (an index-linked list under a Mutex
-// and nothing else) and NSCache. Run it with `swift run -c release measure` in this package's directory.
+// Compares the memory tier with a dictionary without a lock (the lower bound), a plain LRU (an index-linked list under a Mutex) and
+// NSCache. Run it with `swift run -c release measure` in this directory.
 //
-// The subjects take turns, round by round, because a shared machine is not equally fast for long: medians are over the rounds,
-// and ratios are taken within a round.
+// The subjects are interleaved, because the speed of a shared machine varies: medians are over all rounds, and ratios are computed
+// within a round.
 
 final class PlainLRU: Sendable {
     private struct Node {
@@ -72,13 +72,12 @@ let count = 10_000
 let rounds = 41
 let keys = (0..<count).map { "/v1/posts/post_\($0)?view=full" }
 let others = (0..<count).map { "/v1/profiles/user_\($0)" }
-/// Equal to the keys, but with bytes of their own: what a caller has who has just put a key together.
+/// Equal to the keys, but with separate storage, as a caller has that has just built a key.
 let copies = keys.map { String(decoding: Array($0.utf8), as: UTF8.self) }
 let order = (0..<count).map { ($0 * 7_919) % count }
 nonisolated(unsafe) var sink = 0
 
-/// How long one of so many operations takes. A pass before the measured ones brings back what the others drove out of the
-/// processor's caches.
+/// The time of one operation in nanoseconds. A first pass, which is not measured, warms the processor's caches.
 func nanoseconds(_ operations: Int, passes: Int = 6, _ body: () -> Void) -> Double {
     body()
     let elapsed = ContinuousClock().measure { for _ in 0..<passes { body() } }
@@ -88,7 +87,7 @@ func nanoseconds(_ operations: Int, passes: Int = 6, _ body: () -> Void) -> Doub
 
 func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }
 
-/// Subjects that take turns; the first is what the others are compared with.
+/// Measures interleaved subjects. The first is the baseline.
 func compare(_ title: String, _ subjects: [(name: String, run: () -> Double)]) {
     var times = subjects.map { _ in [Double]() }
     for subject in subjects { _ = subject.run() }
@@ -119,7 +118,7 @@ let cache = NSCache<NSString, NSNumber>()
 let objects = keys.map { NSString(string: $0) }
 for key in objects { cache.setObject(1, forKey: key) }
 
-for (title, asked) in [("hit, the very same texts", keys), ("hit, equal texts", copies)] {
+for (title, asked) in [("hit, identical strings", keys), ("hit, equal strings", copies)] {
     var subjects: [(String, () -> Double)] = [
         ("dictionary, no lock", { nanoseconds(count) { for i in order { sink &+= dictionary[asked[i]] ?? 0 } } }),
         ("plain LRU under a Mutex", { nanoseconds(count) { for i in order { sink &+= plain.get(asked[i]) ?? 0 } } }),
@@ -166,7 +165,7 @@ for policy in EvictionPolicy.allCases {
 }
 compare("insert with eviction", inserts)
 
-/// Hits by several threads at once, each in an order of its own: the time for each of all hits.
+/// Measures hits by several threads at once, each in its own order: the time per hit.
 func threads(_ number: Int, _ read: @escaping @Sendable (Int) -> Void) -> Double {
     nanoseconds(20 * count * number, passes: 1) {
         let ends = DispatchSemaphore(value: 0)
@@ -196,11 +195,11 @@ let ownKeys = [keys, copies]
 }
 for key in keys { plain.set(key, 1) }
 compare(
-    "hit by one thread and by two at once, the time for each of all hits",
+    "hit by one thread and by two at once, the time per hit",
     [
         ("one", { threads(1) { read(shared, $0) } }),
         ("two, one tier", { threads(2) { read(shared, $0) } }),
-        ("two, a tier each: what the machine gives", { threads(2) { read(apart[$0], $0) } }),
+        ("two, one tier each (upper bound)", { threads(2) { read(apart[$0], $0) } }),
         ("plain LRU, one", { threads(1, readPlain) }),
         ("plain LRU, two", { threads(2, readPlain) }),
     ]

@@ -1,8 +1,8 @@
-import Larder
+import LarderMemory
 
-// Hit rates of the eviction policies on traces of several shapes. Nothing random but by a fixed seed: the same table each time.
+// Hit rates of the eviction policies on several traces. The seed is fixed: the table is the same each time.
 
-/// A small generator of its own (SplitMix64): the benchmark needs no more.
+/// SplitMix64.
 struct Generator: RandomNumberGenerator {
     var state: UInt64
 
@@ -15,7 +15,7 @@ struct Generator: RandomNumberGenerator {
     }
 }
 
-/// Numbers from 0, the smaller the likelier, by Zipf's law.
+/// Numbers from 0 with a Zipf distribution.
 struct Zipf {
     private var sums: [Double] = []
 
@@ -38,7 +38,7 @@ struct Zipf {
     }
 
     private func power(_ base: Double, _ exponent: Double) -> Double {
-        // Only 0.8 and 1.0 are asked for.
+        // Only 0.8125 and 1.0 are used.
         exponent == -1
             ? 1 / base
             : 1
@@ -73,7 +73,7 @@ func trace(_ name: String) -> [Int] {
             for _ in 0..<2_000 { keys.append(base + Int.random(in: 0..<600, using: &generator)) }
         }
     default:
-        // A session: the feed's newest posts, down a few pages, some profiles by popularity, back up, and again later with
+        // A session: scroll down some pages of the feed, open some profiles by popularity, scroll back up, and repeat later with
         // new posts on top.
         let people = Zipf(2_000, 1)
         var newest = 100_000

@@ -1,0 +1,62 @@
+extension APIClient {
+    /// The background services of a client: network monitor, memory guard, telemetry and feature flags.
+    ///
+    /// By default the client creates its own services and ends them at `close`, at `signOut` and when it is released. Each service can
+    /// be left out, or be shared; the client never ends a shared one.
+    ///
+    ///     var configuration = APIClient.Configuration()
+    ///     configuration.services.memory = .none
+    ///     configuration.services.degradation.constrained.renditionFactor = 0.25
+    public struct Services: Sendable {
+        /// The origin of a service.
+        public enum Part<Value: Sendable>: Sendable {
+            /// Created and ended by the client.
+            case own
+            /// Shared with other clients or driven by a test.
+            case given(Value)
+            /// Off.
+            case none
+        }
+
+        public var network = Part<NetworkMonitor>.own
+        public var memory = Part<MemoryGuard>.own
+        /// Counters and events.
+        public var telemetry = Part<Telemetry>.own
+        public var flags = Part<FeatureFlags>.own
+        /// Delays decoding of pictures that are not visible while the user interacts; see `APIClient.idle`.
+        public var idle = Part<IdleScheduler>.own
+
+        /// The allowed background work at each network level. It replaces the policy of a given monitor.
+        public var degradation = DegradationPolicy.standard
+        /// The limits at each memory level, for the client's own guard.
+        public var memoryPolicy = MemoryPolicy.standard
+        /// What tells the client's own monitor of the network; nil: the system, whose interfaces do not count for a server on this
+        /// machine.
+        public var networkSource: (any NetworkMonitor.Source)?
+        /// What tells the client's own guard of memory; nil: the system.
+        public var memorySource: (any MemoryGuard.Source)?
+        /// Keeps the last events of the client's own telemetry on disk.
+        public var recorder: FlightRecorder?
+        /// Fetches the settings of the client's own flags, at most once per `flagsLifetime`; nil: flags are local.
+        public var fetchFlags: FeatureFlags.Fetch?
+        /// How long fetched settings are fresh.
+        public var flagsLifetime: Duration = .seconds(3_600)
+
+        /// All services are the client's own.
+        public static let standard = Services()
+
+        /// All services are off: no level changes behaviour, nothing is counted, and all flags have their defaults.
+        public static let none: Services = {
+            var services = Services()
+            services.network = .none
+            services.memory = .none
+            services.telemetry = .none
+            services.flags = .none
+            services.idle = .none
+            return services
+        }()
+
+        /// All services are the client's own.
+        public init() {}
+    }
+}

@@ -1,0 +1,204 @@
+public import LarderDevice
+import LarderHTTPCache
+public import LarderImages
+public import LarderResources
+import LarderStorage
+public import LarderTelemetry
+public import LarderTransport
+
+/// An offline-first client of one account of any HTTP backend: cache, transport, bearer session, images, network monitor, memory
+/// guard, flags and telemetry, wired together.
+///
+/// Each account has its own directory. Stored values can be read while the server is unreachable, and the outbox sends when it is
+/// reachable again. Safe from any task. `close`, `signOut` and releasing the client end everything that it has started.
+public final class APIClient: Sendable {
+    /// The settings of a client.
+    public struct Configuration: Sendable {
+        /// The transport of all requests.
+        public var transport: any Transport
+        /// The settings of the account's cache. With `.memory` as its storage, the standard, the cache opens a store in the account's
+        /// directory.
+        public var cache = CacheConfiguration()
+        /// How the backend renews and revokes tokens.
+        public var session = BearerSession.Endpoints.none
+        /// Network monitor, memory guard, telemetry and flags.
+        public var services = Services.standard
+        /// The path of a small resource, which is requested while the network counts as offline to find out whether it is back.
+        public var probePath = "/"
+        /// Whether the server delays the reply to a request on purpose, as in a long poll or an event stream. Its duration is not used
+        /// to estimate the quality of the network.
+        public var isLongPoll: @Sendable (TransportRequest) -> Bool = { _ in false }
+        /// The feature that a request belongs to, for telemetry. Return one of a small set of names.
+        public var feature: @Sendable (TransportRequest) -> String = { _ in "http" }
+
+        /// - Parameter transport: `SocketTransport` supports `http` only; use `HTTPTransport` of `LarderURLSession` for `https`.
+        public init(transport: any Transport = SocketTransport()) { self.transport = transport }
+    }
+
+    /// The bearer session of the account.
+    public let session: BearerSession
+    /// The account's cache.
+    public let cache: LarderCache
+    /// Sends requests to the backend, authorized by `session`.
+    public let source: HTTPSource
+    /// The image pipeline, with its own store.
+    public let images: ImagePipeline
+    /// Counters and events; `Telemetry.off` if telemetry is off.
+    public var telemetry: Telemetry { services.telemetry }
+    /// The network monitor; nil if it is off.
+    public var network: NetworkMonitor? { services.network }
+    /// The memory guard; nil if it is off.
+    public var memory: MemoryGuard? { services.memory }
+    /// The feature flags; nil if they are off and every flag has its default.
+    public var flags: FeatureFlags? { services.flags }
+    /// Delays decoding of pictures that are not visible (priority below `.high`) while the user interacts: call
+    /// `idle?.interacted()` for touches and scrolling. Decoding never waits if it is never called, or while the flag
+    /// `FeatureFlags.BuiltIn.idleDecoding` is off. Nil where there is none.
+    public var idle: IdleScheduler? { services.idle }
+    private let limits: LimitController
+    private let services: RunningServices
+
+    /// Opens the client of an account, and starts its services and its outbox. Cost: several milliseconds of disk work.
+    ///
+    /// - Parameters:
+    ///   - server: the URL of the API: `http://127.0.0.1:8080`.
+    ///   - account: the name of the account on this device. The server does not need to know it.
+    ///   - directory: the directory of all accounts. The system must not purge it, because it contains unsent changes.
+    /// - Throws: `.storage` if the account's directory cannot be used.
+    public init(
+        server: String,
+        account: String,
+        directory: String,
+        _ configuration: Configuration = Configuration()
+    ) async throws(LarderError) {
+        var settings = configuration.cache
+        if case .memory = settings.storage {
+            settings.storage = .directory(DiskStore.directory(forAccount: account, in: directory))
+        }
+        let telemetry = Self.makeTelemetry(configuration.services, settings)
+        let reference = RunningServices.MonitorReference()
+        Self.connect(&settings, telemetry, reference)
+        let opened = settings
+        cache = try LarderCache(settings)
+        services = RunningServices(configuration.services, telemetry, cache, server: server)
+        reference.set(services.network)
+        /// - Parameter refusesOffline: false for sign-in, which is always tried because the user asked for it.
+        func transport(refusesOffline: Bool) -> any Transport {
+            let feature = configuration.feature
+            return MonitoredTransport(
+                configuration.transport,
+                monitor: reference.monitor,
+                refusesOffline: refusesOffline,
+                clock: opened.monotonicClock,
+                waitsByDesign: configuration.isLongPoll,
+                onExchange: { telemetry.record($0, feature: feature($0.request)) }
+            )
+        }
+        let sending = transport(refusesOffline: true)
+        var signIn = HTTPSource(server, transport: transport(refusesOffline: false))
+        signIn.wallClock = settings.wallClock
+        session = try BearerSession(cache, signIn, configuration.session)
+        var source = HTTPSource(
+            server,
+            transport: sending,
+            authorizer: session,
+            mayUseNetwork: settings.mayUseNetwork
+        )
+        source.wallClock = settings.wallClock
+        self.source = source
+        var pictures = ImagePipeline.Configuration(transport: sending)
+        pictures.disk = try Self.imageStore(settings)
+        pictures.clock = settings.wallClock
+        pictures.uptime = settings.monotonicClock
+        pictures.random = settings.random
+        pictures.submitWhenIdle = services.submitWhenIdle
+        pictures.onEvent = { telemetry.record($0) }
+        images = ImagePipeline(pictures)
+        limits = LimitController(images, cache)
+        let probe = source.url(configuration.probePath)
+        services.begin(limits, settings) {
+            do { _ = try await sending.send(TransportRequest(url: probe)) } catch {
+                // The transport has reported the outcome to the monitor.
+            }
+        }
+        cache.outbox.resume()
+    }
+
+    private static func makeTelemetry(_ services: Services, _ settings: CacheConfiguration) -> Telemetry {
+        switch services.telemetry {
+        case .none: .off
+        case .given(let telemetry): telemetry
+        case .own:
+            Telemetry(recorder: services.recorder, wall: settings.wallClock, monotonic: settings.monotonicClock)
+        }
+    }
+
+    /// Connects the settings of the cache to the monitor and to telemetry.
+    private static func connect(
+        _ settings: inout CacheConfiguration,
+        _ telemetry: Telemetry,
+        _ reference: RunningServices.MonitorReference
+    ) {
+        let (mayUseNetwork, behavior, onEvent) = (settings.mayUseNetwork, settings.networkBehavior, settings.onEvent)
+        settings.mayUseNetwork = { mayUseNetwork() && (reference.monitor?.mayTry ?? true) }
+        settings.networkBehavior = { reference.monitor?.behavior ?? behavior() }
+        settings.onEvent = { event in
+            telemetry.record(event)
+            onEvent(event)
+        }
+    }
+
+    private static func imageStore(_ settings: CacheConfiguration) throws(LarderError) -> DiskStore? {
+        guard case .disk(let values) = settings.storage else { return nil }
+        var store = DiskStore.Configuration(directory: values.directory + "/images", clock: settings.wallClock)
+        store.bytesMaximum = values.bytesMaximum
+        // Opening is deferred so that the first screen with text is not delayed.
+        store.opensLate = true
+        let onEvent = settings.onEvent
+        store.onEvent = { onEvent(.disk($0)) }
+        do { return try DiskStore(store) } catch { throw LarderError(error) }
+    }
+
+    deinit {
+        services.end()
+        // The cache and the session retain each other until the cache is closed.
+        cache.close()
+    }
+
+    /// Reports the progress of a synchronisation to telemetry until the client is closed.
+    public func count(_ sync: ChangeSync) { services.count(sync) }
+
+    /// Applies another network monitor until the calling task is cancelled. The monitor of `services` needs no call.
+    public func follow(_ network: NetworkMonitor) async {
+        for await behavior in network.behaviors { limits.follow(behavior) }
+    }
+
+    /// Lets another memory guard limit this client. The guard of `services` needs no call.
+    ///
+    /// - Returns: the registration; releasing it ends the subscription.
+    public func reactToMemoryPressure(from memory: MemoryGuard) -> EventRegistration {
+        memory.register(RunningServices.reaction(limits))
+    }
+
+    /// Ends all tasks and releases system resources. Stored values and unsent changes are kept, and telemetry can still be read.
+    public func close() {
+        services.end()
+        images.cancelPending()
+        cache.close()
+    }
+
+    /// Signs out: ends all tasks, revokes the tokens and erases the account's data on this device.
+    ///
+    /// Unsent changes are lost; see `cache.outbox.status`.
+    ///
+    /// - Throws: `.storage` if files could not be removed.
+    public func signOut() async throws(LarderError) {
+        services.end()
+        cache.outbox.pause()
+        await session.signOut()
+        // The image store is inside the account's directory, so it is erased first.
+        do { try images.configuration.disk?.erase() } catch { throw LarderError(error) }
+        images.clearMemory()
+        try cache.erase()
+    }
+}

@@ -1,0 +1,252 @@
+import LarderDevice
+import LarderEvents
+import LarderHTTP
+import LarderResources
+import LarderTelemetry
+import LarderTime
+import Synchronization
+
+/// The services of a client and the tasks that run them. They end with the client, or when it is closed.
+///
+/// Safe from any thread.
+final class RunningServices: Sendable {
+    private struct Running {
+        var tasks: [Task<Void, Never>] = []
+        var registrations: [EventRegistration] = []
+    }
+
+    /// A reference to the monitor for parts that are created before it.
+    final class MonitorReference: Sendable {
+        private let value = Mutex<NetworkMonitor?>(nil)
+
+        var monitor: NetworkMonitor? { value.withLock { $0 } }
+
+        func set(_ monitor: NetworkMonitor?) { value.withLock { $0 = monitor } }
+    }
+
+    let telemetry: Telemetry
+    let network: NetworkMonitor?
+    let memory: MemoryGuard?
+    let flags: FeatureFlags?
+    let idle: IdleScheduler?
+    private let settings: APIClient.Services
+    private let running = Mutex<Running?>(Running())
+
+    /// The key of the seed that spreads clients when the network returns. It is stored, so that each client keeps its delay.
+    private static let seedKey = "larder.network.seed"
+
+    /// Creates the client's own services.
+    init(
+        _ settings: APIClient.Services,
+        _ telemetry: Telemetry,
+        _ cache: LarderCache,
+        server: String
+    ) {
+        var kept = settings
+        // The services retain them until they are closed.
+        kept.networkSource = nil
+        kept.memorySource = nil
+        self.settings = kept
+        self.telemetry = telemetry
+        let configuration = cache.configuration
+        switch settings.network {
+        case .none: network = nil
+        case .given(let monitor):
+            monitor.policy = settings.degradation
+            network = monitor
+        case .own:
+            var monitoring = NetworkMonitor.Configuration(seed: Self.seed(cache, telemetry))
+            monitoring.policy = settings.degradation
+            // A given source always counts.
+            monitoring.requiresInterface = settings.networkSource != nil || !Self.isLocal(server)
+            network = NetworkMonitor(
+                source: settings.networkSource ?? NetworkMonitor.systemSource().source,
+                configuration: monitoring,
+                clock: configuration.monotonicClock,
+                onEvent: { telemetry.record($0) }
+            )
+        }
+        switch settings.memory {
+        case .none: memory = nil
+        case .given(let memoryGuard): memory = memoryGuard
+        case .own:
+            memory = MemoryGuard(
+                source: settings.memorySource ?? DeferredMemorySource { MemoryGuard.systemSource() },
+                policy: settings.memoryPolicy,
+                clock: configuration.monotonicClock,
+                onEvent: { telemetry.record($0) }
+            )
+        }
+        switch settings.flags {
+        case .none: flags = nil
+        case .given(let given): flags = given
+        case .own:
+            flags = FeatureFlags(
+                storage: cache.disk.map { FeatureFlags.DiskStorage($0) },
+                fetch: Self.fetch(settings, cache),
+                wall: configuration.wallClock,
+                telemetry: telemetry
+            )
+        }
+        switch settings.idle {
+        case .none: idle = nil
+        case .given(let scheduler): idle = scheduler
+        case .own: idle = IdleScheduler(clock: configuration.monotonicClock)
+        }
+    }
+
+    deinit { end() }
+
+    /// How the image pipeline submits a decode that can wait; nil where none does.
+    var submitWhenIdle: (@Sendable (@escaping @Sendable () -> Bool, @escaping @Sendable () -> Void) -> Void)? {
+        guard let idle else { return nil }
+        return { [flags] isWanted, run in
+            if flags?[FeatureFlags.BuiltIn.idleDecoding] ?? true {
+                idle.submit(isWanted: isWanted, run: run)
+            } else if isWanted() {
+                run()
+            }
+        }
+    }
+
+    private static func seed(_ cache: LarderCache, _ telemetry: Telemetry) -> UInt64 {
+        let new = UInt64(cache.configuration.random() * 0x1p53) &* 0x9E37_79B9_7F4A_7C15
+        do {
+            guard let disk = cache.disk else { return new }
+            if let bytes = try disk.metadata(seedKey), let seed = UInt64(String(decoding: bytes, as: UTF8.self)) {
+                return seed
+            }
+            try disk.write { transaction in try transaction.setMetadata(Array("\(new)".utf8), for: seedKey) }
+        } catch {
+            // A new seed at each start spreads clients as well.
+            telemetry.record(.note(name: "seedNotKept", detail: "\(error)"))
+        }
+        return new
+    }
+
+    /// Whether a server is on this machine and reachable without a network interface.
+    static func isLocal(_ server: String) -> Bool {
+        ["://127.", "://localhost", "://[::1]"].contains { server.contains($0) }
+    }
+
+    private static func fetch(_ settings: APIClient.Services, _ cache: LarderCache) -> FeatureFlags.Fetch? {
+        guard let load = settings.fetchFlags else { return nil }
+        let lifetime = settings.flagsLifetime
+        return {
+            try await cache.request(
+                "larder.flags",
+                as: [String: FeatureFlags.Setting].self,
+                lifetime: lifetime,
+                load: load
+            )
+        }
+    }
+
+    // MARK: Running
+
+    /// Starts the tasks.
+    ///
+    /// - Parameter probe: sends a small request to the server.
+    func begin(
+        _ limits: LimitController,
+        _ configuration: CacheConfiguration,
+        probe: @escaping @Sendable () async -> Void
+    ) {
+        let sleeper = configuration.monotonicClock
+        if let network {
+            let behaviors = network.behaviors
+            let state = network.current
+            // The monitor reports changes only; a poor network at the start is reported here.
+            if state.level != .good {
+                telemetry.record(.networkLevel(state.level, from: .good, cause: state.cause.rawValue))
+            }
+            // What it says now is heeded before the first read.
+            limits.follow(network.behavior)
+            run { for await behavior in behaviors { limits.follow(behavior) } }
+            run { await network.run(sleeper: sleeper) }
+            run { await network.probe(sleeper: sleeper, probe) }
+        }
+        if let memory {
+            keep(memory.register(Self.reaction(limits)))
+            run {
+                // Creates the lazy source here, so that it does not delay the first read.
+                _ = memory.explanation
+                await memory.run(sleeper: sleeper)
+            }
+        }
+        if let flags { follow(flags, limits) }
+    }
+
+    static func reaction(_ limits: LimitController) -> MemoryReaction {
+        MemoryReaction(
+            "larder client",
+            stop: { limits.stopWork(for: $0) },
+            release: { limits.releaseMemory(for: $0) }
+        )
+    }
+
+    private func follow(_ flags: FeatureFlags, _ limits: LimitController) {
+        let (network, memory, telemetry, policy) = (network, memory, telemetry, settings.degradation)
+        let apply: @Sendable () -> Void = {
+            FeatureFlags.BuiltIn.apply(flags, monitor: network, policy: policy, guard: memory, telemetry: telemetry)
+            limits.setPrefetch(flags[FeatureFlags.BuiltIn.imagePrefetch])
+        }
+        let changes = flags.changes
+        apply()
+        run { for await _ in changes { apply() } }
+        guard settings.fetchFlags != nil else { return }
+        let behaviors = network?.behaviors
+        run {
+            await Self.refresh(flags, telemetry)
+            guard let behaviors else { return }
+            // Where there was no network there may be one now. What is still good costs no request.
+            for await behavior in behaviors where behavior.refreshesByItself { await Self.refresh(flags, telemetry) }
+        }
+    }
+
+    private static func refresh(_ flags: FeatureFlags, _ telemetry: Telemetry) async {
+        do throws(FeatureFlags.Failure) { try await flags.refresh() } catch {
+            // Known ones hold.
+            telemetry.record(.note(name: "flagsNotFetched", detail: error.description))
+        }
+    }
+
+    /// Reports the progress of a synchronisation to telemetry.
+    func count(_ sync: ChangeSync) {
+        if case .none = settings.telemetry { return }
+        let telemetry = telemetry
+        let statuses = sync.statuses
+        run {
+            var applied = 0
+            var resyncs = 0
+            for await status in statuses {
+                if status.applied > applied {
+                    let count = status.applied - applied
+                    telemetry.record(
+                        .sync(feature: "changes", applied: count, remaining: status.isCaughtUp ? 0 : nil)
+                    )
+                }
+                if status.resyncs > resyncs { telemetry.record(.note(name: "resync")) }
+                (applied, resyncs) = (status.applied, status.resyncs)
+            }
+        }
+    }
+
+    private func run(_ body: @escaping @Sendable () async -> Void) {
+        running.withLock { running in
+            // No task starts after the end.
+            guard running != nil else { return }
+            running?.tasks.append(Task { await body() })
+        }
+    }
+
+    private func keep(_ registration: EventRegistration) { running.withLock { $0?.registrations.append(registration) } }
+
+    /// Ends all tasks and registrations, and closes the client's own services. Telemetry can still be read.
+    func end() {
+        guard let ended = running.withLock({ $0.take() }) else { return }
+        for task in ended.tasks { task.cancel() }
+        if case .own = settings.network { network?.close() }
+        if case .own = settings.memory { memory?.close() }
+    }
+}

@@ -1,0 +1,53 @@
+/// The text of `larder help`.
+enum Help {
+    static let version = "0.1.0"
+
+    static let text = """
+        larder: a terminal client for larder-server, built on the Larder SDK
+
+        USAGE
+          larder COMMAND [options]
+
+        READ
+          feed [--live]                     the newest posts
+          profile [ID|HANDLE]               a profile; without an argument, your own
+          accounts                          account balances; never stored on disk
+          chat [CONVERSATION] [--live]      conversations, or the messages of one
+          images                            fetch the images of the feed and show which tier served them
+          images --draw POST|IMAGE          draw one image in the terminal
+
+        WRITE
+          like POST, unlike POST            shown at once; queued until the server confirms it
+          profile --edit FIELD=TEXT         displayName, bio or location; requires the server
+          transfer FROM TO AMOUNT           accounts by ID or name; shown only after the server has confirmed it
+          chat CONVERSATION --send TEXT     queued; sent in order and only once
+
+        MAINTAIN
+          sync [--live]                     apply changes from the change feed
+          outbox [send|retry ID|drop ID]    unsent and rejected operations
+          cache stats|clear|trim BYTES|export FILE
+          doctor                            check stores, outbox, network, memory and earlier runs
+          doctor --telemetry FORMAT         measurements of earlier runs, as json or prometheus
+          login, logout [--force]           logout erases all data of the account on this device
+
+        OPTIONS OF ALL COMMANDS
+          --server URL        address of larder-server       http://127.0.0.1:8080, or $LARDER_SERVER
+          --user NAME         account to use                 last login, else ana, or $LARDER_USER
+          --password WORD     password for the first login   larder, or $LARDER_PASSWORD
+          --directory DIR     directory of the stores        ~/.local/state/larder
+          --offline           send no requests: show stored data, queue changes
+          --json              print JSON
+          --timeout S         timeout of a request           10
+          --wait S            wait for unsent changes        3
+          --trace             print cache events on standard error
+          --colour WHEN       auto, always, never; NO_COLOR is respected
+
+        OPTIONS OF READING COMMANDS
+          --limit N           maximum number of items, up to 50
+          --live              follow changes until Ctrl-C, or for --seconds N
+          --refresh           always ask the server
+          --policy NAME       cacheFirst, staleWhileRevalidate, networkFirst, cacheAndLoad, cacheOnly, networkOnly
+
+        Exit codes: 0 success, 1 failure of the server, the network or the disk, 2 invalid arguments.
+        """
+}

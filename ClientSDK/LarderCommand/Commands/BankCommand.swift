@@ -1,0 +1,145 @@
+import Larder
+import LarderCoding
+import LarderDemo
+import LarderModels
+
+/// `larder accounts` and `larder transfer`.
+struct BankCommand {
+    let context: CommandContext
+    private var bank: Bank { context.client.bank }
+    private var terminal: Terminal { context.terminal }
+
+    init(_ context: CommandContext) { self.context = context }
+
+    // MARK: Accounts
+
+    func accounts() async throws {
+        let reading = try await context.readIfAvailable(bank.accounts)
+        guard let accounts = reading.snapshot.value?.items else {
+            if let error = reading.snapshot.refreshError, context.connection.isOpen {
+                throw Failure(error, server: context.arguments.server)
+            }
+            let server = context.arguments.server
+            throw Failure("Balances are not stored on disk, and \(server) does not answer. Try again later.")
+        }
+        if terminal.isJSON {
+            return terminal.json(
+                .members([
+                    ("badge", Badge(reading.snapshot).json),
+                    ("items", .array(try accounts.map { try JSONValue(encoding: $0) })),
+                    ("unresolved", .array(try bank.unresolved.map(context.json))),
+                ])
+            )
+        }
+        show(accounts)
+        printUnresolved()
+        terminal.line(context.footer(reading))
+    }
+
+    private func show(_ accounts: [Account]) {
+        let width = accounts.map { TextWidth.columns(TextWidth.clean($0.name)) }.max() ?? 0
+        let amounts = accounts.map { TextWidth.clean(MoneyText.text($0.balance)) }
+        let room = amounts.map(\.count).max() ?? 0
+        for (account, amount) in zip(accounts, amounts) {
+            let padding = String(repeating: " ", count: room - amount.count)
+            let status = account.status == "open" ? "" : "  " + terminal.paint(TextWidth.clean(account.status), .red)
+            terminal.line(
+                "\(terminal.paint(TextWidth.pad(TextWidth.clean(account.id), 12), .dim)) "
+                    + "\(TextWidth.pad(TextWidth.clean(account.name), width))  \(padding)\(amount)\(status)"
+            )
+        }
+    }
+
+    private func printUnresolved() {
+        for entry in bank.unresolved {
+            terminal.line(
+                terminal.paint("unresolved since \(TimeText.text(from: entry.enqueuedAt, to: context.now)): ", .yellow)
+                    + context.describe(entry) + " (" + context.stateText(entry) + ")"
+            )
+        }
+    }
+
+    // MARK: Transfer
+
+    func transfer(_ from: String, _ to: String, _ amount: String, _ note: String) async throws {
+        // Rejects invalid amounts before any request.
+        try MoneyText.check(amount)
+        guard context.connection.isOpen else {
+            throw Failure(
+                "A transfer requires the server. Nothing was sent; try again when the server answers."
+            )
+        }
+        let accounts = try await context.read(bank.accounts, called: "accounts").snapshot.value?.items ?? []
+        let source = try Self.account(from, accounts)
+        let target = accounts.first { Self.isCalled(to, $0) }?.id ?? to
+        let money = try MoneyText.parse(amount, currency: source.balance.currency)
+        let order = Bank.TransferOrder(from: source.id, to: target, money, note: note)
+        let transfer: Transfer
+        do { transfer = try await bank.transfer(order) } catch {
+            guard error.code == .inDoubt, let id = error.operation else { throw Self.addingHint(to: error) }
+            return try await resolve(id, order)
+        }
+        try await report(transfer)
+        if !terminal.isJSON { printUnresolved() }
+    }
+
+    private func report(_ transfer: Transfer) async throws {
+        guard !terminal.isJSON else {
+            return terminal.json(.members([("transfer", try JSONValue(encoding: transfer))]))
+        }
+        let text =
+            "\(transfer.id) \(transfer.status): \(MoneyText.text(transfer.amount)) from \(transfer.fromAccountID) "
+            + "to \(transfer.toAccountID)"
+        terminal.line(terminal.paint("✓ ", .green) + TextWidth.clean(text))
+        if let accounts = try await context.readIfAvailable(bank.accounts).snapshot.value?.items { show(accounts) }
+    }
+
+    /// The outcome is unknown: waits for the retries under the same idempotency key.
+    private func resolve(_ id: OperationID, _ order: Bank.TransferOrder) async throws {
+        terminal.note("no reply; retrying with the same idempotency key, so the money moves at most once")
+        await context.drain()
+        let text = "\(MoneyText.text(order.amount)) from \(order.fromAccountID) to \(order.toAccountID)"
+        switch context.events.outcome(of: id) {
+        case .accepted:
+            guard !terminal.isJSON else {
+                return terminal.json(
+                    .members([("outcome", .string("resolved")), ("operation", .integer(id.rawValue))])
+                )
+            }
+            terminal.line(terminal.paint("✓ ", .green) + "resolved: \(text) was moved once")
+            if let accounts = try await context.readIfAvailable(bank.accounts).snapshot.value?.items { show(accounts) }
+        case .refused(let refusal): throw Self.addingHint(to: refusal)
+        default:
+            throw Failure(
+                "Unresolved: it is not known yet whether \(text) was moved. The next command that reaches the server resolves it; "
+                    + "the money moves at most once. 'larder accounts' shows unresolved transfers."
+            )
+        }
+    }
+
+    /// Adds what to do about a refusal.
+    private static func addingHint(to error: LarderError) -> any Error {
+        let hint: String? =
+            switch Bank.refusal(error) {
+            case .insufficientFunds?: "'larder accounts' shows the balances."
+            case .accountClosed?: "Choose another account; 'larder accounts' lists yours."
+            case .currencyMismatch?: "Both accounts must have the currency of the amount."
+            default: nil
+            }
+        guard let hint else { return error }
+        return Failure("\(Failure.sentence(error.description)) \(hint)")
+    }
+
+    private static func account(_ name: String, _ accounts: [Account]) throws -> Account {
+        let found = accounts.filter { isCalled(name, $0) }
+        if found.count == 1 { return found[0] }
+        let names = accounts.map(\.id).joined(separator: ", ")
+        throw found.isEmpty
+            ? Failure("No account is called '\(name)'. Use one of \(names).")
+            : Failure("More than one account is called '\(name)'. Use one of \(names).")
+    }
+
+    private static func isCalled(_ name: String, _ account: Account) -> Bool {
+        account.id == name || account.name.lowercased() == name.lowercased()
+    }
+}

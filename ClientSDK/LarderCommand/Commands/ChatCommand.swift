@@ -1,0 +1,182 @@
+import Larder
+import LarderCoding
+import LarderDemo
+import LarderModels
+
+/// `larder chat`: lists conversations, shows messages and sends them.
+struct ChatCommand {
+    let context: CommandContext
+    private let nameCache: NameCache
+    private var client: LarderClient { context.client }
+    private var terminal: Terminal { context.terminal }
+
+    init(_ context: CommandContext) {
+        self.context = context
+        nameCache = NameCache(context)
+    }
+
+    private var limit: Int { context.arguments.limit ?? 15 }
+
+    func run(_ conversation: String?, send text: String?) async throws {
+        guard let conversation else { return try await conversations() }
+        let id = try await identifier(conversation)
+        var own: Set<OperationID> = []
+        if let text, let sent = try client.chat.send(text, to: id) {
+            own.insert(sent)
+            await context.drain()
+            if case .refused? = context.events.outcome(of: sent) { try report(sent) }
+        }
+        if context.arguments.isLive { try await follow(id) } else { try await messages(id) }
+        await context.finish(own: own)
+        for sent in own { try report(sent) }
+    }
+
+    private func report(_ id: OperationID) throws {
+        switch context.events.outcome(of: id) {
+        case .accepted: break
+        case .refused(let error):
+            throw Failure(
+                "The message was rejected: \(Failure.sentence(error.description)) Later messages wait; 'larder outbox drop \(id)' "
+                    + "removes it."
+            )
+        default: terminal.note("the message is queued; the next command that reaches the server sends it")
+        }
+    }
+
+    // MARK: Conversations
+
+    private func conversations() async throws {
+        let reading = try await context.read(client.chat.conversations, called: "conversations")
+        let list = reading.snapshot.value?.items ?? []
+        if terminal.isJSON {
+            terminal.json(
+                .members([
+                    ("badge", Badge(reading.snapshot).json),
+                    ("items", .array(try list.map { try JSONValue(encoding: $0) })),
+                ])
+            )
+            return await context.finish()
+        }
+        let names = await nameCache.names(list.flatMap(\.memberIDs))
+        for conversation in list.prefix(context.arguments.limit ?? 50) {
+            terminal.line(
+                terminal.paint(TextWidth.pad(TextWidth.clean(conversation.id), 16), .dim) + "  "
+                    + TextWidth.fit(title(conversation, names), 60) + "  "
+                    + terminal.paint(TimeText.text(from: conversation.updatedAt, to: context.now), .dim)
+            )
+        }
+        if list.isEmpty { terminal.line("No conversations yet.") }
+        terminal.line(context.footer(reading))
+        await context.finish()
+    }
+
+    private func title(_ conversation: Conversation, _ names: NameTable) -> String {
+        let others = conversation.memberIDs.filter { $0 != client.session.userID }.map { names.handle($0) }
+        guard let title = conversation.title, !title.isEmpty else { return others.joined(separator: ", ") }
+        return "\(TextWidth.clean(title)) (\(others.joined(separator: ", ")))"
+    }
+
+    /// Finds a conversation by ID, by title, or by the handle of its only other member.
+    private func identifier(_ word: String) async throws -> String {
+        if word.hasPrefix("conversation_") || word.hasPrefix("conv_") { return word }
+        let reading = try await context.read(client.chat.conversations, called: "conversations")
+        let list = reading.snapshot.value?.items ?? []
+        let names = await nameCache.names(list.flatMap(\.memberIDs))
+        let handle = word.hasPrefix("@") ? word : "@" + word
+        let found = list.filter { conversation in
+            if conversation.title?.lowercased() == word.lowercased() { return true }
+            let others = conversation.memberIDs.filter { $0 != client.session.userID }
+            return others.count == 1 && names.handle(others[0]) == handle
+        }
+        if found.count == 1 { return found[0].id }
+        if list.contains(where: { $0.id == word }) { return word }
+        let count = found.isEmpty ? "No" : "More than one"
+        throw Failure("\(count) conversation is called '\(word)'. 'larder chat' lists the conversations.")
+    }
+
+    // MARK: Messages
+
+    private func messages(_ id: String) async throws {
+        let reading = try await context.read(client.chat.messages(id), called: id)
+        let messages = reading.snapshot.value?.items ?? []
+        if terminal.isJSON {
+            return terminal.json(
+                .members([
+                    ("badge", Badge(reading.snapshot).json),
+                    ("items", .array(try messages.prefix(limit).map { try JSONValue(encoding: $0) })),
+                ])
+            )
+        }
+        let names = await nameCache.names(messages.prefix(limit).map(\.authorID))
+        for message in messages.prefix(limit).reversed() { terminal.line(line(message, names, context.now)) }
+        if messages.isEmpty { terminal.line("No messages yet.") }
+        terminal.line(context.footer(reading))
+    }
+
+    private func line(_ message: Message, _ names: NameTable, _ now: WallTime) -> String {
+        var parts = [
+            terminal.paint(TextWidth.pad(TimeText.text(from: message.sentAt, to: now), 10), .dim),
+            terminal.paint(names.handle(message.authorID), .cyan), TextWidth.clean(message.text),
+        ]
+        if message.editedAt != nil { parts.append(terminal.paint("(edited)", .dim)) }
+        if message.isPending { parts.append(terminal.paint("(not sent yet)", .yellow)) }
+        return parts.joined(separator: "  ")
+    }
+
+    private func follow(_ id: String) async throws {
+        context.noteConnection()
+        let view = LiveView<Timeline<Message>.List>(
+            context: context,
+            draw: { moment in
+                let (columns, rows) = terminal.size
+                let messages = (moment.snapshot.value?.items ?? []).prefix(max(1, min(limit, rows - 4)))
+                let names = await nameCache.names(messages.map(\.authorID))
+                let badge = Badge(moment.snapshot)
+                return [
+                    terminal.paint("larder chat \(id)", .bold) + "  \(LiveStateText.text(moment.state))",
+                    terminal.paint(badge, TextWidth.fit(badge.text(at: moment.now), columns)), "",
+                ] + messages.reversed().map { line($0, names, moment.now) }
+            },
+            changes: { old, new in
+                let before = old?.value?.items ?? []
+                guard let list = new.value?.items else { return [] }
+                let shown = old?.value == nil ? Array(list.prefix(limit)) : list
+                let names = await nameCache.names(shown.map(\.authorID))
+                return try changes(before, shown, names)
+            }
+        )
+        try await view.run(client.chat.messages(id))
+    }
+
+    /// The differences of two states of a conversation, the oldest message first.
+    private func changes(_ old: [Message], _ new: [Message], _ names: NameTable) throws -> [String] {
+        let before = Dictionary(old.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+        let sent = Dictionary(old.compactMap { message in message.clientID.map { ($0, message) } }) { $1 }
+        var lines: [String] = []
+        for message in new.reversed() {
+            let earlier = before[message.id] ?? message.clientID.flatMap { sent[$0] }
+            let sign: String
+            switch earlier {
+            case nil: sign = "+"
+            case let earlier? where earlier.isPending && !message.isPending: sign = "✓"
+            case let earlier? where earlier.text != message.text: sign = "~"
+            default: continue
+            }
+            lines.append(try row(sign, message, names))
+        }
+        let after = Set(new.map(\.id))
+        let known = Set(new.compactMap(\.clientID))
+        for message in old where !after.contains(message.id) && old.count <= new.count + 1 {
+            if let client = message.clientID, known.contains(client) { continue }
+            lines.append(try row("-", message, names))
+        }
+        return lines
+    }
+
+    private func row(_ sign: String, _ message: Message, _ names: NameTable) throws -> String {
+        guard terminal.isJSON else { return "\(sign) \(line(message, names, context.now))" }
+        var writer = JSONWriter()
+        writer.value(.members([("change", .string(sign)), ("message", try JSONValue(encoding: message))]))
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,183 @@
+import Larder
+import LarderCoding
+import LarderDemo
+
+/// `larder doctor`: checks the server, the stores, the outbox, the network, memory and earlier runs.
+struct DoctorCommand {
+    let context: CommandContext
+    var terminal: Terminal { context.terminal }
+
+    init(_ context: CommandContext) { self.context = context }
+
+    /// The result of one check.
+    struct Finding {
+        var name: String
+        var text: String
+        var isHealthy: Bool
+        var details: [(String, JSONValue?)] = []
+    }
+
+    func run(_ format: Arguments.TelemetryFormat?) async throws {
+        let history = RunHistory(directory: context.runsDirectory)
+        switch format {
+        case .json: return terminal.line(history.totals.json)
+        // The text ends with a line break.
+        case .prometheus: return terminal.write(history.totals.prometheus)
+        case nil: break
+        }
+        var findings = [await server(), session()]
+        findings += [try store("data", context.cache.disk), try imageStore(), outbox(), sync(), network(), memory()]
+        findings.append(runs(history))
+        if terminal.isJSON {
+            let members = findings.map { finding -> (String, JSONValue?) in
+                let base: [(String, JSONValue?)] = [
+                    ("isHealthy", .bool(finding.isHealthy)), ("text", .string(finding.text)),
+                ]
+                return (finding.name, .members(base + finding.details))
+            }
+            let totals = try JSONParser.parse(Array(history.totals.json.utf8))
+            return terminal.json(.members(members + [("telemetry", totals)]))
+        }
+        for finding in findings {
+            let mark = finding.isHealthy ? terminal.paint("✓", .green) : terminal.paint("!", .yellow)
+            terminal.line("\(mark) \(TextWidth.pad(finding.name, 9)) \(TextWidth.clean(finding.text))")
+        }
+        terminal.line(terminal.paint("  directory \(context.state.path)", .dim))
+        printLastRun(history)
+        printTotals(history.totals)
+    }
+
+    private func server() async -> Finding {
+        let url = context.arguments.server
+        guard !context.isOffline else {
+            return Finding(name: "server", text: "\(url): not checked (--offline)", isHealthy: true)
+        }
+        let start = context.uptime.uptime
+        do {
+            let reply = try await context.transport.send(TransportRequest(url: url + "/healthz"))
+            let time = TimeText.text(context.uptime.uptime - start)
+            let isHealthy = reply.status.code == 200
+            return Finding(
+                name: "server",
+                text: "\(url) answers in \(time)" + (isHealthy ? "" : ", with \(reply.status.code)"),
+                isHealthy: isHealthy,
+                details: [("status", .integer(Int64(reply.status.code)))]
+            )
+        } catch {
+            return Finding(name: "server", text: "\(url): \(error.description)", isHealthy: false)
+        }
+    }
+
+    private func session() -> Finding {
+        switch context.client.session.state {
+        case .signedIn(let id): Finding(name: "account", text: "\(context.user) (\(id)), signed in", isHealthy: true)
+        case .expired(let id):
+            Finding(
+                name: "account",
+                text: "\(context.user) (\(id)) the session has expired: larder login",
+                isHealthy: false
+            )
+        case .signedOut:
+            Finding(name: "account", text: "\(context.user), not signed in: larder login", isHealthy: false)
+        }
+    }
+
+    // MARK: Stores
+
+    private func imageStore() throws -> Finding {
+        var configuration = DiskStore.Configuration(directory: context.imagesDirectory)
+        let events = context.events
+        configuration.onEvent = { events.note($0) }
+        return try store("images", DiskStore(configuration))
+    }
+
+    /// Reads everything once, which verifies all checksums.
+    private func store(_ name: String, _ disk: DiskStore?) throws -> Finding {
+        guard let disk else { return Finding(name: name, text: "in memory only", isHealthy: true) }
+        _ = try StoreExport.json(disk, now: context.now)
+        let records = try disk.read { transaction in
+            let keys = try transaction.recordKeys(startingWith: "")
+            var count = 0
+            for key in keys { if try transaction.record(key) != nil { count += 1 } }
+            return count
+        }
+        let statistics = try disk.statistics()
+        let damage = context.events.damage
+        let isHealthy = damage.discards == 0 && damage.recoveries.isEmpty
+        let health = isHealthy ? "all checksums match" : "\(damage.discards) damaged records removed"
+        let recoveries = damage.recoveries.map { "; \($0)" }.joined()
+        return Finding(
+            name: name,
+            text: "\(statistics.items) items, \(SizeText.text(statistics.bytes)) of "
+                + "\(SizeText.text(disk.configuration.bytesMaximum)), \(SizeText.text(statistics.databaseBytes)) in files; "
+                + health + recoveries,
+            isHealthy: isHealthy,
+            details: [
+                ("items", .integer(Int64(statistics.items))), ("bytes", .integer(statistics.bytes)),
+                ("fileBytes", .integer(statistics.databaseBytes)), ("records", .integer(Int64(records))),
+            ]
+        )
+    }
+
+    private func outbox() -> Finding {
+        let status = context.cache.outbox.status
+        var parts = ["\(status.pending + status.inFlight) to send"]
+        if status.inDoubt > 0 { parts.append("\(status.inDoubt) in doubt") }
+        if status.refused > 0 { parts.append("\(status.refused) rejected (larder outbox)") }
+        if status.heldLanes > 0 { parts.append("\(status.heldLanes) lanes blocked") }
+        if let oldest = status.oldest { parts.append("the oldest \(TimeText.text(from: oldest, to: context.now))") }
+        return Finding(
+            name: "outbox",
+            text: parts.joined(separator: ", "),
+            isHealthy: status.refused == 0 && status.inDoubt == 0,
+            details: [
+                ("pending", .integer(Int64(status.pending))), ("inDoubt", .integer(Int64(status.inDoubt))),
+                ("refused", .integer(Int64(status.refused))),
+            ]
+        )
+    }
+
+    private func sync() -> Finding {
+        guard let token = context.client.sync.token else {
+            return Finding(name: "changes", text: "no change token yet: larder sync", isHealthy: true)
+        }
+        return Finding(name: "changes", text: "applied up to token \(TextWidth.fit(token, 24))", isHealthy: true)
+    }
+
+    // MARK: System
+
+    private func network() -> Finding {
+        let state = context.monitor.current
+        let reason =
+            switch state.cause {
+            case .override: "set manually"
+            case .noInterface: "no usable network interface"
+            case .metered: "the network is metered"
+            case .experience: "requests are slow or fail"
+            case .nothing: "no restriction"
+            }
+        var parts = ["\(state.level): \(reason)"]
+        if let latency = state.quality.latency { parts.append("latency \(TimeText.text(latency))") }
+        let usable = state.status.interfaces.filter(\.isUsable).map(\.name)
+        if !usable.isEmpty { parts.append("interfaces \(usable.joined(separator: ", "))") }
+        parts.append(context.networkExplanation)
+        return Finding(
+            name: "network",
+            text: parts.joined(separator: "; "),
+            isHealthy: state.level == .good,
+            details: [("level", .string("\(state.level)")), ("cause", .string(state.cause.rawValue))]
+        )
+    }
+
+    private func memory() -> Finding {
+        let source = MemoryGuard.systemSource()
+        let memory = MemoryGuard(source: source)
+        let state = memory.current
+        return Finding(
+            name: "memory",
+            text: "\(state.told): \(state.cause); \(memory.explanation)",
+            isHealthy: state.told == .normal,
+            details: [("level", .string("\(state.told)")), ("cause", .string(state.cause))]
+        )
+    }
+}

@@ -1,0 +1,111 @@
+import Larder
+import LarderCoding
+import LarderDemo
+import LarderModels
+
+/// `larder feed`: the newest posts.
+struct FeedCommand {
+    let context: CommandContext
+    private var names = NameTable()
+
+    init(_ context: CommandContext) { self.context = context }
+
+    private var limit: Int { context.arguments.limit ?? 10 }
+
+    mutating func run() async throws {
+        guard !context.arguments.isLive else { return try await follow() }
+        let reading = try await context.read(context.client.feed.newest, called: "the feed")
+        let posts = reading.snapshot.value?.items ?? []
+        if context.terminal.isJSON {
+            context.terminal.json(
+                .members([
+                    ("badge", Badge(reading.snapshot).json),
+                    ("items", .array(try posts.prefix(limit).map { try JSONValue(encoding: $0) })),
+                ])
+            )
+            return
+        }
+        await names.load(posts.prefix(limit).map(\.authorID), in: context)
+        for line in lines(Array(posts.prefix(limit)), context.now) { context.terminal.line(line) }
+        if posts.isEmpty { context.terminal.line("No posts yet.") }
+        context.terminal.line(context.footer(reading))
+    }
+
+    private func lines(_ posts: [Post], _ now: WallTime) -> [String] {
+        let unsent = PostLine.unsent(context)
+        let columns = context.terminal.isTerminal ? context.terminal.size.columns : 100
+        return posts.flatMap { post in
+            PostLine.lines(post, names, context.terminal, columns, now, isUnsent: unsent.contains(post.id))
+        }
+    }
+
+    // MARK: Live
+
+    private mutating func follow() async throws {
+        let nameCache = NameCache(context)
+        let (context, limit) = (context, limit)
+        context.noteConnection()
+        let view = LiveView<Timeline<Post>.List>(
+            context: context,
+            draw: { moment in
+                let (columns, rows) = context.terminal.size
+                let posts = (moment.snapshot.value?.items ?? []).prefix(min(limit, max(1, (rows - 4) / 2)))
+                let names = await nameCache.names(posts.map(\.authorID))
+                let unsent = PostLine.unsent(context)
+                let badge = Badge(moment.snapshot)
+                var lines = [
+                    context.terminal.paint("larder feed", .bold) + "  \(LiveStateText.text(moment.state))",
+                    context.terminal.paint(badge, TextWidth.fit(badge.text(at: moment.now), columns)), "",
+                ]
+                for post in posts {
+                    lines += PostLine.lines(
+                        post,
+                        names,
+                        context.terminal,
+                        columns,
+                        moment.now,
+                        isUnsent: unsent.contains(post.id)
+                    )
+                }
+                return lines
+            },
+            changes: { old, new in
+                guard let list = new.value else { return [] }
+                if context.terminal.isJSON {
+                    return try Self.jsonLines(old?.value?.items, list.items, Badge(new), limit)
+                }
+                let isFirst = old?.value == nil
+                let posts = isFirst ? Array(list.items.prefix(limit)) : list.items
+                let names = await nameCache.names(list.items.prefix(limit).map(\.authorID))
+                return PostLine.changes(isFirst ? [] : old?.value?.items ?? [], posts, names)
+            }
+        )
+        try await view.run(context.client.feed.newest)
+    }
+
+    private static func jsonLines(_ old: [Post]?, _ new: [Post], _ badge: Badge, _ limit: Int) throws -> [String] {
+        let items = new.prefix(limit)
+        guard old.map({ Array($0.prefix(limit)) }) != Array(items) else { return [] }
+        var writer = JSONWriter()
+        writer.value(
+            .members([("badge", badge.json), ("items", .array(try items.map { try JSONValue(encoding: $0) }))])
+        )
+        return [String(decoding: writer.bytes, as: UTF8.self)]
+    }
+}
+
+/// Keeps the names of a live view.
+actor NameCache {
+    private let context: CommandContext
+    private var known = NameTable()
+
+    init(_ context: CommandContext) { self.context = context }
+
+    /// The names of these users and of all earlier ones.
+    func names(_ ids: [String]) async -> NameTable {
+        var names = known
+        await names.load(ids, in: context)
+        known = names
+        return names
+    }
+}

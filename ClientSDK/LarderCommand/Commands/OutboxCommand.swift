@@ -1,0 +1,91 @@
+import Larder
+import LarderArguments
+import LarderCoding
+import LarderDemo
+
+/// `larder outbox`: lists, sends, retries and drops operations.
+struct OutboxCommand {
+    let context: CommandContext
+    private var outbox: Outbox { context.cache.outbox }
+    private var terminal: Terminal { context.terminal }
+
+    init(_ context: CommandContext) { self.context = context }
+
+    func run(_ action: Arguments.OutboxAction) async throws {
+        switch action {
+        case .list: break
+        case .send:
+            guard !context.isOffline else {
+                throw UsageError(message: "outbox send requires the server; remove --offline")
+            }
+            if case .unreachable(let error) = context.connection { throw error }
+            await context.drain()
+        case .retry(let number):
+            let id = try known(number)
+            try outbox.retry(id)
+            await context.drain()
+        case .drop(let number):
+            let id = try known(number)
+            // Read before it is dropped.
+            let description = outbox.entries.first { $0.id == id }.map(context.describe) ?? ""
+            try outbox.drop(id)
+            if !terminal.isJSON { terminal.line("dropped: \(description)") }
+        }
+        try list()
+        if action == .send, !outbox.status.isDrained {
+            throw Failure(
+                "Not all operations were sent within \(context.arguments.drainTimeout) s. Check the server with 'larder doctor', or "
+                    + "wait longer with --wait."
+            )
+        }
+    }
+
+    private func known(_ number: Int64) throws -> OperationID {
+        let id = OperationID(rawValue: number)
+        guard outbox.entries.contains(where: { $0.id == id }) else {
+            throw Failure("The outbox has no operation \(number). 'larder outbox' lists the operations.")
+        }
+        return id
+    }
+
+    private func list() throws {
+        let (entries, status) = (outbox.entries, outbox.status)
+        if terminal.isJSON {
+            return terminal.json(
+                .members([
+                    ("pending", .integer(Int64(status.pending))), ("inFlight", .integer(Int64(status.inFlight))),
+                    ("inDoubt", .integer(Int64(status.inDoubt))), ("refused", .integer(Int64(status.refused))),
+                    ("oldest", status.oldest.map { .string($0.rfc3339()) }),
+                    ("items", .array(try entries.map(context.json))),
+                    ("sent", .array(sent.map { .string(context.describe($0)) })),
+                ])
+            )
+        }
+        for entry in sent { terminal.line(terminal.paint("✓ sent  ", .green) + context.describe(entry)) }
+        for entry in entries {
+            let color: Terminal.Color = entry.state == .refused ? .red : .yellow
+            terminal.line(
+                "\(TextWidth.pad("\(entry.id)", 4)) \(context.describe(entry))  "
+                    + terminal.paint(context.stateText(entry), color) + "  "
+                    + terminal.paint(TimeText.text(from: entry.enqueuedAt, to: context.now), .dim)
+            )
+            if let error = reason(entry) { terminal.line("     " + TextWidth.clean(error)) }
+        }
+        if entries.isEmpty { terminal.line("The outbox is empty.") }
+    }
+
+    /// The operations that were sent in this run.
+    private var sent: [Outbox.Entry] {
+        context.initiallyPending.filter { entry in
+            if case .accepted? = context.events.outcome(of: entry.id) { true } else { false }
+        }
+    }
+
+    private func reason(_ entry: Outbox.Entry) -> String? {
+        let advice =
+            entry.state == .refused
+            ? "'larder outbox retry \(entry.id)' sends it again, 'larder outbox drop \(entry.id)' removes it." : nil
+        let parts = [entry.error.map { Failure.sentence($0.description) }, advice].compactMap { $0 }
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+}

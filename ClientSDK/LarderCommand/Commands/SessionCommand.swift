@@ -1,0 +1,51 @@
+import Larder
+import LarderArguments
+import LarderCoding
+import LarderDemo
+
+/// `larder login` and `larder logout`.
+struct SessionCommand {
+    let context: CommandContext
+    private var terminal: Terminal { context.terminal }
+
+    init(_ context: CommandContext) { self.context = context }
+
+    func login() async throws {
+        switch context.connection {
+        case .open: break
+        case .offline: throw UsageError(message: "login requires the server; remove --offline")
+        case .unreachable(let error): throw error
+        }
+        try context.state.remember(context.user, on: context.arguments.server)
+        let id = context.client.session.userID
+        if terminal.isJSON {
+            return terminal.json(.members([("user", .string(context.user)), ("id", id.map { .string($0) })]))
+        }
+        terminal.line(
+            terminal.paint("✓ ", .green) + "\(context.user) (\(id ?? "")) is signed in on \(context.arguments.server)"
+        )
+    }
+
+    func logout(isForced: Bool) async throws {
+        await context.drain()
+        let left = context.cache.outbox.entries.count
+        guard left == 0 || isForced else {
+            throw Failure(
+                "\(left) unsent change\(left == 1 ? "" : "s") would be lost. Send them with 'larder outbox send', or add "
+                    + "--force."
+            )
+        }
+        let images = try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
+        try images.erase()
+        try await context.client.signOut()
+        // The records of earlier runs, and of this one so far.
+        try RunHistory.erase(directory: context.runsDirectory)
+        if context.state.user(on: context.arguments.server) == context.user {
+            try context.state.remember(nil, on: context.arguments.server)
+        }
+        if terminal.isJSON { return terminal.json(.members([("signedOut", .string(context.user))])) }
+        terminal.line(
+            terminal.paint("✓ ", .green) + "\(context.user) is signed out; all data of the account was erased"
+        )
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Larder
+import LarderCoding
+import LarderDemo
+
+extension CommandContext {
+    /// Waits for unsent operations as `drain` does, and prints their outcomes.
+    ///
+    /// - Parameter own: the operations of this command, which prints their outcomes itself.
+    func finish(own: Set<OperationID> = []) async {
+        noteConnection()
+        await drain()
+        for entry in initiallyPending where !own.contains(entry.id) {
+            switch events.outcome(of: entry.id) {
+            case .accepted: terminal.note("sent queued operation: \(describe(entry))")
+            case .refused(let error):
+                terminal.note(
+                    "queued operation was rejected: \(describe(entry)): \(error.description) (larder outbox)"
+                )
+            default: break
+            }
+        }
+        let others = cache.outbox.entries.count { $0.state != .refused && !own.contains($0.id) }
+        if others > 0 {
+            terminal.note(
+                "\(others) change\(others == 1 ? "" : "s") queued until \(arguments.server) can be reached (larder outbox)"
+            )
+        }
+        let refused = cache.outbox.entries.count { $0.state == .refused && !own.contains($0.id) }
+        if refused > 0 {
+            terminal.note("\(refused) rejected; retry or drop with 'larder outbox'")
+        }
+    }
+
+    /// Waits until the outbox is empty, no operation can be sent, or `--wait` is over.
+    func drain() async {
+        guard connection.isOpen, !cache.outbox.status.isDrained else { return }
+        let outbox = cache.outbox
+        let limit = uptime.uptime + .seconds(arguments.drainTimeout)
+        _ = await until(limit, by: SystemMonotonicClock()) {
+            for await status in outbox.statuses where status.isDrained || Self.isStuck(outbox.entries) { return }
+        }
+    }
+
+    /// Whether no operation can be sent: the first of each lane was rejected or found no network.
+    private static func isStuck(_ entries: [Outbox.Entry]) -> Bool {
+        Dictionary(grouping: entries, by: \.scope).values.allSatisfy { lane in
+            guard let first = lane.first else { return true }
+            return first.state == .refused || (first.state != .sending && first.error?.code == .offline)
+        }
+    }
+
+    /// The like or unlike of an operation; nil for other operations, and if another version of the command has queued it.
+    func tap(_ entry: Outbox.Entry) -> Likes.Tap? {
+        guard entry.operation == client.likes.operation.name else { return nil }
+        do { return try client.likes.operation.codec.decode(entry.payload) } catch { return nil }
+    }
+
+    /// The input of an operation; nil if it cannot be decoded because another version of the command has queued it.
+    private func input<Input: Codable & Sendable>(_ entry: Outbox.Entry, as type: Input.Type) -> Input? {
+        do throws(LarderError) { return try entry.input(as: type) } catch { return nil }
+    }
+
+    /// A one-line description of an operation.
+    func describe(_ entry: Outbox.Entry) -> String {
+        switch entry.operation {
+        case "like":
+            guard let tap = tap(entry) else { break }
+            return "\(tap.isLike ? "like" : "unlike") \(tap.postID)"
+        case "transfer":
+            guard let order = input(entry, as: Bank.TransferOrder.self) else { break }
+            return "transfer \(MoneyText.text(order.amount)) from \(order.fromAccountID) to \(order.toAccountID)"
+        case "message":
+            guard let draft = input(entry, as: Chat.Draft.self) else { break }
+            return "message to \(draft.conversationID): \(TextWidth.fit(TextWidth.clean(draft.text), 40))"
+        default: break
+        }
+        return "\(entry.operation) (\(entry.scope))"
+    }
+
+    /// The state of an operation.
+    func stateText(_ entry: Outbox.Entry) -> String {
+        switch entry.state {
+        case .pending: entry.attempts == 0 ? "not sent yet" : "waiting for retry"
+        case .sending: "in flight"
+        case .inDoubt: "in doubt: retried with the same key"
+        case .refused: "rejected"
+        }
+    }
+
+    /// An operation of `--json`.
+    func json(_ entry: Outbox.Entry) throws -> JSONValue {
+        .members([
+            ("id", .integer(entry.id.rawValue)), ("operation", .string(entry.operation)),
+            ("scope", .string(entry.scope)), ("state", .string("\(entry.state)")),
+            ("attempts", .integer(Int64(entry.attempts))), ("enqueuedAt", .string(entry.enqueuedAt.rfc3339())),
+            ("idempotencyKey", .string(entry.idempotencyKey)), ("error", entry.error.map { .string($0.description) }),
+            ("input", try tap(entry).map { try JSONValue(encoding: $0) } ?? JSONParser.parse(entry.payload)),
+        ])
+    }
+}

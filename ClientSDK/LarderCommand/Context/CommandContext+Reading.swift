@@ -1,0 +1,70 @@
+import Larder
+
+/// The snapshots of one read of a resource.
+struct Reading<Value: Sendable & Equatable>: Sendable {
+    /// The last snapshot.
+    var snapshot: Snapshot<Value>
+    /// All snapshots in order.
+    var steps: [Step]
+
+    struct Step: Sendable {
+        var time: Duration
+        var badge: Badge
+    }
+
+    /// Sources and times: `after 3 ms`, or `from disk after 3 ms, then from network after 12 ms`.
+    var timing: String {
+        let shown = steps.compactMap { step in step.badge.source.map { ($0, step.time) } }
+        if shown.count == 1 { return "after \(TimeText.text(shown[0].1))" }
+        return shown.map { source, time in "from \(source) after \(TimeText.text(time))" }.joined(separator: ", then ")
+    }
+}
+
+extension CommandContext {
+    /// Reads a resource with the policy of the arguments until no request is in flight.
+    ///
+    /// - Throws: `Failure` if there is no value.
+    func read<Value>(_ resource: Resource<Value>, called name: String) async throws -> Reading<Value> {
+        let reading = try await readIfAvailable(resource)
+        guard reading.snapshot.value == nil else { return reading }
+        if let error = reading.snapshot.refreshError { throw Failure(error, server: arguments.server) }
+        if case .unreachable(let error) = connection { throw Failure(error, server: arguments.server) }
+        if isOffline || arguments.policy?.name == "cacheOnly" {
+            throw Failure("No data of \(name) is stored yet. Run once without --offline to ask \(arguments.server).")
+        }
+        throw Failure("There is no \(name) on \(arguments.server).")
+    }
+
+    /// The same; the snapshot may have no value.
+    func readIfAvailable<Value>(_ resource: Resource<Value>) async throws -> Reading<Value> {
+        let asked: ReadPolicy? = arguments.isRefresh ? .networkFirst(timeout: nil) : arguments.policy?.value
+        let policy = connection.isOpen ? asked : .cacheOnly
+        let start = uptime.uptime
+        var steps: [Reading<Value>.Step] = []
+        var last: Snapshot<Value>?
+        for await snapshot in cache.snapshots(resource, policy) {
+            steps.append(.init(time: uptime.uptime - start, badge: Badge(snapshot)))
+            last = snapshot
+            if snapshot.activity == .idle { break }
+        }
+        guard let last else { throw Failure("The store was closed during the read. Try again.") }
+        return Reading(snapshot: last, steps: steps)
+    }
+
+    /// Reads a resource, cache first; nil after any failure.
+    func readQuietly<Value>(_ resource: Resource<Value>) async -> Value? {
+        do {
+            return try await cache.value(resource, connection.isOpen ? .cacheFirst : .cacheOnly)
+        } catch {
+            return nil
+        }
+    }
+
+    /// The last line of the output: badge and timing.
+    func footer<Value>(_ reading: Reading<Value>) -> String {
+        let badge = Badge(reading.snapshot)
+        let timing = reading.timing
+        return terminal.paint(badge, badge.text(at: now))
+            + (timing.isEmpty ? "" : terminal.paint("   (\(timing))", .dim))
+    }
+}

@@ -1,0 +1,111 @@
+import Larder
+import LarderCoding
+
+extension TelemetryEvent.Kind {
+    /// Decodes a recorded event; nil if another version has written it or it was truncated.
+    init?(_ record: FlightRecorder.Record) {
+        do throws(JSONError) { self.init(recorded: try JSONParser.parse(Array(record.json.utf8))) } catch { return nil }
+    }
+
+    /// Decodes the JSON of a recorded event; nil for an unknown kind.
+    init?(recorded json: JSONValue) {
+        func text(_ name: String) -> String? { json[name]?.string }
+        func number(_ name: String) -> Int { Int(clamping: json[name]?.integer ?? 0) }
+        func time(_ name: String) -> Duration { .nanoseconds(json[name]?.integer ?? 0) }
+        let feature = text("feature") ?? TelemetryTotals.other
+        let tier = text("tier").flatMap { TelemetryEvent.Tier(rawValue: $0) }
+        switch (text("kind"), tier) {
+        case ("tierHit", let tier?): self = .tierHit(tier, feature: feature, bytes: number("bytes"))
+        case ("tierMiss", let tier?): self = .tierMiss(tier, feature: feature)
+        case ("eviction", let tier?):
+            self = .eviction(
+                tier,
+                reason: text("reason") ?? TelemetryTotals.other,
+                count: number("count"),
+                bytes: number("bytes")
+            )
+        case ("firstContent", let tier?): self = .firstContent(feature: feature, from: tier, after: time("duration"))
+        case ("merged", _): self = .merged(feature: feature)
+        case ("revalidated", _): self = .revalidated(feature: feature, bytesSaved: number("bytesSaved"))
+        case ("retry", _): self = .retry(feature: feature, attempt: number("attempt"), delay: time("delay"))
+        case ("outbox", _):
+            guard let change = text("change").flatMap({ TelemetryEvent.OutboxChange(rawValue: $0) }) else {
+                return nil
+            }
+            self = .outbox(change, depth: number("depth"))
+        case ("sync", _):
+            let remaining = json["remaining"]?.integer.map { Int(clamping: $0) }
+            self = .sync(feature: feature, applied: number("applied"), remaining: remaining)
+        case ("image", _):
+            guard let stage = text("stage").flatMap({ TelemetryEvent.ImageStage(rawValue: $0) }) else { return nil }
+            self = .image(stage, duration: time("duration"), bytes: number("bytes"))
+        case ("memoryLevel", _):
+            guard let level = Self.memory(text("level")), let old = Self.memory(text("from")) else { return nil }
+            self = .memoryLevel(level, from: old, cause: text("cause") ?? "")
+        case ("networkLevel", _):
+            guard let level = Self.network(text("level")), let old = Self.network(text("from")) else { return nil }
+            self = .networkLevel(level, from: old, cause: text("cause") ?? "")
+        case ("gateRefused", _): self = .gateRefused(feature: feature, reason: text("reason") ?? "")
+        case ("request", _):
+            self = .request(
+                feature: feature,
+                status: json["status"]?.integer.map { Int(clamping: $0) },
+                failure: text("failure"),
+                duration: time("duration"),
+                bytesReceived: number("bytesReceived"),
+                bytesSent: number("bytesSent")
+            )
+        case ("storeRecovered", _):
+            self = .storeRecovered(
+                store: text("store") ?? "",
+                kept: number("kept"),
+                isOutboxWhole: json["isOutboxWhole"]?.bool ?? false
+            )
+        case ("note", _): self = .note(name: text("name") ?? "", detail: text("detail") ?? "")
+        default: return nil
+        }
+    }
+
+    private static func memory(_ text: String?) -> MemoryLevel? {
+        MemoryLevel.allCases.first { $0.description == text }
+    }
+
+    private static func network(_ text: String?) -> NetworkLevel? {
+        NetworkLevel.allCases.first { $0.description == text }
+    }
+}
+
+/// Formats recorded events.
+enum EventText {
+    /// A one-line description of an event; its JSON if there is none.
+    static func text(_ record: FlightRecorder.Record) -> String {
+        TextWidth.clean(TelemetryEvent.Kind(record).flatMap(text) ?? record.json)
+    }
+
+    private static func text(_ kind: TelemetryEvent.Kind) -> String? {
+        switch kind {
+        case .tierHit(let tier, let feature, _): "\(feature): found \(tier == .memory ? "in memory" : "on disk")"
+        case .tierMiss(_, let feature): "\(feature): no usable value"
+        case .merged(let feature): "\(feature): joined a request in flight"
+        case .revalidated(let feature, _): "\(feature): not modified (304)"
+        case .firstContent(let feature, let tier, let time):
+            "\(feature): first content from \(tier.rawValue) after \(TimeText.text(time))"
+        case .retry(let feature, _, let time): "\(feature): retry in \(TimeText.text(time))"
+        case .outbox(let change, let depth): "outbox: \(change.rawValue), depth \(depth)"
+        case .sync(let feature, let applied, _): "\(feature): \(applied) changes applied"
+        case .image(let stage, let time, _): "images: \(stage.rawValue) took \(TimeText.text(time))"
+        case .gateRefused(let feature, _): "\(feature): not validated recently enough"
+        case .networkLevel(let level, let old, let cause): "network: \(old) → \(level) (\(cause))"
+        case .memoryLevel(let level, let old, let cause): "memory: \(old) → \(level) (\(cause))"
+        case .storeRecovered(let store, let kept, _): "\(store): damaged and rebuilt; \(kept) records kept"
+        case .note(let name, let detail): detail.isEmpty ? name : "\(name): \(detail)"
+        case .request(let feature, let status, let failure, let time, let bytes, _):
+            if let status {
+                "\(feature): \(status) in \(TimeText.text(time)), \(SizeText.text(Int64(bytes)))"
+            } else {
+                "\(feature): no reply within \(TimeText.text(time)): \(failure ?? "")"
+            }
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Larder
+import LarderArguments
+
+/// Records the events of a run for `larder doctor`, in a file that survives a crash.
+///
+/// If no file can be opened, the run is not recorded. Safe from any thread.
+final class RunRecorder: Sendable {
+    /// Counts events and writes them to the file.
+    let telemetry: Telemetry
+    /// Why the run is not recorded; nil if it is.
+    let failure: String?
+
+    /// The maximum number of commands of an account that are recorded at once, each in its own file.
+    static let filesMaximum = 4
+    /// The maximum number of events of a file: dozens of runs in 256 KiB.
+    private static let capacity = 1_024
+
+    /// Starts the record.
+    ///
+    /// - Parameter command: the command without secrets; nil: the run is not recorded.
+    init(_ command: String?, in directory: String) {
+        guard let command else {
+            telemetry = Telemetry()
+            failure = nil
+            return
+        }
+        switch Self.open(in: directory) {
+        case .success(let recorder):
+            telemetry = Telemetry(recorder: recorder)
+            failure = nil
+            telemetry.record(.note(name: Self.beginning, detail: command))
+        case .failure(let error):
+            telemetry = Telemetry()
+            failure = error.message
+        }
+    }
+
+    private static func open(in directory: String) -> Result<FlightRecorder, Failure> {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch { return .failure(Failure("\(directory) cannot be created: \(error)")) }
+        for path in paths(in: directory) {
+            do { return .success(try FlightRecorder(path: path, capacity: capacity)) } catch {
+                // Another command is writing to this file: try the next.
+                guard error.code == .busy else { return .failure(Failure(error.description)) }
+            }
+        }
+        return .failure(Failure("\(filesMaximum) commands are already recorded; this one is not recorded."))
+    }
+
+    static func paths(in directory: String) -> [String] { (1...filesMaximum).map { "\(directory)/run.\($0)" } }
+
+    // MARK: Marks
+
+    /// The name of the first note of a run; its detail is the command.
+    static let beginning = "began"
+    /// The name of the last note of a run; its detail is the error message.
+    static let ending = "ended"
+
+    /// Writes the end of the run.
+    func end(_ error: (any Error)? = nil) {
+        telemetry.record(.note(name: Self.ending, detail: error.map(Self.message) ?? ""))
+    }
+
+    private static func message(_ error: any Error) -> String {
+        switch error {
+        case let error as Failure: error.message
+        case let error as UsageError: error.message
+        default: "\(error)"
+        }
+    }
+
+    // MARK: Events
+
+    func note(_ event: CacheEvent) { telemetry.record(event) }
+
+    func note(_ event: ImagePipeline.Event) { telemetry.record(event) }
+
+    private static let images = "images"
+
+    /// The feature of a request: the name of its resource, so that reads and requests are counted together.
+    static func feature(_ request: TransportRequest) -> String {
+        guard let start = request.url.firstRange(of: "/v1/")?.upperBound else {
+            return request.url.hasSuffix("/healthz") ? "health" : TelemetryTotals.other
+        }
+        let path = request.url[start...].prefix { $0 != "?" }.split(separator: "/")
+        let isPart = path.count > 2
+        return switch path.first {
+        case "feed": "feed"
+        case "posts": "post"
+        case "likes": "like"
+        case "me": "profile"
+        case "profiles": path.count > 1 ? "profile" : "people"
+        case "accounts": isPart ? "transactions" : "accounts"
+        case "transfers": "transfer"
+        case "conversations": isPart ? "messages" : "conversations"
+        case "changes", "live": "changes"
+        case "images": images
+        case "sessions": "session"
+        default: TelemetryTotals.other
+        }
+    }
+}

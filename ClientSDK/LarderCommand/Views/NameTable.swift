@@ -1,0 +1,56 @@
+import Larder
+import LarderDemo
+import LarderModels
+
+/// The handles and names of users by ID.
+struct NameTable: Sendable {
+    private var people: [String: Profile] = [:]
+
+    /// `@ana`; the ID of an unknown user.
+    func handle(_ id: String) -> String { people[id].map { "@" + TextWidth.clean($0.handle) } ?? TextWidth.clean(id) }
+
+    /// `Ana Lind`; nil for an unknown user.
+    func displayName(_ id: String) -> String? { people[id].map { TextWidth.clean($0.displayName) } }
+
+    /// The profile with a handle, with or without `@`.
+    func person(_ handle: String) -> Profile? {
+        let handle = handle.hasPrefix("@") ? String(handle.dropFirst()) : handle
+        return people.values.first { $0.handle == handle }
+    }
+
+    /// Loads the profiles of unknown users.
+    mutating func load(_ ids: some Sequence<String>, in context: CommandContext) async {
+        let missing = Set(ids).filter { people[$0] == nil }
+        guard !missing.isEmpty else { return }
+        if people.isEmpty { await loadAll(in: context) }
+        let unknown = missing.filter { people[$0] == nil }
+        let client = context.client
+        let found = await withTaskGroup(of: Profile?.self) { group in
+            for id in unknown {
+                group.addTask { await context.readQuietly(client.profiles.resource(id)) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        for case let person? in found { people[person.id] = person }
+    }
+
+    /// Loads the first page of all profiles.
+    mutating func loadAll(in context: CommandContext) async {
+        guard let all = await context.readQuietly(Self.allProfiles(context.client)) else { return }
+        for person in all.items { people[person.id] = person }
+    }
+
+    /// The first hundred profiles, fresh for a day.
+    private static func allProfiles(_ client: LarderClient) -> Resource<EntityList<Profile>> {
+        let source = client.source
+        return .list("people", of: Profile.self, freshness: .reference, policy: .cacheFirst) { context in
+            let page: Fetched<Page<Profile>> = try await source.fetch(
+                "/v1/profiles",
+                [("limit", "100")],
+                context: context
+            )
+            guard let people = page.value else { return .notModified() }
+            return .value(EntityList(people.items, nextCursor: people.nextCursor), validator: page.validator)
+        }
+    }
+}

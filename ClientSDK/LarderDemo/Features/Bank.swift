@@ -1,0 +1,160 @@
+public import Larder
+public import LarderModels
+
+/// Account balances and transfers.
+///
+/// Pessimistic: results are shown only after the server has confirmed them. Balances and transactions stay in memory; only unsent
+/// transfers are stored on disk.
+public struct Bank: Sendable {
+    /// A transfer to be made.
+    public struct TransferOrder: Codable, Sendable, Hashable {
+        /// The ID of the debited account.
+        public var fromAccountID: String
+        /// The ID of the credited account.
+        public var toAccountID: String
+        /// The amount, greater than zero, in the currency of both accounts.
+        public var amount: Money
+        /// The payment reference.
+        public var note: String
+
+        /// An order to transfer `amount` between two accounts, by ID.
+        public init(from: String, to: String, _ amount: Money, note: String = "") {
+            fromAccountID = from
+            toAccountID = to
+            self.amount = amount
+            self.note = note
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case amount, note
+            case fromAccountID = "fromAccountId"
+            case toAccountID = "toAccountId"
+        }
+    }
+
+    /// Why the server has rejected a transfer.
+    public struct Refusal: RawRepresentable, Sendable, Hashable {
+        /// The last path segment of the problem type.
+        public let rawValue: String
+
+        /// A refusal with the given problem type.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The balance is too low.
+        public static let insufficientFunds = Refusal(rawValue: "insufficient-funds")
+        /// The account is closed.
+        public static let accountClosed = Refusal(rawValue: "account-closed")
+        /// An account has another currency than the amount.
+        public static let currencyMismatch = Refusal(rawValue: "currency-mismatch")
+        /// The idempotency key was used for another request.
+        public static let keyReused = Refusal(rawValue: "idempotency-key-reused")
+    }
+
+    private let cache: LarderCache
+    private let source: HTTPSource
+    /// The operation that is in the outbox while it is unresolved: to read it (`Outbox.Entry.input`).
+    public let operation: WriteThrough<TransferOrder, Transfer>
+    /// The maximum age of a validated balance at a transfer.
+    public static let balanceBound: Duration = .seconds(30)
+
+    init(_ cache: LarderCache, _ source: HTTPSource) {
+        self.cache = cache
+        self.source = source
+        operation = Self.operation(source)
+        cache.outbox.register(operation)
+    }
+
+    static let accountsKey = QueryKey("accounts")
+
+    static func transactionsKey(_ account: String) -> QueryKey { QueryKey("transactions", ["account": account]) }
+
+    /// The accounts of the signed-in user.
+    public var accounts: Resource<EntityList<Account>> {
+        let source = source
+        var accounts = Resource<EntityList<Account>>.list(
+            "accounts",
+            of: Account.self,
+            freshness: .critical,
+            policy: .cacheFirst
+        ) { context in
+            try await source.page("/v1/accounts", [], context)
+        }
+        accounts.retention = .memory
+        accounts.tags = [LarderClient.everything]
+        return accounts
+    }
+
+    /// The 50 newest transactions of an account.
+    public func transactions(_ account: String) -> Resource<EntityList<Transaction>> {
+        let source = source
+        var transactions = Resource<EntityList<Transaction>>.list(
+            "transactions",
+            ["account": account],
+            of: Transaction.self,
+            freshness: .critical,
+            policy: .cacheFirst
+        ) { context in
+            try await source.page(
+                "/v1/accounts/\(HTTPSource.escape(account))/transactions",
+                [("limit", "50")],
+                context
+            )
+        }
+        transactions.retention = .memory
+        transactions.tags = [LarderClient.everything]
+        return transactions
+    }
+
+    /// Transfers money, and returns after the server has confirmed it.
+    ///
+    /// The balances are revalidated first if they are older than `balanceBound`. The order and its idempotency key are stored on disk
+    /// before the request is sent. After a lost reply, a timeout or a crash the transfer is in doubt, and the outbox retries it with
+    /// the same key until its outcome is known.
+    ///
+    /// - Throws: `.invalidArgument` for an amount that is not greater than zero; `.refused` if the server has rejected it (see
+    ///   `refusal(_:)`); `.notValidated`, `.offline` and `.storage` if nothing was sent; `.inDoubt` if the outcome is unknown;
+    ///   `.conflict` while an earlier transfer from the account is in doubt.
+    public func transfer(_ order: TransferOrder) async throws(LarderError) -> Transfer {
+        guard order.amount.minorUnits > 0 else {
+            throw LarderError(
+                .invalidArgument,
+                "The amount is \(order.amount.minorUnits) minor units. It must be greater than zero."
+            )
+        }
+        _ = try await cache.requireValidated(accounts, within: Self.balanceBound)
+        return try await cache.commit(order, operation)
+    }
+
+    /// Transfers whose outcome nobody knows yet. They resolve themselves.
+    public var unresolved: [Outbox.Entry] { cache.outbox.entries.filter { $0.operation == operation.name } }
+
+    /// The reason of a `.refused` error; nil for other errors.
+    public static func refusal(_ error: LarderError) -> Refusal? {
+        guard error.code == .refused, let type = error.problem, let name = type.split(separator: "/").last else {
+            return nil
+        }
+        return Refusal(rawValue: String(name))
+    }
+
+    private static func operation(_ source: HTTPSource) -> WriteThrough<TransferOrder, Transfer> {
+        var operation = WriteThrough<TransferOrder, Transfer>("transfer", scope: { "account/" + $0.fromAccountID }) {
+            attempt in
+            let reply = try await source.send(
+                .post,
+                "/v1/transfers",
+                attempt.input,
+                [.idempotencyKey: attempt.idempotencyKey],
+                as: Transfer.self
+            )
+            return .accepted(reply.value)
+        }
+        operation.acknowledge = { order, _, update in
+            // The new balances come from the server.
+            update.invalidate(Account.self, order.fromAccountID)
+            update.invalidate(Account.self, order.toAccountID)
+            update.invalidate(accountsKey)
+            update.invalidate(transactionsKey(order.fromAccountID))
+        }
+        return operation
+    }
+}

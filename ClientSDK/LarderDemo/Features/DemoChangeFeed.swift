@@ -1,0 +1,183 @@
+import Foundation
+import Larder
+import LarderModels
+import Synchronization
+
+extension ChangeFeed {
+    /// The change feed of the demo backend.
+    static func demo(_ source: HTTPSource) -> ChangeFeed {
+        ChangeFeed(
+            "larder",
+            read: { token throws(LarderError) in
+                try await source.changes([("since", token), ("limit", "500")])
+            },
+            present: { () async throws(LarderError) in
+                try await source.changes([("since", "now"), ("limit", "1")]).nextToken
+            },
+            invalidateAll: { update in
+                update.invalidate(all: Profile.self)
+                update.invalidate(all: Post.self)
+                update.invalidate(all: Account.self)
+                update.invalidate(all: Transaction.self)
+                update.invalidate(all: Conversation.self)
+                update.invalidate(all: Message.self)
+                update.invalidate(tag: LarderClient.everything)
+            }
+        )
+    }
+}
+
+extension LarderClient {
+    /// The tag of all lists, which are invalidated when the change token has expired.
+    static let everything = "larder.everything"
+}
+
+extension HTTPSource {
+    /// A part of the change feed.
+    func changes(_ query: [(String, String?)]) async throws(LarderError) -> ChangeFeed.Batch {
+        let fetched = try await fetch("/v1/changes", query, context: FetchContext(), as: ChangePageDocument.self)
+        guard let page = fetched.value else { throw .tokenGone("The server does not know the change token any more.") }
+        return ChangeFeed.Batch(page.items.map(\.remote), nextToken: page.nextToken, hasMore: page.hasMore)
+    }
+}
+
+extension LiveSync.Source {
+    /// The server's live channels.
+    static func demo(
+        _ source: HTTPSource,
+        _ session: BearerSession,
+        _ webSockets: WebSocketClient,
+        _ kinds: [LiveSync.Kind],
+        _ configuration: CacheConfiguration
+    ) -> LiveSync.Source {
+        LiveSync.Source(kinds) { kind, since throws(LarderError) in
+            var request = TransportRequest(url: source.url(kind.path, [("since", since)]))
+            try await session.authorize(&request)
+            switch kind {
+            case .webSocket:
+                let url = request.url.hasPrefix("http") ? "ws" + request.url.dropFirst(4) : request.url
+                do throws(WebSocketError) {
+                    let connection = try await webSockets.connect(
+                        url,
+                        fields: request.fields,
+                        subprotocols: ["larder.live.v1"]
+                    )
+                    return WebSocketLiveChannel(connection)
+                } catch {
+                    if error.status?.code == 401 { _ = try await session.renew(after: request) }
+                    throw LarderError(
+                        error.code == .cancelled ? .cancelled : .offline,
+                        "\(error)",
+                        cause: error,
+                        status: error.status.map { Int($0.code) }
+                    )
+                }
+            case .eventStream:
+                let client = EventStreamClient(source.transport, clock: configuration.monotonicClock)
+                do throws(EventStreamError) {
+                    let stream = try await client.open(request.url, fields: request.fields, lastEventID: since ?? "")
+                    return EventStreamLiveChannel(stream)
+                } catch {
+                    if error.status?.code == 401 { _ = try await session.renew(after: request) }
+                    throw LarderError(
+                        error.code == .cancelled ? .cancelled : .offline,
+                        "\(error)",
+                        cause: error,
+                        status: error.status.map { Int($0.code) }
+                    )
+                }
+            case .longPoll: return LongPollLiveChannel(source, since: since)
+            }
+        }
+    }
+}
+
+extension LiveSync.Kind {
+    /// Where the server has it.
+    fileprivate var path: String {
+        switch self {
+        case .webSocket: "/v1/live"
+        case .eventStream: "/v1/live/events"
+        case .longPoll: "/v1/changes"
+        }
+    }
+}
+
+/// The live channel over a WebSocket.
+private struct WebSocketLiveChannel: LiveSync.Channel {
+    let connection: any WebSocketConnection
+
+    init(_ connection: any WebSocketConnection) { self.connection = connection }
+
+    func receive() async throws(LarderError) -> LiveSync.Message? {
+        while true {
+            let message: WebSocketClient.Message?
+            do { message = try await connection.receive() } catch {
+                throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
+            }
+            guard let message else { return nil }
+            guard case .text(let text) = message, let live = try LiveSync.Message(json: text) else { continue }
+            return live
+        }
+    }
+}
+
+/// The live channel as server-sent events.
+private final class EventStreamLiveChannel: LiveSync.Channel {
+    private let stream: EventStreamClient.Stream
+
+    init(_ stream: EventStreamClient.Stream) { self.stream = stream }
+
+    func receive() async throws(LarderError) -> LiveSync.Message? {
+        while true {
+            var iterator = stream.makeAsyncIterator()
+            let event: EventStreamClient.Event?
+            do { event = try await iterator.next() } catch {
+                throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
+            }
+            guard let event else { return nil }
+            guard let live = try LiveSync.Message(json: event.data) else { continue }
+            return live
+        }
+    }
+}
+
+/// The change feed itself: each request waits until there is a page.
+private final class LongPollLiveChannel: LiveSync.Channel {
+    private let source: HTTPSource
+    private let since: Mutex<String?>
+
+    init(_ source: HTTPSource, since: String?) {
+        self.source = source
+        self.since = Mutex(since)
+    }
+
+    func receive() async throws(LarderError) -> LiveSync.Message? {
+        let token = since.withLock { $0 }
+        let batch = try await source.changes([("since", token), ("limit", "500"), ("wait", "25")])
+        // The next request asks for the changes after this page.
+        since.withLock { $0 = batch.nextToken }
+        guard let token else { return .hello(token: batch.nextToken) }
+        return .page(batch, since: token)
+    }
+}
+
+extension LiveSync.Message {
+    /// A message as the server writes it; nil for one that says nothing to this version.
+    fileprivate init?(json text: String) throws(LarderError) {
+        let document: LiveDocument
+        do { document = try JSONDecoder().decode(LiveDocument.self, from: Data(text.utf8)) } catch {
+            throw LarderError(
+                .unexpectedReply,
+                "A message of the live channel cannot be decoded: \(error)",
+                cause: error
+            )
+        }
+        guard let token = document.token else { return nil }
+        guard let change = document.change, let previous = document.previousToken else {
+            self = .hello(token: token)
+            return
+        }
+        self = .change(LiveSync.Change(change.remote, token: token, previousToken: previous))
+    }
+}

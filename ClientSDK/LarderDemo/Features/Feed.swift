@@ -1,0 +1,55 @@
+public import Larder
+public import LarderModels
+
+/// The feed and its posts.
+///
+/// Stored posts are shown at once and revalidated after 60 s. Edits, deletions and like counts arrive by the change feed.
+public struct Feed: Sendable {
+    static let key = QueryKey("feed")
+
+    private let cache: LarderCache
+    private let source: HTTPSource
+
+    init(_ cache: LarderCache, _ source: HTTPSource) {
+        self.cache = cache
+        self.source = source
+    }
+
+    private func pages(of size: Int) -> PagedResource<Post> {
+        let source = source
+        var pages = PagedResource<Post>(
+            Self.key.name,
+            pageSize: size,
+            freshness: .timeToLive(.seconds(60), as: .interactive)
+        ) { request in
+            let context = FetchContext(validator: request.validator, isForced: request.isForced)
+            return try await source.page(
+                "/v1/feed",
+                [("limit", "\(request.limit)"), ("after", request.cursor)],
+                context
+            )
+        }
+        pages.pageSizeMaximum = 100
+        pages.tags = [LarderClient.everything]
+        return pages
+    }
+
+    /// The posts that are loaded, newest first, as a resource: refreshed by a page of 50.
+    public var newest: Resource<Timeline<Post>.List> { pages(of: 50).list }
+
+    /// The whole feed in pages: refreshed by overlap, with gaps where something was missed, and new posts held back until they
+    /// are taken. What was scrolled to once costs no request again.
+    public var timeline: Timeline<Post> { cache.timeline(pages(of: 20)) }
+
+    public func post(_ id: String) -> Resource<Post> {
+        let source = source
+        return .entity(id, freshness: .timeToLive(.seconds(60), as: .interactive)) { context in
+            try await source.fetch("/v1/posts/\(HTTPSource.escape(id))", context: context)
+        }
+    }
+
+    /// The newest posts, and what becomes of them.
+    public func snapshots(_ policy: ReadPolicy? = nil) -> Snapshots<Timeline<Post>.List> {
+        cache.snapshots(newest, policy)
+    }
+}

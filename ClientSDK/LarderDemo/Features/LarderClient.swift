@@ -1,0 +1,184 @@
+public import Larder
+public import LarderModels
+import Synchronization
+
+/// A client of the demo backend for one account: `APIClient` with a feature for each part of the API and live updates.
+///
+/// Stored values can be read while the server is unreachable, and each snapshot states its freshness. Safe from any task. Releasing the
+/// client ends everything that it has started.
+public final class LarderClient: Sendable {
+    /// The settings of a client.
+    public struct Configuration: Sendable {
+        /// The transport of all requests.
+        public var transport: any Transport
+        /// The client of the live WebSocket.
+        public var webSockets: WebSocketClient
+        /// The settings of the cache. The account's directory replaces `directory`.
+        public var cache: CacheConfiguration
+        /// The kinds of live channel to try, the best first; none: no live updates.
+        public var liveKinds: [LiveSync.Kind]
+        /// Whether live updates start as soon as somebody is signed in.
+        public var followsLive = true
+        /// The network monitor, the memory guard, telemetry and flags.
+        public var services = APIClient.Services.standard
+
+        /// - Parameter transport: `SocketTransport` supports `http` only; use `HTTPTransport` of `LarderURLSession` for `https`.
+        public init(transport: any Transport = SocketTransport()) {
+            self.transport = transport
+            webSockets = WebSocketClient()
+            cache = CacheConfiguration()
+            liveKinds = LiveSync.Kind.allCases
+        }
+    }
+
+    /// The client without the features of the demo backend.
+    public let base: APIClient
+    /// User profiles.
+    public let profiles: Profiles
+    /// The feed and its posts.
+    public let feed: Feed
+    /// Likes: optimistic and sent in batches.
+    public let likes: Likes
+    /// Accounts and transfers.
+    public let bank: Bank
+    /// Conversations and messages.
+    public let chat: Chat
+    /// Delta synchronisation from the change feed.
+    public let sync: ChangeSync
+    /// Live updates; falls back from WebSocket to server-sent events to long polling.
+    public let live: LiveSync
+    /// The bearer session of the account.
+    public var session: BearerSession { base.session }
+    /// The image pipeline, with its own store.
+    public var images: ImagePipeline { base.images }
+    /// The account's cache.
+    public var cache: LarderCache { base.cache }
+    /// Sends requests to the server, authorized by `session`.
+    public var source: HTTPSource { base.source }
+    /// Counters and events; `Telemetry.off` if telemetry is off.
+    public var telemetry: Telemetry { base.telemetry }
+    /// The network monitor; nil if it is off.
+    public var network: NetworkMonitor? { base.network }
+    /// The memory guard; nil if it is off.
+    public var memory: MemoryGuard? { base.memory }
+    /// The feature flags; nil if they are off.
+    public var flags: FeatureFlags? { base.flags }
+    /// Delays decoding of pictures that are not visible while the user interacts; see `APIClient.idle`.
+    public var idle: IdleScheduler? { base.idle }
+    private let following = Mutex<Task<Void, Never>?>(nil)
+    private let followsLive: Bool
+
+    /// Opens the client of an account. Cost: several milliseconds of disk work.
+    ///
+    /// - Parameters:
+    ///   - server: the URL of the server: `http://127.0.0.1:8080`.
+    ///   - account: the name of the account on this device. The server does not need to know it.
+    ///   - directory: the directory of all accounts. The system must not purge it, because it contains unsent changes.
+    /// - Throws: `.storage` if the account's directory cannot be used.
+    public init(
+        server: String,
+        account: String,
+        directory: String,
+        _ configuration: Configuration = Configuration()
+    ) async throws(LarderError) {
+        var settings = APIClient.Configuration(transport: configuration.transport)
+        settings.cache = configuration.cache
+        settings.session = .demo
+        settings.services = configuration.services
+        settings.probePath = "/healthz"
+        settings.isLongPoll = { Self.waitsByDesign($0) }
+        settings.feature = { Self.feature(of: $0) }
+        base = try await APIClient(server: server, account: account, directory: directory, settings)
+        let (cache, source, session) = (base.cache, base.source, base.session)
+        likes = Likes(cache, source)
+        profiles = Profiles(cache, source)
+        feed = Feed(cache, source)
+        bank = Bank(cache, source)
+        chat = Chat(cache, source, session)
+        sync = ChangeSync(.demo(source), into: cache)
+        live = LiveSync(
+            sync,
+            .demo(source, session, configuration.webSockets, configuration.liveKinds, configuration.cache),
+            in: cache
+        )
+        followsLive = configuration.followsLive
+        base.count(sync)
+        if case .signedIn = session.state { start() }
+    }
+
+    /// Whether the server delays the reply on purpose: a live channel or a long poll.
+    static func waitsByDesign(_ request: TransportRequest) -> Bool {
+        let (parts, query) = endpoint(of: request)
+        switch parts.first {
+        case "live": return true
+        case "changes": return query.split(separator: "&").contains { $0.hasPrefix("wait=") }
+        default: return false
+        }
+    }
+
+    /// The path segments after the API version, and the query. No segments if the path has no version.
+    private static func endpoint(of request: TransportRequest) -> (parts: ArraySlice<Substring>, query: Substring) {
+        let url = request.url.prefix { $0 != "#" }
+        guard let scheme = url.firstRange(of: "://") else { return ([], "") }
+        let mark = url.firstIndex(of: "?") ?? url.endIndex
+        guard scheme.upperBound <= mark else { return ([], "") }
+        // The first segment is the host.
+        let parts = url[scheme.upperBound..<mark].split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        guard let version = parts.firstIndex(of: "v1") else { return ([], "") }
+        return (parts[(version + 1)...], mark < url.endIndex ? url[url.index(after: mark)...] : "")
+    }
+
+    /// The feature of a request for telemetry: the resource that the first path segment stands for.
+    static func feature(of request: TransportRequest) -> String {
+        guard let name = endpoint(of: request).parts.first, !name.isEmpty else { return "other" }
+        switch name {
+        case "profiles", "me": return "profile"
+        case "posts": return "post"
+        case "likes": return "like"
+        case "transfers": return "transfer"
+        default: return String(name)
+        }
+    }
+
+    deinit { following.withLock { $0 }?.cancel() }
+
+    /// Signs in and starts live updates.
+    ///
+    /// - Throws: `.refused` if the handle or the password is wrong; `.offline`; `.storage`.
+    @discardableResult
+    public func signIn(handle: String, password: String) async throws(LarderError) -> Profile {
+        let profile = try await session.signIn(handle: handle, password: password)
+        start()
+        cache.networkReturned()
+        return profile
+    }
+
+    /// Starts live updates, unless they are running or `followsLive` is false.
+    public func start() {
+        guard followsLive else { return }
+        following.withLock { following in
+            guard following == nil else { return }
+            let live = live
+            following = Task { await live.run() }
+        }
+    }
+
+    /// Stops live updates until `start`, which then applies the missed changes.
+    public func pause() { following.withLock { $0.take() }?.cancel() }
+
+    /// Ends all tasks and releases system resources. Stored values and unsent changes are kept, and telemetry can still be read.
+    public func close() {
+        pause()
+        base.close()
+    }
+
+    /// Signs out: ends all tasks, revokes the tokens and erases the account's data on this device.
+    ///
+    /// Unsent changes are lost; see `cache.outbox.status`.
+    ///
+    /// - Throws: `.storage` if files could not be removed.
+    public func signOut() async throws(LarderError) {
+        pause()
+        try await base.signOut()
+    }
+}

@@ -1,0 +1,128 @@
+public import Larder
+public import LarderModels
+
+/// Likes of posts.
+///
+/// Optimistic: a like is shown at once, stored on disk when the call returns, sent in batches, and rolled back if the server rejects
+/// it.
+public struct Likes: Sendable {
+    /// A like or unlike of a post.
+    public struct Tap: Codable, Sendable, Hashable {
+        public var postID: String
+        /// True to like, false to unlike.
+        public var isLike: Bool
+    }
+
+    private let cache: LarderCache
+    /// The operation that is in the outbox: to edit one that was refused (`Outbox.edit`), or to read it (`Outbox.Entry.input`).
+    public let operation: WriteBehind<Tap, Post?>
+
+    init(_ cache: LarderCache, _ source: HTTPSource) {
+        self.cache = cache
+        operation = Self.operation(source)
+        cache.outbox.register(operation)
+    }
+
+    /// Likes or unlikes a post. An unsent tap on the same post is replaced, or cancelled if it was the opposite.
+    ///
+    /// - Returns: the queued operation; nil if nothing needs to be sent.
+    /// - Throws: `.storage` if it could not be stored. Then nothing has changed.
+    @discardableResult
+    public func set(_ isLike: Bool, _ postID: String) throws(LarderError) -> OperationID? {
+        try cache.enqueue(Tap(postID: postID, isLike: isLike), operation)
+    }
+
+    private struct Request: Encodable, Sendable {
+        struct Item: Encodable, Sendable {
+            var postID: String
+            var liked: Bool
+
+            private enum CodingKeys: String, CodingKey {
+                case postID = "postId"
+                case liked
+            }
+        }
+        var items: [Item]
+    }
+
+    private struct Results: Decodable, Sendable {
+        struct Item: Decodable, Sendable {
+            struct Problem: Decodable, Sendable {
+                var type: String?
+                var title: String?
+            }
+            var postID: String
+            var status: Int
+            var post: Post?
+            var problem: Problem?
+
+            private enum CodingKeys: String, CodingKey {
+                case postID = "postId"
+                case status, post, problem
+            }
+        }
+        var results: [Item]
+    }
+
+    private static func operation(_ source: HTTPSource) -> WriteBehind<Tap, Post?> {
+        var operation = WriteBehind<Tap, Post?>(
+            "like",
+            scope: { "like/" + $0.postID },
+            changes: { tap, changes in
+                changes.modify(Post.self, tap.postID) { post in
+                    guard post.likedByMe != tap.isLike else { return }
+                    post.likedByMe = tap.isLike
+                    post.likeCount += tap.isLike ? 1 : -1
+                }
+            },
+            send: { attempts in
+                let items = attempts.map { Request.Item(postID: $0.input.postID, liked: $0.input.isLike) }
+                let reply = try await source.send(.post, "/v1/likes", Request(items: items), as: Results.self)
+                let results = Dictionary(reply.value.results.map { ($0.postID, $0) }, uniquingKeysWith: { $1 })
+                return attempts.map { attempt in
+                    guard let result = results[attempt.input.postID] else {
+                        return .retry(
+                            LarderError(.unexpectedReply, "The reply names no result for \(attempt.input.postID).")
+                        )
+                    }
+                    guard result.status == 200 else {
+                        // The outbox retries transient statuses and rejects the others.
+                        return .failure(
+                            LarderError(
+                                .refused,
+                                result.problem?.title
+                                    ?? "The server has rejected the like with the status \(result.status).",
+                                status: result.status,
+                                problem: result.problem?.type
+                            )
+                        )
+                    }
+                    return .accepted(result.post)
+                }
+            }
+        )
+        operation.coalescingKey = { $0.postID }
+        operation.coalesce = { old, new in old.isLike == new.isLike ? .replace(new) : .cancelOut }
+        operation.codec = Tap.codec
+        operation.batchMaximum = 100
+        operation.batchUsual = 50
+        operation.acknowledge = { _, post, update in if let post { update.put(post) } }
+        return operation
+    }
+}
+
+extension Likes.Tap {
+    /// The stored form: `+` or `-` and the identifier. `JSONEncoder` takes as long as the rest of a tap.
+    public static let codec = PayloadCodec<Likes.Tap>(
+        encode: { tap in Array((tap.isLike ? "+" : "-").utf8) + Array(tap.postID.utf8) },
+        decode: { bytes in
+            guard let sign = bytes.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else {
+                throw LarderError(.encoding, "A stored like begins with '+' or '-'.")
+            }
+            return Likes.Tap(
+                postID: String(decoding: bytes.dropFirst(), as: UTF8.self),
+                isLike: sign == UInt8(ascii: "+")
+            )
+        }
+    )
+}

@@ -1,0 +1,49 @@
+public import LarderEvents
+import Synchronization
+
+extension MemoryGuard {
+    /// Reports memory pressure. Safe from any thread.
+    public protocol Source: Sendable {
+        /// A description of the system's signals that are used.
+        var explanation: String { get }
+
+        /// Calls `body` with each report until the registration is released; on any thread, one call at a time.
+        ///
+        /// A level is reported when it is reached and again while it lasts; `.normal` when it is over.
+        func observe(_ body: @escaping @Sendable (Signal) -> Void) -> EventRegistration
+    }
+}
+
+extension MemoryGuard {
+    /// A source that is set by the app: for tests, and for platforms with other notifications.
+    public final class ManualSource: Source {
+        private let observers = OrderedObservers<Signal>()
+
+        /// Creates a manual source.
+        public init() {}
+
+        /// A fixed description.
+        public let explanation = "Set by the app."
+
+        /// Reports a level. Observers have been called when this returns, unless another thread is calling them.
+        public func signal(_ level: MemoryLevel, cause: String = "set by the app") {
+            observers.tell(Signal(level, cause: cause))
+        }
+
+        /// Calls `body` with each report.
+        public func observe(_ body: @escaping @Sendable (Signal) -> Void) -> EventRegistration {
+            observers.add(body)
+        }
+    }
+}
+
+extension MemoryGuard {
+    /// The system's source: pressure-stall information and control groups on Linux; elsewhere one that is set by hand.
+    public static func systemSource() -> any Source {
+        #if os(Linux)
+            LinuxMemorySource()
+        #else
+            ManualSource()
+        #endif
+    }
+}

@@ -1,0 +1,200 @@
+public import LarderEvents
+public import LarderTime
+import Synchronization
+
+/// Reduces the memory use of registered components under pressure, and lets them recover step by step afterwards.
+///
+/// Stricter limits apply at once, recovery takes steps after quiet (`MemoryPolicy`). All reactions stop work before any releases
+/// memory, and limits are applied again while pressure lasts, so that running work does not refill the caches. Safe from any
+/// thread. Timed steps are taken by `tick()`, with the next signal, and while `run(sleeper:)` runs.
+public final class MemoryGuard: Sendable {
+    /// An event of the guard.
+    public enum Event: Sendable, Hashable {
+        /// The level has changed.
+        case level(MemoryLevel, previous: MemoryLevel, cause: String)
+        /// The reactions have cancelled loads or freed memory.
+        case reaction(MemoryLevel, loadsCancelled: Int, bytesFreed: Int)
+    }
+
+    private struct Application {
+        var limits: MemoryLimits
+        /// The only reaction to call; nil for all.
+        var only: UInt64?
+    }
+
+    private struct Core {
+        var machine: MemoryMachine
+        var isEnabled = true
+        var known = State.initial
+        var reactions: [(id: UInt64, reaction: MemoryReaction)] = []
+        var lastID: UInt64 = 0
+        /// The applications to carry out, in order, by one thread at a time.
+        var pending: [Application] = []
+        var isApplying = false
+    }
+
+    /// The description of the source. The first read may take a millisecond.
+    public var explanation: String {
+        attachment.withLock { $0?.source }?.explanation ?? "The guard was closed, and listens to nothing."
+    }
+
+    private let state: Mutex<Core>
+    private let clock: any MonotonicClock
+    /// Events to be passed to `onEvent`: in order, while no lock is held.
+    private let records = OrderedObservers<Event>()
+    private let recording: EventRegistration
+    private let changes = EventHub<State>()
+    private let stirs = EventHub<Void>()
+    /// Holds the source too: a system's source ends when it is released.
+    private let attachment = Mutex<(source: any Source, registration: EventRegistration)?>(nil)
+
+    /// Observes a source until `close` or its own end.
+    ///
+    /// - Parameters:
+    ///   - source: reports memory pressure; `MemoryGuard.systemSource()` returns the platform's.
+    ///   - clock: used for the quiet time and recovery.
+    public init(
+        source: any Source,
+        policy: MemoryPolicy = .standard,
+        clock: any MonotonicClock = SystemMonotonicClock(),
+        onEvent: @escaping @Sendable (Event) -> Void = { _ in }
+    ) {
+        state = Mutex(Core(machine: MemoryMachine(policy)))
+        self.clock = clock
+        recording = records.add(onEvent)
+        let token = source.observe { [weak self] signal in self?.note(signal) }
+        attachment.withLock { $0 = (source, token) }
+    }
+
+    // MARK: Asking
+
+    /// The reported pressure and the limits now.
+    public var current: State { state.withLock { $0.known } }
+
+    /// The limits now.
+    public var limits: MemoryLimits { current.limits }
+
+    /// The states as they change, beginning with the current one. A slow reader gets only the newest.
+    public var states: EventSequence<State> {
+        // Under the lock under which changes are posted, so that none is missed between the first state and the subscription.
+        state.withLock { changes.subscribe(limit: 1, first: $0.known) }
+    }
+
+    // MARK: Telling
+
+    /// Registers a reaction until the registration is released. Under pressure it is called at once.
+    public func register(_ reaction: MemoryReaction) -> EventRegistration {
+        let id = state.withLock { state in
+            state.lastID += 1
+            state.reactions.append((state.lastID, reaction))
+            if state.known.limits != .normal {
+                state.pending.append(Application(limits: state.known.limits, only: state.lastID))
+            }
+            return state.lastID
+        }
+        apply()
+        return EventRegistration { [weak self] in
+            self?.state.withLock { $0.reactions.removeAll { $0.id == id } }
+        }
+    }
+
+    /// Notes a report of a source.
+    public func note(_ signal: Signal) {
+        decide { state, now in
+            state.machine.signal(signal.level, at: now)
+            state.known.told = signal.level
+            state.known.cause = signal.cause
+            return signal.level > .normal
+        }
+    }
+
+    /// Takes the steps that are due.
+    public func tick() { look(stirs: true) }
+
+    /// Turns the guard off, so that no limits apply, or on again.
+    public func setEnabled(_ isEnabled: Bool) {
+        decide { state, now in
+            state.isEnabled = isEnabled
+            state.machine.look(at: now)
+            return false
+        }
+    }
+
+    /// Takes each step at its time; returns when its task is cancelled.
+    public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
+        let stirs = stirs.subscribe(limit: 1)
+        while !Task.isCancelled {
+            _ = await stirs.next(until: state.withLock { $0.machine.nextChange }, by: sleeper)
+            look(stirs: false)
+        }
+    }
+
+    /// Stops observing the source and releases it, for ever. The last decision stays.
+    public func close() { _ = attachment.withLock { $0.take() } }
+
+    // MARK: Inside
+
+    private func look(stirs: Bool) {
+        decide(stirs: stirs) { state, now in
+            state.machine.look(at: now)
+            return false
+        }
+    }
+
+    /// - Parameters:
+    ///   - stirs: whether to wake `run` if its next point in time has changed.
+    ///   - change: returns whether pressure lasts, so that the limits are applied again.
+    private func decide(stirs isStirring: Bool = true, _ change: (inout Core, MonotonicTime) -> Bool) {
+        let (wakeups, stirred) = state.withLock { state in
+            let old = state.known
+            let next = state.machine.nextChange
+            let lasts = change(&state, clock.uptime)
+            state.known.limits = state.isEnabled ? state.machine.limits : .normal
+            let new = state.known
+            let isNew = new.limits != old.limits
+            if isNew || (lasts && state.isEnabled) {
+                state.pending.append(Application(limits: new.limits, only: nil))
+            }
+            if old.limits.level != new.limits.level {
+                records.enqueue(.level(new.limits.level, previous: old.limits.level, cause: new.cause))
+            }
+            let wakeups = new == old ? [] : changes.post(new)
+            let isStirring = isStirring && next != state.machine.nextChange
+            return (wakeups, isStirring ? stirs.post(()) : [])
+        }
+        for wakeup in wakeups { wakeup.resume() }
+        for wakeup in stirred { wakeup.resume() }
+        records.drain()
+        apply()
+    }
+
+    /// Carries out pending applications. One thread at a time, so that an older state never follows a newer one; no lock is held
+    /// while reactions work.
+    private func apply() {
+        let isMine = state.withLock { state in
+            defer { state.isApplying = true }
+            return !state.isApplying
+        }
+        guard isMine else { return }
+        while true {
+            let next = state.withLock { state -> (Application, [MemoryReaction])? in
+                guard !state.pending.isEmpty else {
+                    state.isApplying = false
+                    return nil
+                }
+                let application = state.pending.removeFirst()
+                let reactions = state.reactions.filter { application.only == nil || application.only == $0.id }
+                return (application, reactions.map(\.reaction))
+            }
+            guard let (application, reactions) = next else { return }
+            let limits = application.limits
+            // All stop before any releases.
+            let loads = reactions.reduce(0) { $0 &+ $1.stop(limits) }
+            let bytes = reactions.reduce(0) { $0 &+ $1.release(limits) }
+            if loads != 0 || bytes != 0 {
+                records.enqueue(.reaction(limits.level, loadsCancelled: loads, bytesFreed: bytes))
+                records.drain()
+            }
+        }
+    }
+}

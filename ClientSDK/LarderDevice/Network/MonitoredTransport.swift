@@ -1,0 +1,188 @@
+import LarderHTTP
+public import LarderTime
+public import LarderTransport
+import Synchronization
+
+/// A transport that reports the duration and outcome of each exchange to a `NetworkMonitor` and to `onExchange`.
+///
+/// Exchanges are passed through unchanged; on request, those that cannot succeed are refused. Safe from any task.
+public struct MonitoredTransport: Transport {
+    /// A completed exchange.
+    public struct Exchange: Sendable {
+        public let request: TransportRequest
+        /// The status of the response; nil if there was none.
+        public let status: Int?
+        /// The code of the `TransportError`; nil on success.
+        public let failure: String?
+        /// The time from sending to the end of the content.
+        public let duration: Duration
+        /// The number of content bytes that were read.
+        public let bytesReceived: Int
+    }
+
+    private let base: any Transport
+    private let monitor: NetworkMonitor?
+    private let onExchange: @Sendable (Exchange) -> Void
+    private let clock: any MonotonicClock
+    private let refusesOffline: Bool
+    private let waitsByDesign: @Sendable (TransportRequest) -> Bool
+
+    /// - Parameters:
+    ///   - base: sends the requests.
+    ///   - monitor: gets the measurements.
+    ///   - refusesOffline: whether requests fail at once as unreachable while `monitor.admits()` is false.
+    ///   - clock: used for durations.
+    ///   - waitsByDesign: whether a response is slow by design, as of a long poll or an event stream: its duration is ignored, only
+    ///     its success counts.
+    ///   - onExchange: called after each exchange, on the task that made it or read its content.
+    public init(
+        _ base: any Transport,
+        monitor: NetworkMonitor?,
+        refusesOffline: Bool = false,
+        clock: any MonotonicClock = SystemMonotonicClock(),
+        waitsByDesign: @escaping @Sendable (TransportRequest) -> Bool = { _ in false },
+        onExchange: @escaping @Sendable (Exchange) -> Void = { _ in }
+    ) {
+        self.base = base
+        self.monitor = monitor
+        self.onExchange = onExchange
+        self.refusesOffline = refusesOffline
+        self.waitsByDesign = waitsByDesign
+        self.clock = clock
+    }
+
+    /// Sends a request and reports the exchange.
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        try admit()
+        let start = clock.uptime
+        do {
+            let response = try await base.send(request)
+            let time = clock.uptime - start
+            let bytes = response.body.count
+            // Head and content arrive together here: with a large content this is transfer time, with a small one latency.
+            let isLarge = bytes >= NetworkMonitor.Thresholds().transferMinimum
+            let sample =
+                waitsByDesign(request)
+                ? NetworkSample(.reply, bytes: bytes)
+                : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
+            monitor?.note(sample)
+            tell(request, status: response.status.code, nil, time, bytes)
+            return response
+        } catch {
+            failed(request, error, status: nil, since: start, bytes: 0)
+            throw error
+        }
+    }
+
+    /// Returns as soon as the response head has arrived. The exchange is reported at the end of its content.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try admit()
+        let start = clock.uptime
+        let stream: TransportStream
+        do {
+            stream = try await base.open(request)
+        } catch {
+            failed(request, error, status: nil, since: start, bytes: 0)
+            throw error
+        }
+        let latency = clock.uptime - start
+        let status = stream.status.code
+        let body = MonitoredBody(stream.body) { outcome in
+            if let error = outcome.error, NetworkSample(error) != nil {
+                self.failed(request, error, status: status, since: start, bytes: outcome.bytes)
+            } else {
+                // Also if the reader stopped: until then the network worked.
+                let transfer = outcome.error == nil ? outcome.waited : nil
+                let sample =
+                    self.waitsByDesign(request)
+                    ? NetworkSample(.reply, bytes: outcome.bytes)
+                    : NetworkSample(.reply, latency: latency, bytes: outcome.bytes, transfer: transfer)
+                self.monitor?.note(sample)
+                let failure = outcome.error?.code.rawValue
+                self.tell(request, status: status, failure, self.clock.uptime - start, outcome.bytes)
+            }
+        }
+        return TransportStream(
+            status: stream.status,
+            fields: stream.fields,
+            body: TransportStream.Body { () async throws(TransportError) in try await body.next(clock: clock) },
+            redirectedTo: stream.redirectedTo
+        )
+    }
+
+    private func admit() throws(TransportError) {
+        guard refusesOffline, let monitor, !monitor.admits() else { return }
+        throw TransportError(.unreachable, "There is no network. Nothing was sent; try again when it is back.")
+    }
+
+    private func failed(
+        _ request: TransportRequest,
+        _ error: TransportError,
+        status: Int?,
+        since start: MonotonicTime,
+        bytes: Int
+    ) {
+        if let sample = NetworkSample(error) { monitor?.note(sample) }
+        tell(request, status: status, error.code.rawValue, clock.uptime - start, bytes)
+    }
+
+    private func tell(_ request: TransportRequest, status: Int?, _ failure: String?, _ time: Duration, _ bytes: Int) {
+        onExchange(
+            Exchange(request: request, status: status, failure: failure, duration: time, bytesReceived: bytes)
+        )
+    }
+}
+
+/// Measures content while it is read. Read by one task, as `TransportBody` says.
+private final class MonitoredBody: Sendable {
+    struct Outcome: Sendable {
+        var bytes = 0
+        /// The time that the reader waited for pieces, without its own work between them.
+        var waited: Duration = .zero
+        var error: TransportError?
+    }
+
+    private struct State {
+        var outcome = Outcome()
+        var isTold = false
+    }
+
+    private let body: TransportStream.Body
+    private let state = Mutex(State())
+    private let onEnd: @Sendable (Outcome) -> Void
+
+    init(_ body: TransportStream.Body, onEnd: @escaping @Sendable (Outcome) -> Void) {
+        self.body = body
+        self.onEnd = onEnd
+    }
+
+    deinit {
+        note(waited: .zero, bytes: 0, isEnd: true, TransportError(.cancelled, "The content was not read to its end."))
+    }
+
+    func next(clock: any MonotonicClock) async throws(TransportError) -> [UInt8]? {
+        // Content is read once: a new iterator continues where the last one stopped.
+        var iterator = body.makeAsyncIterator()
+        let start = clock.uptime
+        do {
+            let piece = try await iterator.next()
+            note(waited: clock.uptime - start, bytes: piece?.count ?? 0, isEnd: piece == nil, nil)
+            return piece
+        } catch {
+            note(waited: clock.uptime - start, bytes: 0, isEnd: true, error)
+            throw error
+        }
+    }
+
+    private func note(waited: Duration, bytes: Int, isEnd: Bool, _ error: TransportError?) {
+        let outcome = state.withLock { state -> Outcome? in
+            state.outcome.waited += waited
+            state.outcome.bytes += bytes
+            guard isEnd, !state.isTold else { return nil }
+            state.isTold = true
+            state.outcome.error = error
+            return state.outcome
+        }
+        if let outcome { onEnd(outcome) }
+    }
+}

@@ -1,0 +1,60 @@
+public import LarderEvents
+import Synchronization
+
+extension NetworkMonitor {
+    /// Observes the system's network state. Safe from any thread.
+    public protocol Source: Sendable {
+        /// The current state.
+        var status: NetworkStatus { get }
+
+        /// Calls `body` with each new state until the registration is released; on any thread, one call at a time.
+        func observe(_ body: @escaping @Sendable (NetworkStatus) -> Void) -> EventRegistration
+    }
+}
+
+extension NetworkMonitor {
+    /// A source that is set by the app: for tests, and for platforms with other notifications.
+    public final class ManualSource: Source {
+        private let state: Mutex<NetworkStatus>
+        private let observers = OrderedObservers<NetworkStatus>()
+
+        /// - Parameter status: the state until it is set.
+        public init(_ status: NetworkStatus = .assumed) { state = Mutex(status) }
+
+        /// The last state that was set.
+        public var status: NetworkStatus { state.withLock { $0 } }
+
+        /// Sets the state. Observers have been called when this returns, unless another thread is calling them.
+        public func set(_ status: NetworkStatus) {
+            let isNew = state.withLock { state in
+                defer { state = status }
+                return state != status
+            }
+            if isNew { observers.tell(status) }
+        }
+
+        /// Sets the state to connected or disconnected.
+        public func set(isConnected: Bool) { set(NetworkStatus(isConnected: isConnected)) }
+
+        /// Calls `body` with each state that is set.
+        public func observe(_ body: @escaping @Sendable (NetworkStatus) -> Void) -> EventRegistration {
+            observers.add(body)
+        }
+    }
+}
+
+extension NetworkMonitor {
+    /// The system's source and a description of it: netlink on Linux. Without one, a source that always reports a connection, so
+    /// that only requests show the state of the network.
+    public static func systemSource() -> (source: any Source, explanation: String) {
+        #if os(Linux)
+            do {
+                return (try NetlinkSource(), "Interfaces and addresses come from netlink.")
+            } catch {
+                return (ManualSource(), "A network is assumed. \(error)")
+            }
+        #else
+            return (ManualSource(), "A network is assumed: there is no source for this system.")
+        #endif
+    }
+}

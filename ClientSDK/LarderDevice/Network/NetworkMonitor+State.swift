@@ -1,0 +1,28 @@
+public import LarderEvents
+
+extension NetworkMonitor {
+    /// The level of the network and its cause.
+    public struct State: Sendable, Hashable {
+        public var level: NetworkLevel
+        /// The cause of the level.
+        public var cause: Cause
+        /// The state reported by the system.
+        public var status: NetworkStatus
+        /// The averages measured by requests.
+        public var quality: Quality
+
+        /// The cause of a level.
+        public enum Cause: String, Sendable, Hashable {
+            /// Set with `setOverride`.
+            case override
+            /// The system reports no network.
+            case noInterface
+            /// The system reports a metered network.
+            case metered
+            /// Measurements of requests.
+            case experience
+            /// No reason against a good network.
+            case nothing
+        }
+    }
+}

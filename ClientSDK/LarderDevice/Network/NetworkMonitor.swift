@@ -1,0 +1,311 @@
+public import LarderEvents
+public import LarderTime
+import Synchronization
+
+/// Decides the level of the network from the system's state and from measurements of requests.
+///
+/// An override comes first, then the system's report of no network, then measurements. Reading is cheap and safe from any thread.
+/// Changes by time alone are decided on the next read, and while `run(sleeper:)` runs.
+public final class NetworkMonitor: Sendable {
+    /// The settings of a monitor.
+    public struct Configuration: Sendable {
+        /// The thresholds between levels.
+        public var thresholds = Thresholds()
+        /// The behavior at each level.
+        public var policy = DegradationPolicy.standard
+        /// Whether the network is offline without a usable interface. False for servers on this machine.
+        public var requiresInterface = true
+        /// Whether a metered network counts as constrained.
+        public var treatsMeteredAsConstrained = true
+        /// A random number of the client, the same at each start: it decides the client's place among those that return.
+        public var seed: UInt64
+
+        /// - Parameter seed: drawn once, then stored.
+        public init(seed: UInt64 = .random(in: 0 ... .max)) { self.seed = seed }
+    }
+
+    /// A change of the level.
+    public struct Event: Sendable, Hashable {
+        public let level: NetworkLevel
+        /// The level before.
+        public let previous: NetworkLevel
+        /// The cause of the new level.
+        public let cause: State.Cause
+    }
+
+    private struct Core {
+        var status: NetworkStatus
+        var estimator: NetworkQualityEstimator
+        var resume: ResumeSchedule
+        var policy: DegradationPolicy
+        var override: NetworkLevel?
+        var told: State?
+
+        /// The last behavior that was posted.
+        var toldBehavior: NetworkBehavior?
+
+        /// When time alone may change something. While offline, only a request can find out.
+        var nextChange: MonotonicTime? {
+            let quality = estimator.level == .offline ? nil : estimator.nextChange
+            return [resume.due, quality].compactMap(\.self).min()
+        }
+    }
+
+    private let state: Mutex<Core>
+    private let configuration: Configuration
+    private let clock: any MonotonicClock
+    /// Level changes to be passed to `onEvent`: in order, while no lock is held.
+    private let records = OrderedObservers<Event>()
+    private let recording: EventRegistration
+    private let changes = EventHub<State>()
+    private let resumptions = EventHub<MonotonicTime>()
+    /// Wakes `run` when a decision may have moved the next point in time.
+    private let stirs = EventHub<Void>()
+    private let behaviorChanges = EventHub<NetworkBehavior>()
+    /// Holds the source too: a system's source ends when it is released.
+    private let attachment = Mutex<(source: any Source, registration: EventRegistration)?>(nil)
+
+    /// Observes a source until `close` or its own end.
+    ///
+    /// - Parameters:
+    ///   - source: reports the system's state; `NetworkMonitor.systemSource()` returns the platform's.
+    ///   - clock: used for the age of samples.
+    public init(
+        source: any Source,
+        configuration: Configuration = Configuration(),
+        clock: any MonotonicClock = SystemMonotonicClock(),
+        onEvent: @escaping @Sendable (Event) -> Void = { _ in }
+    ) {
+        self.configuration = configuration
+        self.clock = clock
+        recording = records.add(onEvent)
+        state = Mutex(
+            Core(
+                status: source.status,
+                estimator: NetworkQualityEstimator(configuration.thresholds),
+                resume: ResumeSchedule(configuration.policy.resume, seed: configuration.seed),
+                policy: configuration.policy
+            )
+        )
+        decide { _, _ in }
+        let token = source.observe { [weak self] status in self?.note(status) }
+        attachment.withLock { $0 = (source, token) }
+        // Covers a change between the first read and the observation.
+        note(source.status)
+    }
+
+    // MARK: Asking
+
+    /// The level now.
+    public var level: NetworkLevel { state.withLock { settled($0)?.level } ?? current.level }
+
+    /// The level now and its cause.
+    public var current: State { decide { _, _ in } }
+
+    /// Whether the level is `.offline`.
+    public var isOffline: Bool { level == .offline }
+
+    /// The behavior now. While a return is delayed, it is marked by `NetworkBehavior.isReturning`.
+    public var behavior: NetworkBehavior {
+        if let known = state.withLock({ settled($0)?.behavior }) { return known }
+        let level = current.level
+        return state.withLock { Self.behavior($0, level) }
+    }
+
+    /// The last decision if time alone cannot have changed it; all other changes decide anew.
+    private func settled(_ state: Core) -> (level: NetworkLevel, behavior: NetworkBehavior)? {
+        guard let told = state.told, let behavior = state.toldBehavior else { return nil }
+        if let due = state.nextChange, due <= clock.uptime { return nil }
+        return (told.level, behavior)
+    }
+
+    /// The behavior as it changes, beginning with the current one. A slow reader gets only the newest.
+    public var behaviors: EventSequence<NetworkBehavior> {
+        let present = behavior
+        // Under the lock under which changes are posted, so that none is missed between the first value and the subscription.
+        return state.withLock { behaviorChanges.subscribe(limit: 1, first: $0.toldBehavior ?? present) }
+    }
+
+    private static func behavior(_ state: Core, _ level: NetworkLevel) -> NetworkBehavior {
+        var behavior = state.policy[level]
+        behavior.isReturning = state.resume.due != nil
+        return behavior
+    }
+
+    /// The policy. A new one applies at once, except to a return that is under way.
+    public var policy: DegradationPolicy {
+        get { state.withLock { $0.policy } }
+        set {
+            decide { state, _ in
+                state.policy = newValue
+                state.resume.spread = newValue.resume
+            }
+        }
+    }
+
+    /// Whether `admits` would allow a request now. Asking does not use up a probe.
+    public var mayTry: Bool {
+        if level != .offline { return true }
+        let now = clock.uptime
+        return nextProbe.map { $0 <= now } ?? false
+    }
+
+    /// When a probe is due; nil unless the network is offline because of measurements alone.
+    public var nextProbe: MonotonicTime? {
+        state.withLock { state in
+            guard level(of: state).0 == .offline, isExperience(state) else { return nil }
+            return state.estimator.nextProbe
+        }
+    }
+
+    private func isExperience(_ state: Core) -> Bool { state.override == nil && isConnected(state.status) }
+
+    /// Whether to send an automatic request.
+    ///
+    /// Never if the system reports no network. If only measurements say so, one request is allowed from time to time, because
+    /// otherwise nothing would find out that the server is back.
+    public func admits() -> Bool {
+        var admitted = true
+        decide { state, now in
+            let level = self.level(of: state).0
+            if level == .offline {
+                admitted = self.isExperience(state) && state.estimator.takeProbe(at: now)
+            }
+        }
+        return admitted
+    }
+
+    /// The states as they change, beginning with the current one. A slow reader gets only the newest.
+    public var states: EventSequence<State> {
+        let present = current
+        // Under the lock under which changes are posted, so that none is missed between the first value and the subscription.
+        return state.withLock { changes.subscribe(limit: 1, first: $0.told ?? present) }
+    }
+
+    /// The times at which to resume after the network returned: with jitter, see `DegradationPolicy.ResumeSpread`.
+    ///
+    /// They are posted while `run(sleeper:)` runs, or when the monitor is read.
+    public var resumes: EventSequence<MonotonicTime> { resumptions.subscribe(limit: 1) }
+
+    // MARK: Telling
+
+    /// Adds the measurement of an exchange.
+    package func note(_ sample: NetworkSample) { decide { state, now in state.estimator.add(sample, at: now) } }
+
+    /// Notes the system's state. Measurements in another network are discarded.
+    public func note(_ status: NetworkStatus) {
+        decide { state, _ in
+            let old = state.status
+            state.status = status
+            let isOther = Self.ways(old) != Self.ways(status) || old.isConnected != status.isConnected
+            if isOther, status.isConnected { state.estimator.reset() }
+        }
+    }
+
+    /// Sets the level; nil lets the monitor decide again.
+    public func setOverride(_ level: NetworkLevel?) { decide { state, _ in state.override = level } }
+
+    /// Takes timed decisions at their time; returns when its task is cancelled.
+    public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
+        let stirs = stirs.subscribe(limit: 1)
+        while !Task.isCancelled {
+            _ = await stirs.next(until: state.withLock { $0.nextChange }, by: sleeper)
+            decide(stirs: false) { _, _ in }
+        }
+    }
+
+    /// Sends a probe at the times that `admits` would allow one, while the network is offline because of measurements alone:
+    /// otherwise a screen that only waits would wait for ever. Returns when its task is cancelled.
+    ///
+    /// - Parameter request: sends a small request and reports its result, as a `MonitoredTransport` does.
+    public func probe(sleeper: any Sleeper = SystemMonotonicClock(), _ request: @Sendable () async -> Void) async {
+        let stirs = stirs.subscribe(limit: 1)
+        while !Task.isCancelled {
+            let due = nextProbe
+            _ = await stirs.next(until: due, by: sleeper)
+            guard !Task.isCancelled, let due, due <= clock.uptime, nextProbe == due else { continue }
+            await request()
+            // A probe that reported nothing is used up.
+            decide { state, now in
+                if state.estimator.nextProbe == due { _ = state.estimator.takeProbe(at: now) }
+            }
+        }
+    }
+
+    /// Stops observing the source and releases it, for ever. The last state stays, and requests are still measured.
+    public func close() { _ = attachment.withLock { $0.take() } }
+
+    // MARK: Deciding
+
+    /// - Parameter isStirring: whether to wake `run` if its next point in time has changed.
+    @discardableResult
+    private func decide(
+        stirs isStirring: Bool = true,
+        _ change: (inout Core, MonotonicTime) -> Void
+    ) -> State {
+        struct Outcome {
+            var state: State
+            var wakeups: [EventWakeup<State>] = []
+            var resumed: [EventWakeup<MonotonicTime>] = []
+            var changed: [EventWakeup<NetworkBehavior>] = []
+            var stirred: [EventWakeup<Void>] = []
+        }
+        let outcome = state.withLock { state -> Outcome in
+            let now = clock.uptime
+            let before = (state.nextChange, state.estimator.nextProbe)
+            change(&state, now)
+            state.estimator.look(at: now)
+            let (level, cause) = level(of: state)
+            let new = State(
+                level: level,
+                cause: cause,
+                status: state.status,
+                quality: state.estimator.quality
+            )
+            var outcome = Outcome(state: new)
+            if let old = state.told, old.level != level {
+                records.enqueue(Event(level: level, previous: old.level, cause: cause))
+            }
+            state.resume.note(level, at: now)
+            if level != state.told?.level || cause != state.told?.cause || new.status != state.told?.status {
+                state.told = new
+                outcome.wakeups = changes.post(new)
+            }
+            if state.resume.take(at: now) { outcome.resumed = resumptions.post(now) }
+            let behavior = Self.behavior(state, level)
+            if behavior != state.toldBehavior {
+                state.toldBehavior = behavior
+                outcome.changed = behaviorChanges.post(behavior)
+            }
+            if isStirring, before != (state.nextChange, state.estimator.nextProbe) { outcome.stirred = stirs.post(()) }
+            return outcome
+        }
+        for wakeup in outcome.wakeups { wakeup.resume() }
+        for wakeup in outcome.resumed { wakeup.resume() }
+        for wakeup in outcome.changed { wakeup.resume() }
+        for wakeup in outcome.stirred { wakeup.resume() }
+        records.drain()
+        return outcome.state
+    }
+
+    private func level(of state: Core) -> (NetworkLevel, State.Cause) {
+        if let level = state.override { return (level, .override) }
+        if !isConnected(state.status) { return (.offline, .noInterface) }
+        let level = state.estimator.level
+        if level == .good, state.status.isMetered, configuration.treatsMeteredAsConstrained {
+            return (.constrained, .metered)
+        }
+        return (level, level == .good ? .nothing : .experience)
+    }
+
+    private func isConnected(_ status: NetworkStatus) -> Bool {
+        status.isConnected || !configuration.requiresInterface
+    }
+
+    /// The usable interfaces: a change means another network.
+    private static func ways(_ status: NetworkStatus) -> [NetworkStatus.Interface] {
+        // Some systems report the interfaces of a path without addresses.
+        let knowsAddresses = status.interfaces.contains { !$0.addresses.isEmpty }
+        return knowsAddresses ? status.interfaces.filter(\.isUsable) : status.interfaces
+    }
+}

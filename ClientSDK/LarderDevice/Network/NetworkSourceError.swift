@@ -1,0 +1,16 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// The reason why the system's network state cannot be observed.
+struct NetworkSourceError: Error, Sendable, CustomStringConvertible {
+    /// What failed and what to do about it.
+    let description: String
+
+    init(_ action: String, _ code: Int32) {
+        let reason = unsafe String(cString: strerror(code))
+        description = "\(action): \(reason). Use a NetworkMonitor.ManualSource; requests tell of the network too."
+    }
+}

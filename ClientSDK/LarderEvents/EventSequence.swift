@@ -1,0 +1,48 @@
+package import LarderTime
+
+/// An asynchronous sequence of events with a bounded buffer, which counts dropped events.
+///
+/// It collects events from its creation until it and its iterators are released. It is for one task; several tasks
+/// would share the elements. If the buffer is full, the oldest element is dropped. It ends with its source, and for a
+/// cancelled task.
+public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
+    /// Iterates over the elements.
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
+        let mailbox: EventMailbox<Element>
+        let registration: EventRegistration
+
+        /// Returns the next element; nil at the end and for a cancelled task.
+        public mutating func next() async -> Element? { await mailbox.next() }
+
+        /// Returns the next element; nil at the end and for a cancelled task.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await mailbox.next() }
+    }
+
+    let mailbox: EventMailbox<Element>
+    let registration: EventRegistration
+
+    /// The number of dropped elements.
+    public var droppedCount: Int { mailbox.droppedCount }
+
+    /// Removes and returns the waiting elements without suspending.
+    public func takeAvailable() -> [Element] { mailbox.takeAll() }
+
+    /// Creates the iterator.
+    public func makeAsyncIterator() -> Iterator { Iterator(mailbox: mailbox, registration: registration) }
+
+    /// Returns the next element; nil at the deadline, at the end, and for a cancelled task.
+    package func next(until time: MonotonicTime?, by sleeper: any Sleeper) async -> Element? {
+        guard let time else { return await mailbox.next() }
+        return await until(time, by: sleeper) { await mailbox.next() } ?? nil
+    }
+}
+
+/// Keeps an observer registered for as long as it lives.
+public final class EventRegistration: Sendable {
+    private let cancel: @Sendable () -> Void
+
+    /// - Parameter cancel: called once, when the registration is released.
+    public init(cancel: @escaping @Sendable () -> Void) { self.cancel = cancel }
+
+    deinit { cancel() }
+}

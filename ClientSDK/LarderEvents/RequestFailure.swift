@@ -1,0 +1,21 @@
+/// A transport error as caches and outboxes see it.
+package protocol RequestFailure: Error {
+    /// The effect of the request.
+    var kind: RequestFailureKind { get }
+}
+
+/// The effect of a request without a usable response.
+package enum RequestFailureKind: Sendable, Hashable {
+    /// The caller cancelled it.
+    case cancelled
+    /// The response did not arrive in time.
+    case timedOut
+    /// The request cannot be sent as it is.
+    case invalidRequest
+    /// The response is larger than the request allows.
+    case tooLarge
+    /// Nothing reached the server.
+    case unsent
+    /// There was no response, and the server may have received the request.
+    case noReply
+}

@@ -1,0 +1,107 @@
+import LarderCoding
+import LarderHTTP
+public import LarderStorage
+import LarderTime
+
+/// Stores responses in a `DiskStore`: for each URL a list of its variants' entries, and their contents separately.
+///
+/// Contents above the store's `blobThreshold` are files. Updating fields after a 304 does not rewrite the content. The
+/// store's budget applies; the least recently read responses are evicted first. Several processes may share one store.
+public final class DiskHTTPCacheStorage: HTTPCacheStorage {
+    private let store: DiskStore
+    private let policy: HTTPCache.Policy
+    private let query: String
+    private let type: String
+
+    /// - Parameters:
+    ///   - store: the store, which may contain other data.
+    ///   - name: distinguishes several caches in one store.
+    ///   - policy: the policy of the cache. The store's `staleRetention` begins when a response is stale by it.
+    public init(_ store: DiskStore, name: String = "http", policy: HTTPCache.Policy = HTTPCache.Policy()) {
+        self.store = store
+        self.policy = policy
+        query = name
+        type = "\(name).body"
+    }
+
+    /// Returns the entries of a key.
+    public func entries(for key: String) throws -> [HTTPCacheEntry] {
+        guard let list = try store.query(queryKey(key)) else { return [] }
+        // An entry of another format version is a miss and is replaced by the next response.
+        return HTTPCacheEntry.decode(list.details) ?? []
+    }
+
+    /// Returns the content of an entry.
+    public func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
+        try store.entity(bodyKey(entry.bodyID, key))?.payload
+    }
+
+    /// Updates the entries of a key in one transaction.
+    public func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
+        let queryKey = queryKey(key)
+        try store.write { transaction in
+            let list = try transaction.read { try $0.query(queryKey) }
+            let old = list.flatMap { HTTPCacheEntry.decode($0.details) } ?? []
+            var entries = old
+            change(&entries)
+            guard entries != old || body != nil else { return }
+            let named = Set(entries.map { bodyKey($0.bodyID, key) })
+            for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(id) }
+            guard !entries.isEmpty else { return try transaction.remove(queryKey) }
+            try put(entries, body, key, transaction)
+        }
+    }
+
+    private func put(
+        _ entries: [HTTPCacheEntry],
+        _ body: [UInt8]?,
+        _ key: String,
+        _ transaction: borrowing DiskStore.WriteTransaction
+    ) throws {
+        let newest = entries.map(\.receivedAt).max() ?? WallTime(seconds: 0)
+        let outdated =
+            entries.map { entry in
+                entry.receivedAt + HTTPCacheFreshness(entry, now: entry.receivedAt, policy: policy).lifetime
+            }.max() ?? newest
+        let newID = body.map { HTTPCacheEntry.bodyID(for: $0) }
+        for id in Set(entries.map(\.bodyID)) {
+            if id == newID, let body {
+                let entity = DiskEntity(bodyKey(id, key), payload: body, fetchedAt: newest, expiresAt: outdated)
+                try transaction.put(entity)
+            } else {
+                try transaction.touch(bodyKey(id, key), validatedAt: newest, expiresAt: outdated)
+            }
+        }
+        try transaction.put(
+            DiskQuery(
+                queryKey(key),
+                ids: Set(entries.map(\.bodyID)).sorted().map { bodyKey($0, key) },
+                isComplete: true,
+                fetchedAt: newest,
+                expiresAt: outdated,
+                details: HTTPCacheEntry.encode(entries)
+            )
+        )
+    }
+
+    /// Returns all keys.
+    public func keys() throws -> [String] {
+        try store.read { transaction in
+            try transaction.queryKeys(named: query).compactMap { $0.parameters.first?.value }
+        }
+    }
+
+    /// Removes all responses of this cache from the store.
+    public func removeAll() throws {
+        try store.write { transaction in
+            for key in try transaction.read({ try $0.queryKeys(named: query) }) { try transaction.remove(key) }
+            try transaction.removeEntities(ofType: type)
+        }
+    }
+
+    private func queryKey(_ key: String) -> QueryKey { QueryKey(query, [QueryKey.Parameter("url", key)]) }
+
+    private func bodyKey(_ id: String, _ key: String) -> EntityKey {
+        EntityKey(type: type, id: "\(hexEncode(SHA256.hash(Array(key.utf8))).prefix(32)).\(id)")
+    }
+}

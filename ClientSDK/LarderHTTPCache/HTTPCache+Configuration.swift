@@ -1,0 +1,26 @@
+public import LarderTime
+
+extension HTTPCache {
+    /// The storage, policy and environment of a cache.
+    public struct Configuration: Sendable {
+        /// The storage of responses.
+        public var storage: any HTTPCacheStorage
+        /// The choices that RFC 9111 leaves to a cache.
+        public var policy = HTTPCache.Policy()
+        /// Rules that correct fields of responses.
+        public var rules: [HTTPCache.Rule] = []
+        /// The source of the current time.
+        public var clock: any WallClock
+        /// Whether the device is offline. If true, no request is sent and stale responses are used unless the server
+        /// forbade it. Called for each `GET` and `HEAD`, from any thread.
+        public var isOffline: @Sendable () -> Bool = { false }
+        /// Called when the storage failed, from any thread without a lock. The response is returned anyway.
+        public var onStorageFailure: @Sendable (any Error) -> Void = { _ in }
+
+        /// Creates a configuration.
+        public init(storage: any HTTPCacheStorage, clock: any WallClock = SystemWallClock()) {
+            self.storage = storage
+            self.clock = clock
+        }
+    }
+}

@@ -1,0 +1,292 @@
+import LarderHTTP
+import LarderTime
+import LarderTransport
+
+/// Exchanges with the server and their effect on the storage.
+extension HTTPCache {
+    /// Sends a plan's request with its conditions and processes the response.
+    func exchange(_ plan: Plan) async throws(TransportError) -> HTTPCache.Response {
+        let ticket = issueTicket(plan.url.text)
+        defer { takeBack(ticket) }
+        var request = plan.request
+        for field in plan.conditions { request.fields.add(field.name, field.value) }
+        count { $0.exchanges += 1 }
+        let requestedAt = configuration.clock.now
+        do throws(TransportError) {
+            let reply = try await transport.send(request)
+            return try await settle(plan, reply, requestedAt, ticket)
+        } catch {
+            return try standIn(plan, for: error)
+        }
+    }
+
+    /// Returns a stored response for a transport failure, or throws the failure if none may be used.
+    func standIn(_ plan: Plan, for error: TransportError) throws(TransportError) -> HTTPCache.Response {
+        let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
+        guard codes.contains(error.code),
+            let response = standIn(plan, .transportFailed(error.code), "\(error.code.rawValue): \(error.description)")
+        else { throw error }
+        return response
+    }
+
+    /// Returns a stored response for an unusable response; nil if it may not be used.
+    func standIn(_ plan: Plan, _ reason: HTTPCache.StaleReason, _ failure: String) -> HTTPCache.Response? {
+        guard let entry = plan.entry,
+            let explanation = HTTPCacheDecision.standIn(
+                entry,
+                for: plan.request.fields,
+                now: configuration.clock.now,
+                policy: configuration.policy
+            ), let body = storedBody(entry, plan.url.text), body.count <= plan.request.bodyLimit
+        else { return nil }
+        return answer(entry, body, plan.request, .stale(reason), "\(failure) \(explanation)")
+    }
+
+    /// Processes a response: stores it, updates the stored one, or does neither.
+    func settle(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ requestedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) async throws(TransportError) -> HTTPCache.Response {
+        let receivedAt = configuration.clock.now
+        var reply = reply
+        let rules = rules(plan.request.method, plan.url)
+        for rule in rules { rule.rewrite(reply.status, &reply.fields) }
+        if let target = reply.redirectedTo {
+            return try await settleRedirected(plan, reply, target, ticket)
+        }
+        if reply.status == .notModified {
+            return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
+        }
+        let refusal = rules.lazy.compactMap { Self.refusal(of: reply, by: $0) }.first
+        let isTaken = rules.allSatisfy { $0.accepts(reply.status, reply.fields) }
+        if plan.request.method == .head {
+            if isTaken { settleHead(plan, reply, requestedAt, receivedAt, ticket) }
+            return response(reply, plan.explanation)
+        }
+        if let refusal, !isTaken {
+            // A page of the network, such as a captive portal, does not affect the storage.
+            if let response = standIn(plan, .unexpectedContent, refusal) { return response }
+            return response(reply, "\(plan.explanation) \(refusal)")
+        }
+        if reply.status.isServerFailure {
+            let failure = "The server answered \(reply.status.code)."
+            if let response = standIn(plan, .serverFailed(reply.status), failure) { return response }
+        }
+        let decision = HTTPCacheStorageDecision.decide(
+            request: plan.request,
+            response: reply,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: configuration.policy
+        )
+        notePart(plan, reply.status, reply.fields, requestedAt, receivedAt, ticket)
+        let entry = refusal == nil ? decision.entry : nil
+        let explanation = "\(plan.explanation) \(refusal ?? decision.explanation)"
+        keep(entry, reply, plan, ticket)
+        var response = response(reply, explanation)
+        response.times = entry.map {
+            HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)
+        }
+        return response
+    }
+
+    /// Processes a response after a redirect that the transport followed. It belongs to another URL, so nothing is
+    /// stored or confirmed under this one.
+    private func settleRedirected(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ target: String,
+        _ ticket: HTTPCacheTicket
+    ) async throws(TransportError) -> HTTPCache.Response {
+        if reply.status == .notModified, plan.conditions.count > 0 {
+            return try await askAgain(
+                plan,
+                "The 304 came from \(HTTPURL.redacted(target)), to which it was redirected."
+            )
+        }
+        if reply.status.isServerFailure {
+            let failure = "The server answered \(reply.status.code)."
+            if let response = standIn(plan, .serverFailed(reply.status), failure) { return response }
+        }
+        keep(nil, reply, plan, ticket)
+        return response(
+            reply,
+            "\(plan.explanation) Not stored: it came from \(HTTPURL.redacted(target)) by a redirect."
+        )
+    }
+
+    /// Why a rule forbids storing a response.
+    static func refusal(of reply: TransportResponse, by rule: HTTPCache.Rule) -> String? {
+        if !rule.accepts(reply.status, reply.fields) {
+            let type = reply.fields[.contentType] ?? "nothing"
+            return "Not stored: a rule takes \(rule.contentTypes.joined(separator: ", ")), and this is \(type)."
+        }
+        return rule.forbidsStorage ? "Not stored: a rule forbids it." : nil
+    }
+
+    private func response(_ reply: TransportResponse, _ explanation: String) -> HTTPCache.Response {
+        HTTPCache.Response(
+            status: reply.status,
+            fields: reply.fields,
+            body: reply.body,
+            source: .network,
+            explanation: explanation
+        )
+    }
+
+    func rules(_ method: Method, _ url: HTTPURL) -> [HTTPCache.Rule] {
+        configuration.rules.filter { $0.matches(method, url) }
+    }
+
+    // MARK: 304
+
+    private func settleNotModified(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) async throws(TransportError) -> HTTPCache.Response {
+        let isOwn = plan.conditions.count == 0
+        let confirmed = HTTPCacheValidation.entry(
+            confirmedBy: reply.fields,
+            plan.entry,
+            plan.entries,
+            plan.request.fields
+        )
+        guard let confirmed, plan.request.method == .get else {
+            // A 304 to the caller's own conditions is returned to the caller; another one matches no stored response.
+            if isOwn { return response(reply, plan.explanation) }
+            return try await askAgain(plan, "The 304 matches nothing that is stored (RFC 9111 §4.3.4).")
+        }
+        // A 304 to the caller's own conditions identifies a stored response only by its entity tag.
+        if isOwn, reply.fields[.etag] == nil { return response(reply, plan.explanation) }
+        let renewed = HTTPCacheValidation.freshened(
+            confirmed,
+            by: reply.fields,
+            for: plan.request.fields,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: configuration.policy
+        )
+        let body = storedBody(confirmed, plan.url.text)
+        let mayStore = HTTPCacheValidation.mayStay(renewed) && !CacheControl(request: plan.request.fields).noStore
+        if body != nil {
+            let maximum = max(1, configuration.policy.variantsMaximum)
+            change(plan.url.text) { entries in
+                guard ticket.isValid, entries.contains(where: { $0.bodyID == confirmed.bodyID }),
+                    !entries.contains(where: { renewed.isOutdated(by: $0, now: receivedAt) })
+                else { return }
+                // A confirmed entry with other selectors is kept beside the new one.
+                entries.removeAll { $0.selectors == renewed.selectors }
+                if mayStore { entries.append(renewed) }
+                if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
+            }
+        }
+        if isOwn { return response(reply, plan.explanation) }
+        guard let body else { return try await askAgain(plan, "The content of what the 304 confirms is gone.") }
+        guard body.count <= plan.request.bodyLimit else {
+            throw TransportError(
+                .tooLarge,
+                "\(body.count) bytes of content, and the request takes \(plan.request.bodyLimit)."
+            )
+        }
+        var response = answer(
+            renewed,
+            body,
+            plan.request,
+            .revalidated,
+            "\(plan.explanation) A 304 confirmed it (RFC 9111 §4.3.4)."
+        )
+        for cookie in reply.fields.values(of: .setCookie) { response.fields.add(.setCookie, cookie) }
+        return response
+    }
+
+    /// Sends the request again without conditions.
+    private func askAgain(_ plan: Plan, _ reason: String) async throws(TransportError) -> HTTPCache.Response {
+        let again = Plan(
+            request: plan.request,
+            url: plan.url,
+            entries: [],
+            entry: nil,
+            conditions: Fields(),
+            explanation: "\(plan.explanation) \(reason)"
+        )
+        return try await exchange(again)
+    }
+
+    // MARK: Keeping
+
+    /// Stores a response in place of entries for the same requests, or removes those that it invalidates.
+    func keep(_ entry: HTTPCacheEntry?, _ reply: TransportResponse, _ plan: Plan, _ ticket: HTTPCacheTicket) {
+        let old = plan.entry
+        guard let entry else {
+            let isNews = (200..<300).contains(reply.status.code) || [404, 410].contains(reply.status.code)
+            guard let old, isNews, reply.status != .partialContent else { return }
+            change(plan.url.text) { entries in
+                if ticket.isValid { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
+            }
+            return
+        }
+        // A failure does not replace a stored response.
+        if reply.status.isServerFailure, old != nil { return }
+        let maximum = max(1, configuration.policy.variantsMaximum)
+        let now = configuration.clock.now
+        let isStored = change(plan.url.text, body: reply.body) { entries in
+            guard ticket.isValid else { return }
+            if entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
+            entries.removeAll { $0.selectors == entry.selectors }
+            if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
+            entries.append(entry)
+            if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
+        }
+        if isStored, ticket.isValid { count { $0.stores += 1 } }
+    }
+
+    /// Applies the response to a `HEAD` to the stored response (RFC 9111 §4.3.5).
+    private func settleHead(
+        _ plan: Plan,
+        _ reply: TransportResponse,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) {
+        guard reply.status == .ok, let entry = plan.entry else { return }
+        let isCurrent = entry.status == .ok && HTTPCacheValidation.head(reply.fields, confirms: entry)
+        note(entry, plan, isCurrent: isCurrent, by: reply.fields, requestedAt, receivedAt, ticket)
+    }
+
+    /// Applies a response without the complete content to the stored one: it confirms it and updates its fields, or
+    /// invalidates it.
+    func note(
+        _ entry: HTTPCacheEntry,
+        _ plan: Plan,
+        isCurrent: Bool,
+        by fields: Fields,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime,
+        _ ticket: HTTPCacheTicket
+    ) {
+        guard !CacheControl(request: plan.request.fields).noStore else { return }
+        let renewed = HTTPCacheValidation.freshened(
+            entry,
+            by: fields,
+            for: plan.request.fields,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: configuration.policy
+        )
+        change(plan.url.text) { entries in
+            guard ticket.isValid, let index = entries.firstIndex(of: entry) else { return }
+            if !isCurrent {
+                entries[index].isInvalidated = true
+            } else if HTTPCacheValidation.mayStay(renewed) {
+                entries[index] = renewed
+            } else {
+                entries.remove(at: index)
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+public import LarderHTTP
+public import LarderTime
+public import LarderTransport
+
+extension HTTPCache {
+    /// A response with its source and an explanation.
+    public struct Response: Sendable, Hashable {
+        /// The source of a response.
+        public enum Source: Sendable, Hashable {
+            /// The server.
+            case network
+            /// A fresh stored response.
+            case hit
+            /// A stored response that the server has just confirmed.
+            case revalidated
+            /// A stale stored response.
+            case stale(HTTPCache.StaleReason)
+            /// The server, in an exchange shared with an equal request.
+            case collapsed
+            /// No source: the request must not be sent, and no stored response matches it.
+            case cacheOnlyMiss
+        }
+
+        /// The times of a stored response.
+        public struct Times: Sendable, Hashable {
+            /// When the content was received.
+            public let fetchedAt: WallTime
+            /// When the server last confirmed it.
+            public let validatedAt: WallTime
+            /// Its age; nil if the clock was set back to before it was received.
+            public let age: Duration?
+            /// Its freshness lifetime, from when it was generated.
+            public let lifetime: Duration
+
+            init(_ entry: HTTPCacheEntry, now: WallTime, policy: HTTPCache.Policy) {
+                let freshness = HTTPCacheFreshness(entry, now: now, policy: policy)
+                fetchedAt = entry.fetchedAt
+                validatedAt = entry.receivedAt
+                age = freshness.age
+                lifetime = freshness.lifetime
+            }
+        }
+
+        public var status: Status
+        /// The fields in order with repeats. Stored responses have an `Age`.
+        public var fields: Fields
+        /// The whole content.
+        public var body: [UInt8]
+        public var source: Source
+        /// The reason for the source, with figures and RFC sections.
+        public var explanation: String
+        /// The times of the stored response; nil if it is not stored.
+        public var times: Times?
+
+        /// The response without source and times.
+        public var transportResponse: TransportResponse {
+            TransportResponse(status: status, fields: fields, body: body)
+        }
+    }
+}
+
+extension HTTPCache {
+    /// Why a stale response is served.
+    public enum StaleReason: Sendable, Hashable {
+        /// The request allows it by `max-stale`.
+        case requested
+        /// The device is offline.
+        case offline
+        /// It is being validated in the background.
+        case revalidating
+        /// The server failed, with this status.
+        case serverFailed(Status)
+        /// The server could not be reached, for this reason.
+        case transportFailed(TransportError.Code)
+        /// The response has no media type of the rule, such as a sign-in page.
+        case unexpectedContent
+    }
+}

@@ -1,0 +1,202 @@
+import LarderHTTP
+import LarderTime
+public import LarderTransport
+import Synchronization
+
+/// Streamed responses.
+extension HTTPCache {
+    /// Sends a request or serves a stored response. Content from the network is passed on in pieces and stored when it
+    /// is complete. Equal requests do not share a stream.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        guard request.method == .get, request.body.isEmpty, let url = HTTPURL(request.url) else {
+            return try await openPast(request)
+        }
+        switch look(request, url) {
+        case .answer(let response, let plan):
+            count { $0.requests += 1 }
+            if let plan { revalidate(plan) }
+            guard response.body.count <= request.bodyLimit else {
+                throw TransportError(
+                    .tooLarge,
+                    "\(response.body.count) bytes of content, and the request takes \(request.bodyLimit)."
+                )
+            }
+            return Self.stream(response.transportResponse)
+        case .refusal(let error):
+            count { $0.requests += 1 }
+            throw error
+        case .exchange(let plan):
+            count { $0.requests += 1 }
+            return try await openExchange(plan)
+        }
+    }
+
+    /// Opens a request that the cache does not answer.
+    private func openPast(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        if request.method == .head { return Self.stream(try await send(request)) }
+        count { statistics in
+            statistics.requests += 1
+            statistics.exchanges += 1
+        }
+        let url = HTTPURL(request.url)
+        do throws(TransportError) {
+            let stream = try await transport.open(request)
+            guard let url else { return stream }
+            var fields = stream.fields
+            for rule in rules(request.method, url) { rule.rewrite(stream.status, &fields) }
+            noteChange(request.method, url, stream.status, fields)
+            return Self.rewritten(stream, fields)
+        } catch {
+            noteFailedChange(request.method, url, error)
+            throw error
+        }
+    }
+
+    private func openExchange(_ plan: Plan) async throws(TransportError) -> TransportStream {
+        let ticket = issueTicket(plan.url.text)
+        var isTicketGiven = false
+        defer { if !isTicketGiven { takeBack(ticket) } }
+        var request = plan.request
+        for field in plan.conditions { request.fields.add(field.name, field.value) }
+        count { $0.exchanges += 1 }
+        let requestedAt = configuration.clock.now
+        let stream: TransportStream
+        do throws(TransportError) {
+            stream = try await transport.open(request)
+        } catch {
+            return Self.stream(try standIn(plan, for: error).transportResponse)
+        }
+        var fields = stream.fields
+        let rules = rules(plan.request.method, plan.url)
+        for rule in rules { rule.rewrite(stream.status, &fields) }
+        let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
+        if stream.status == .notModified || stream.status.isServerFailure || !isTaken {
+            // These responses are short and are processed without streaming.
+            do throws(TransportError) {
+                return Self.stream(
+                    try await settle(plan, stream.whole(), requestedAt, ticket).transportResponse
+                )
+            } catch {
+                return Self.stream(try standIn(plan, for: error).transportResponse)
+            }
+        }
+        // A response after a redirect belongs to another URL.
+        if stream.redirectedTo != nil {
+            keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+            return Self.rewritten(stream, fields)
+        }
+        let isForbidden = rules.contains { $0.forbidsStorage }
+        if isForbidden
+            || HTTPCacheStorageDecision.refusal(plan.request, stream.status, fields, configuration.policy) != nil
+        {
+            notePart(plan, stream.status, fields, requestedAt, configuration.clock.now, ticket)
+            keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+            return Self.rewritten(stream, fields)
+        }
+        isTicketGiven = true
+        let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
+        return TransportStream(status: stream.status, fields: fields, body: tee.body)
+    }
+
+    private static func rewritten(_ stream: TransportStream, _ fields: Fields) -> TransportStream {
+        TransportStream(status: stream.status, fields: fields, body: stream.body, redirectedTo: stream.redirectedTo)
+    }
+
+    private static func stream(_ response: TransportResponse) -> TransportStream {
+        let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
+        return TransportStream(
+            status: response.status,
+            fields: response.fields,
+            body: TransportStream.Body { rest.withLock { $0.take() } }
+        )
+    }
+}
+
+/// Passes content on and collects a copy, which is stored at the end.
+private final class HTTPCacheTee: Sendable {
+    private let cache: HTTPCache
+    private let plan: HTTPCache.Plan
+    private let stream: TransportStream
+    private let fields: Fields
+    private let requestedAt: WallTime
+    private let receivedAt: WallTime
+    private let ticket: HTTPCacheTicket
+    /// The content so far.
+    private let copy = Mutex(Copy.growing([]))
+
+    private enum Copy {
+        case growing([UInt8])
+        /// The content is too large to be stored.
+        case tooLarge
+        /// The content ended or was truncated.
+        case over
+    }
+
+    init(
+        _ cache: HTTPCache,
+        _ plan: HTTPCache.Plan,
+        _ stream: TransportStream,
+        _ fields: Fields,
+        requestedAt: WallTime,
+        ticket: HTTPCacheTicket
+    ) {
+        self.cache = cache
+        self.plan = plan
+        self.stream = stream
+        self.fields = fields
+        self.requestedAt = requestedAt
+        receivedAt = cache.configuration.clock.now
+        self.ticket = ticket
+    }
+
+    deinit { cache.takeBack(ticket) }
+
+    var body: TransportStream.Body { TransportStream.Body { () async throws(TransportError) in try await self.next() } }
+
+    private func next() async throws(TransportError) -> [UInt8]? {
+        var pieces = stream.body.makeAsyncIterator()
+        let piece: [UInt8]?
+        do throws(TransportError) {
+            piece = try await pieces.next()
+        } catch {
+            copy.withLock { $0 = .over }
+            throw error
+        }
+        let maximum = max(0, cache.configuration.policy.bodyBytesMaximum)
+        guard let piece else {
+            store()
+            return nil
+        }
+        copy.withLock { copy in
+            guard case .growing(var bytes) = copy else { return }
+            // Released, so that appending does not copy.
+            copy = .tooLarge
+            guard bytes.count + piece.count <= maximum else { return }
+            bytes += piece
+            copy = .growing(bytes)
+        }
+        return piece
+    }
+
+    private func store() {
+        let last = copy.withLock { copy in
+            defer { copy = .over }
+            return copy
+        }
+        let content: [UInt8]
+        switch last {
+        case .over: return
+        case .tooLarge: return cache.keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+        case .growing(let bytes): content = bytes
+        }
+        let reply = TransportResponse(status: stream.status, fields: fields, body: content)
+        let decision = HTTPCacheStorageDecision.decide(
+            request: plan.request,
+            response: reply,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: cache.configuration.policy
+        )
+        cache.keep(decision.entry, reply, plan, ticket)
+    }
+}

@@ -1,0 +1,232 @@
+import LarderHTTP
+import LarderTime
+public import LarderTransport
+import Synchronization
+
+/// A private HTTP cache (RFC 9111) over another transport.
+///
+/// It stores and reuses responses, validates stale ones, lets equal requests share one exchange, and invalidates
+/// responses after changes. `response(for:)` returns the source of each response and the reason. Storage failures are
+/// reported to `onStorageFailure` and are not thrown.
+///
+/// Ranges are cut from complete stored responses, also with `If-Range`. Partial responses of a server are not stored
+/// (RFC 9111 §3.3 makes this optional).
+///
+/// Beyond the RFC: `Authorization` selects among responses (`Policy.separatesByAuthorization`), cookies are not
+/// stored, and `no-store` content never reaches the storage. Safe from any task.
+public final class HTTPCache: Transport {
+    struct State {
+        var flights: [FlightKey: HTTPCacheFlight] = [:]
+        var background: [ObjectIdentifier: HTTPCacheFlight] = [:]
+        var tickets: [ObjectIdentifier: HTTPCacheTicket] = [:]
+        var statistics = HTTPCache.Statistics()
+    }
+
+    /// The parts of a request that must be equal to share an exchange: all but cache directives.
+    struct FlightKey: Hashable {
+        let method: Method
+        let url: HTTPURL
+        let fields: Fields
+        let timeout: Duration?
+        let bodyLimit: Int
+
+        init(_ request: TransportRequest, _ url: HTTPURL) {
+            method = request.method
+            self.url = url
+            timeout = request.timeout
+            bodyLimit = request.bodyLimit
+            var fields = request.fields
+            fields.removeAll { $0 == .cacheControl || $0 == .pragma }
+            self.fields = fields
+        }
+    }
+
+    public let configuration: HTTPCache.Configuration
+    let transport: any Transport
+    let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - transport: sends requests. It must not cache.
+    ///   - configuration: the storage and the policy.
+    public init(_ transport: any Transport, _ configuration: HTTPCache.Configuration) {
+        self.transport = transport
+        self.configuration = configuration
+    }
+
+    /// What the cache has done so far.
+    public var statistics: HTTPCache.Statistics { state.withLock { $0.statistics } }
+
+    /// Sends a request or serves a stored response.
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        try await response(for: request).transportResponse
+    }
+
+    /// Sends a request or serves a stored response, and returns the source and the reason.
+    ///
+    /// - Throws: the transport's error if no stored response may be used; `.unreachable` if offline; `.tooLarge` if
+    ///   the stored content exceeds the request's `bodyLimit`.
+    public func response(for request: TransportRequest) async throws(TransportError) -> HTTPCache.Response {
+        count { $0.requests += 1 }
+        guard let url = HTTPURL(request.url) else {
+            return try await forward(
+                request,
+                nil,
+                "The URL is not an absolute http or https URL, so the cache is bypassed."
+            )
+        }
+        guard request.method == .get || request.method == .head else {
+            return try await forward(request, url, "\(request.method) is not answered from the cache (RFC 9111 §3).")
+        }
+        guard request.body.isEmpty else {
+            return try await forward(
+                request,
+                url,
+                "What content means in a \(request.method) is not known (RFC 9110 §9.3.1)."
+            )
+        }
+        switch look(request, url) {
+        case .answer(let response, let plan):
+            if let plan { revalidate(plan) }
+            guard response.body.count <= request.bodyLimit else {
+                throw TransportError(
+                    .tooLarge,
+                    "\(response.body.count) bytes of content, and the request takes \(request.bodyLimit)."
+                )
+            }
+            return response
+        case .refusal(let error): throw error
+        case .exchange(let plan): return try await exchangeShared(plan)
+        }
+    }
+
+    // MARK: Looking
+
+    /// A request to send.
+    struct Plan: Sendable {
+        let request: TransportRequest
+        let url: HTTPURL
+        let entries: [HTTPCacheEntry]
+        /// The stored response that matches the request.
+        let entry: HTTPCacheEntry?
+        /// The conditions that the cache adds.
+        let conditions: Fields
+        let explanation: String
+    }
+
+    enum Look {
+        /// A response, and a request to validate it in the background.
+        case answer(HTTPCache.Response, Plan?)
+        case refusal(TransportError)
+        case exchange(Plan)
+    }
+
+    /// Decides how a `GET` or `HEAD` is answered.
+    func look(_ request: TransportRequest, _ url: HTTPURL) -> Look {
+        var entries = storedEntries(url.text)
+        let isOffline = configuration.isOffline()
+        while true {
+            let now = configuration.clock.now
+            let decision = HTTPCacheDecision.decide(
+                method: request.method,
+                fields: request.fields,
+                entries: entries,
+                now: now,
+                policy: configuration.policy,
+                isOffline: isOffline
+            )
+            var conditions = Fields()
+            var source: HTTPCache.Response.Source?
+            switch decision.action {
+            case .serve: source = .hit
+            case .serveStale(let reason): source = .stale(reason)
+            case .serveWhileRevalidating: source = .stale(.revalidating)
+            case .validate(let asked): conditions = asked
+            case .forward: break
+            case .gatewayTimeout:
+                let response = HTTPCache.Response(
+                    status: .gatewayTimeout,
+                    fields: [.contentLength: "0"],
+                    body: [],
+                    source: .cacheOnlyMiss,
+                    explanation: decision.explanation
+                )
+                return .answer(response, nil)
+            case .unreachable: return .refusal(TransportError(.unreachable, decision.explanation))
+            }
+            guard let source, let entry = decision.entry else {
+                return .exchange(plan(request, url, entries, decision.entry, conditions, decision.explanation))
+            }
+            guard let body = storedBody(entry, url.text) else {
+                // Without its content an entry counts as missing.
+                entries.removeAll { $0.bodyID == entry.bodyID }
+                change(url.text) { $0.removeAll { $0.bodyID == entry.bodyID } }
+                continue
+            }
+            let response = answer(entry, body, request, source, decision.explanation)
+            guard decision.action == .serveWhileRevalidating else { return .answer(response, nil) }
+            // The validation has no conditions of the original request.
+            var asking = request
+            asking.method = .get
+            asking.fields.removeAll { HTTPCacheValidation.own.contains($0) }
+            let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields)
+            return .answer(response, plan(asking, url, entries, entry, asked, decision.explanation))
+        }
+    }
+
+    private func plan(
+        _ request: TransportRequest,
+        _ url: HTTPURL,
+        _ entries: [HTTPCacheEntry],
+        _ entry: HTTPCacheEntry?,
+        _ conditions: Fields,
+        _ explanation: String
+    ) -> Plan {
+        Plan(
+            request: request,
+            url: url,
+            entries: entries,
+            entry: entry,
+            conditions: conditions,
+            explanation: explanation
+        )
+    }
+
+    /// Makes a response from a stored one and counts it.
+    func answer(
+        _ entry: HTTPCacheEntry,
+        _ body: [UInt8],
+        _ request: TransportRequest,
+        _ source: HTTPCache.Response.Source,
+        _ explanation: String
+    ) -> HTTPCache.Response {
+        let now = configuration.clock.now
+        let made = HTTPCacheAnswer.make(
+            entry,
+            body,
+            for: request,
+            now: now,
+            policy: configuration.policy,
+            isConfirmed: source == .revalidated
+        )
+        count { statistics in
+            switch source {
+            case .hit: statistics.hits += 1
+            case .stale: statistics.stale += 1
+            case .revalidated: statistics.revalidations += 1
+            case .network, .collapsed, .cacheOnlyMiss: break
+            }
+            // A background validation is counted when it is confirmed.
+            if source != .stale(.revalidating) { statistics.bytesSaved += made.body.count }
+        }
+        return HTTPCache.Response(
+            status: made.status,
+            fields: made.fields,
+            body: made.body,
+            source: source,
+            explanation: explanation,
+            times: HTTPCache.Response.Times(entry, now: now, policy: configuration.policy)
+        )
+    }
+
+    func count(_ change: (inout HTTPCache.Statistics) -> Void) { state.withLock { change(&$0.statistics) } }
+}

@@ -1,0 +1,129 @@
+package import LarderHTTP
+package import LarderTime
+
+/// How a `GET` or `HEAD` is answered: a pure function of request, stored responses and time.
+package struct HTTPCacheDecision: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
+        /// Serve the fresh stored response.
+        case serve
+        /// Serve the stale stored response.
+        case serveStale(HTTPCache.StaleReason)
+        /// Serve the stale stored response and validate it in the background (RFC 5861 §3).
+        case serveWhileRevalidating
+        /// Send the request with these conditions (RFC 9111 §4.3.1).
+        case validate(Fields)
+        /// Send the request unchanged.
+        case forward
+        /// Answer 504: the request must not be sent, and no stored response matches (§5.2.1.7).
+        case gatewayTimeout
+        /// Fail: offline, and no stored response may be used.
+        case unreachable
+    }
+
+    package let action: Action
+    /// The stored response that is served or validated.
+    package let entry: HTTPCacheEntry?
+    /// The reason, with figures and the RFC section.
+    package let explanation: String
+
+    init(_ action: Action, _ entry: HTTPCacheEntry?, _ explanation: String) {
+        self.action = action
+        self.entry = entry
+        self.explanation = explanation
+    }
+
+    /// Decides.
+    ///
+    /// - Parameters:
+    ///   - method: `GET` or `HEAD`; other methods are always sent.
+    ///   - fields: the request's fields.
+    ///   - entries: the stored responses of the request's URL.
+    ///   - now: the current time.
+    ///   - policy: the cache's policy.
+    ///   - isOffline: whether the device is offline.
+    package static func decide(
+        method: Method,
+        fields: Fields,
+        entries: [HTTPCacheEntry],
+        now: WallTime,
+        policy: HTTPCache.Policy = HTTPCache.Policy(),
+        isOffline: Bool = false
+    ) -> HTTPCacheDecision {
+        guard method == .get || method == .head else {
+            return HTTPCacheDecision(.forward, nil, "\(method) is not answered from the cache (RFC 9111 §3).")
+        }
+        let wishes = CacheControl(request: fields)
+        let isForOrigin = fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince)
+        if isForOrigin, !isOffline, !wishes.onlyIfCached {
+            return HTTPCacheDecision(.forward, nil, "Its conditions are for the server alone (RFC 9111 §4.3.2).")
+        }
+        if wishes.noStore, !isOffline, !wishes.onlyIfCached {
+            return HTTPCacheDecision(.forward, nil, "The request says no-store (RFC 9111 §5.2.1.5).")
+        }
+        let matching = entries.filter { entry in entry.selectors.allSatisfy { $0.matches(fields) } }
+        // The most recent by date (§4.1).
+        let chosen = matching.max { ($0.date, $0.receivedAt) < ($1.date, $1.receivedAt) }
+        let miss =
+            entries.isEmpty
+            ? "Nothing is stored for this URL" : "None of \(entries.count) stored variants suits the request's fields"
+        guard let entry = chosen else {
+            let section = entries.isEmpty ? "RFC 9111 §4" : "RFC 9111 §4.1"
+            if wishes.onlyIfCached {
+                return HTTPCacheDecision(
+                    .gatewayTimeout,
+                    nil,
+                    "\(miss), and the request says only-if-cached (RFC 9111 §5.2.1.7)."
+                )
+            }
+            if isOffline {
+                return HTTPCacheDecision(.unreachable, nil, "\(miss), and there is no network (\(section)).")
+            }
+            let conditions = method == .get ? HTTPCacheValidation.conditions(nil, entries, fields) : Fields()
+            guard conditions.count > 0 else { return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).") }
+            return HTTPCacheDecision(.validate(conditions), nil, "\(miss); the others' tags may do (RFC 9111 §4.3.1).")
+        }
+        let use = HTTPCacheUse(entry, wishes, now, policy)
+        if let explanation = use.freshness { return HTTPCacheDecision(.serve, entry, explanation) }
+        if let explanation = use.maxStale { return HTTPCacheDecision(.serveStale(.requested), entry, explanation) }
+        if wishes.onlyIfCached {
+            return HTTPCacheDecision(
+                .gatewayTimeout,
+                nil,
+                "\(use.obstacle), and the request says only-if-cached (RFC 9111 §5.2.1.7)."
+            )
+        }
+        if isOffline {
+            guard !use.mustValidate else {
+                return HTTPCacheDecision(.unreachable, nil, "\(use.obstacle), and there is no network.")
+            }
+            return HTTPCacheDecision(
+                .serveStale(.offline),
+                entry,
+                "\(use.obstacle), but there is no network (RFC 9111 §4.2.4)."
+            )
+        }
+        if let explanation = use.staleWhileRevalidate {
+            return HTTPCacheDecision(.serveWhileRevalidating, entry, explanation)
+        }
+        let conditions = method == .get ? HTTPCacheValidation.conditions(entry, entries, fields) : Fields()
+        guard conditions.count > 0 else {
+            return HTTPCacheDecision(.forward, entry, "\(use.obstacle), and it has no validator to ask with.")
+        }
+        return HTTPCacheDecision(.validate(conditions), entry, "\(use.obstacle); the server is asked (RFC 9111 §4.3).")
+    }
+
+    /// Returns why a stored response may be used instead of a failure of the server or the network (RFC 5861 §4); nil
+    /// if not.
+    package static func standIn(
+        _ entry: HTTPCacheEntry,
+        for fields: Fields,
+        now: WallTime,
+        policy: HTTPCache.Policy = HTTPCache.Policy()
+    ) -> String? {
+        let wishes = CacheControl(request: fields)
+        guard !wishes.noStore, wishes.noCache == .none, entry.selectors.allSatisfy({ $0.matches(fields) }) else {
+            return nil
+        }
+        return HTTPCacheUse(entry, wishes, now, policy).staleIfError
+    }
+}

@@ -1,0 +1,94 @@
+import LarderCoding
+import LarderHTTP
+import LarderTime
+
+extension HTTPCacheEntry {
+    // JSON with a version number.
+    private static let version: Int64 = 1
+
+    /// Encodes the entries of one URL.
+    public static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512 * entries.count)
+        writer.beginObject()
+        writer.key("version")
+        writer.integer(version)
+        writer.key("entries")
+        writer.beginArray()
+        for entry in entries { entry.write(to: &writer) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("body")
+        writer.string(bodyID)
+        writer.key("count")
+        writer.integer(Int64(bodyCount))
+        writer.key("status")
+        writer.integer(Int64(status.code))
+        writer.key("fields")
+        writer.beginArray()
+        for field in fields {
+            writer.string(field.name.description)
+            writer.string(field.value)
+        }
+        writer.endArray()
+        writer.key("selectors")
+        writer.beginArray()
+        for selector in selectors {
+            writer.string(selector.name.description)
+            if let value = selector.value { writer.string(value) } else { writer.null() }
+        }
+        writer.endArray()
+        writer.key("times")
+        writer.beginArray()
+        for time in [requestedAt, receivedAt, fetchedAt] { writer.integer(time.nanosecondsSinceEpoch) }
+        writer.endArray()
+        writer.key("invalidated")
+        writer.bool(isInvalidated)
+        writer.endObject()
+    }
+
+    /// Decodes entries; nil for invalid data and for another version.
+    public static func decode(_ bytes: [UInt8]) -> [HTTPCacheEntry]? {
+        let value: JSONValue
+        do { value = try JSONParser.parse(bytes) } catch { return nil }
+        guard value["version"]?.integer == version, let array = value["entries"]?.array else { return nil }
+        let entries = array.compactMap { HTTPCacheEntry($0) }
+        return entries.count == array.count ? entries : nil
+    }
+
+    private init?(_ value: JSONValue) {
+        guard let bodyID = value["body"]?.string, let count = value["count"]?.integer,
+            let status = value["status"]?.integer, let lines = value["fields"]?.array, lines.count % 2 == 0,
+            let selectors = value["selectors"]?.array, selectors.count % 2 == 0,
+            let times = value["times"]?.array?.compactMap(\.integer), times.count == 3,
+            let isInvalidated = value["invalidated"]?.bool
+        else { return nil }
+        var fields = Fields()
+        for index in stride(from: 0, to: lines.count, by: 2) {
+            guard let name = lines[index].string.flatMap({ FieldName($0) }), let value = lines[index + 1].string else {
+                return nil
+            }
+            fields.add(name, value)
+        }
+        var chosen: [Selector] = []
+        for index in stride(from: 0, to: selectors.count, by: 2) {
+            guard let name = selectors[index].string.flatMap({ FieldName($0) }) else { return nil }
+            chosen.append(Selector(name: name, value: selectors[index + 1].string))
+        }
+        self.init(
+            bodyID: bodyID,
+            bodyCount: Int(count),
+            status: Status(code: Int(status)),
+            fields: fields,
+            selectors: chosen,
+            requestedAt: WallTime(nanosecondsSinceEpoch: times[0]),
+            receivedAt: WallTime(nanosecondsSinceEpoch: times[1]),
+            fetchedAt: WallTime(nanosecondsSinceEpoch: times[2]),
+            isInvalidated: isInvalidated
+        )
+    }
+}

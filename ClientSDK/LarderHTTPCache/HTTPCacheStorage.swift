@@ -1,0 +1,25 @@
+/// A storage of responses for the HTTP cache. Safe from any thread; calls are synchronous.
+///
+/// A storage may lose entries at any time, but must not return content that was stored under another name.
+public protocol HTTPCacheStorage: Sendable {
+    /// Returns the entries of a key.
+    func entries(for key: String) throws -> [HTTPCacheEntry]
+
+    /// Returns the content of an entry; nil if it was lost.
+    func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]?
+
+    /// Updates the entries of a key atomically.
+    ///
+    /// Content without an entry is removed, and a key without entries too.
+    ///
+    /// - Parameters:
+    ///   - body: the content of new entries with its `bodyID`; nil if there are none.
+    ///   - change: changes the entries. May be called more than once.
+    func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws
+
+    /// Returns all keys. Cost: may read all entries.
+    func keys() throws -> [String]
+
+    /// Removes everything.
+    func removeAll() throws
+}

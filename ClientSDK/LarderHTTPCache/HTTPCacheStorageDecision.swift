@@ -1,0 +1,136 @@
+package import LarderHTTP
+package import LarderTime
+package import LarderTransport
+
+/// Whether a response is stored, by RFC 9111 §3: a pure function of request, response and time.
+package struct HTTPCacheStorageDecision: Sendable, Hashable {
+    /// The entry to store; nil if the response is not stored.
+    package let entry: HTTPCacheEntry?
+    /// The reason, with figures and the RFC section.
+    package let explanation: String
+
+    private init(_ entry: HTTPCacheEntry?, _ explanation: String) {
+        self.entry = entry
+        self.explanation = explanation
+    }
+
+    /// Decides.
+    ///
+    /// - Parameters:
+    ///   - request: the request that was sent.
+    ///   - response: the complete response.
+    ///   - requestedAt: when the request was sent.
+    ///   - receivedAt: when the response was received.
+    ///   - policy: the cache's policy.
+    package static func decide(
+        request: TransportRequest,
+        response: TransportResponse,
+        requestedAt: WallTime,
+        receivedAt: WallTime,
+        policy: HTTPCache.Policy = HTTPCache.Policy()
+    ) -> HTTPCacheStorageDecision {
+        if let refusal = refusal(request, response.status, response.fields, policy) { return .init(nil, refusal) }
+        if let refusal = refusal(ofBody: response, policy) { return .init(nil, refusal) }
+        guard case .fields(let names) = Vary(response.fields) else {
+            return .init(nil, "Not stored: Vary is * or invalid, so no request could match (RFC 9111 §4.1).")
+        }
+        let entry = HTTPCacheEntry(
+            bodyID: HTTPCacheEntry.bodyID(for: response.body),
+            bodyCount: response.body.count,
+            status: response.status,
+            fields: storable(response.fields, receivedAt: receivedAt),
+            selectors: selectors(names, in: request.fields, policy),
+            requestedAt: requestedAt,
+            receivedAt: receivedAt
+        )
+        let times = HTTPCacheFreshness(entry, now: receivedAt, policy: policy)
+        let lifetime = times.lifetime.components.seconds
+        let terms = CacheControl(response: response.fields)
+        let isOfUse =
+            lifetime > 0 || entry.hasValidator || (terms.staleWhileRevalidate ?? 0) > 0 || (terms.staleIfError ?? 0) > 0
+        guard isOfUse || (policy.keepsForOffline && response.status == .ok) else {
+            return .init(nil, "Not stored: it is never fresh and has no validator (RFC 9111 §3).")
+        }
+        return .init(entry, "Stored: fresh for \(lifetime) s by \(times.source.rawValue) (RFC 9111 §3, §4.2.1).")
+    }
+
+    /// Returns why a response with this head is not stored; nil if its head allows it.
+    package static func refusal(
+        _ request: TransportRequest,
+        _ status: Status,
+        _ fields: Fields,
+        _ policy: HTTPCache.Policy
+    ) -> String? {
+        guard request.method == .get else { return "Not stored: \(request.method) is not GET (RFC 9111 §3)." }
+        guard request.url.utf8.count <= max(0, policy.urlBytesMaximum) else {
+            return "Not stored: a URL of \(request.url.utf8.count) bytes, and \(policy.urlBytesMaximum) are taken."
+        }
+        if CacheControl(request: request.fields).noStore {
+            return "Not stored: the request says no-store (RFC 9111 §5.2.1.5)."
+        }
+        guard status.code >= 200, status != .notModified else {
+            return "Not stored: \(status.code) is not a whole response (RFC 9111 §3)."
+        }
+        if status == .partialContent || fields.contains(.contentRange) {
+            return "Not stored: only a part of the content (RFC 9111 §3.3)."
+        }
+        let terms = CacheControl(response: fields)
+        if terms.mustUnderstand {
+            guard status.isUnderstood else {
+                return "Not stored: must-understand, and \(status.code) is not understood (RFC 9111 §5.2.2.3)."
+            }
+        } else if terms.noStore {
+            return "Not stored: the response says no-store (RFC 9111 §5.2.2.5)."
+        }
+        let isExplicit =
+            terms.isPublic || terms.privateScope != .none || terms.maxAge != nil || fields.contains(.expires)
+        guard isExplicit || status.isHeuristicallyCacheable else {
+            return "Not stored: nothing allows it for a \(status.code) (RFC 9111 §3)."
+        }
+        let bytes = fields.reduce(0) { $0 + $1.name.description.utf8.count + $1.value.utf8.count + 4 }
+        guard bytes <= max(0, policy.fieldBytesMaximum) else {
+            return "Not stored: \(bytes) bytes of fields, and \(policy.fieldBytesMaximum) are taken."
+        }
+        return nil
+    }
+
+    private static func refusal(ofBody response: TransportResponse, _ policy: HTTPCache.Policy) -> String? {
+        let count = response.body.count
+        guard count <= max(0, policy.bodyBytesMaximum) else {
+            return "Not stored: \(count) bytes of content, and \(policy.bodyBytesMaximum) are taken."
+        }
+        // Decoded content may be larger than `Content-Length`.
+        if !response.status.hasNoContent, !response.fields.contains(.contentEncoding),
+            let text = response.fields[.contentLength], let length = Int(text), length != count
+        {
+            return "Not stored: \(count) bytes came of \(length), so it is not whole (RFC 9111 §3.3)."
+        }
+        return nil
+    }
+
+    /// Returns the fields to store: without those of the connection (§3.1) and `Set-Cookie`, and with a `Date` (RFC
+    /// 9110 §6.6.1).
+    static func storable(_ fields: Fields, receivedAt: WallTime) -> Fields {
+        let listed = fields.values(of: .connection).flatMap(FieldList.members).map { $0.lowercased() }
+        var stored = fields
+        stored.removeAll { ofConnection.contains($0.canonical) || listed.contains($0.canonical) }
+        let date = stored[.date].flatMap { HTTPDate.parse($0, now: receivedAt) }
+        if date == nil { stored.set(.date, HTTPDate.format(receivedAt)) }
+        return stored
+    }
+
+    /// Returns the selectors by `Vary` and by the policy.
+    static func selectors(
+        _ names: [FieldName],
+        in request: Fields,
+        _ policy: HTTPCache.Policy
+    ) -> [HTTPCacheEntry.Selector] {
+        let separates = policy.separatesByAuthorization && !names.contains(.authorization)
+        return HTTPCacheEntry.Selector.selectors(names + (separates ? [.authorization] : []), in: request)
+    }
+
+    private static let ofConnection: Set<String> = [
+        "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+        "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "set-cookie2",
+    ]
+}

@@ -1,0 +1,277 @@
+import LarderHTTP
+import LarderHTTPCache
+import LarderTime
+import LarderTransport
+
+/// One download with its retries: requests, resumes, verifies and stores.
+struct ImageDownload {
+    private enum Reply {
+        case complete
+        case notModified(Fields, requestedAt: WallTime, receivedAt: WallTime)
+    }
+
+    private let loader: ImageLoader
+    private let order: ImageLoader.Order
+    private let stored: ImageLoader.Stored?
+    private let entries: [HTTPCacheEntry]
+    private var conditions: Fields
+    private var partial = PartialImage()
+    /// Whether parts may be stored; false until a response head allows it.
+    private var mayKeep = false
+
+    private var url: String { order.key.url }
+
+    /// - Parameters:
+    ///   - stored: the response that is validated.
+    ///   - entries: all stored responses, any of which may be confirmed.
+    ///   - conditions: the condition fields of the request.
+    init(
+        _ loader: ImageLoader,
+        _ order: ImageLoader.Order,
+        _ stored: ImageLoader.Stored?,
+        _ entries: [HTTPCacheEntry],
+        _ conditions: Fields
+    ) {
+        self.loader = loader
+        self.order = order
+        self.stored = stored
+        self.entries = entries
+        self.conditions = conditions
+    }
+
+    /// - Parameters:
+    ///   - earlier: the part in memory.
+    ///   - keep: receives the part that is left when it fails and the disk does not keep it.
+    mutating func run(
+        _ earlier: PartialImage?,
+        _ keep: (PartialImage) -> Void,
+        _ progress: ([UInt8], Int?) -> Void
+    ) async throws(ImageError) -> LoadedImage {
+        let onDisk = order.options.contains(.skipDiskRead) ? nil : loader.store.part(order.key)
+        partial = [earlier, onDisk].compactMap { $0 }.max { $0.bytes.count < $1.bytes.count } ?? PartialImage()
+        mayKeep = partial.isResumable && mayStore(partial.fields)
+        let retry = loader.retry
+        var (tries, idle) = (0, 0)
+        let begun = loader.uptime.uptime
+        var progressed = begun
+        while true {
+            tries += 1
+            if !partial.isResumable { partial = PartialImage() }
+            let had = partial.bytes.count
+            loader.report { [url] in .downloadStarted(url: url, offset: had) }
+            let failure: ImageError
+            do throws(ImageError) {
+                switch try await exchange(progress) {
+                case .notModified(let fields, let requestedAt, let receivedAt):
+                    if let image = confirmed(fields, requestedAt, receivedAt) { return image }
+                    // It confirms nothing that is stored here: the request is repeated without conditions.
+                    conditions = Fields()
+                    guard tries < retry.triesMaximum else {
+                        throw ImageError(
+                            .invalid,
+                            "\(url) was answered with 304, although the request had no condition."
+                        )
+                    }
+                    continue
+                case .complete:
+                    try verify(partial)
+                    return finished(loader.uptime.uptime - begun)
+                }
+            } catch {
+                failure = error
+            }
+            if failure.code == .damaged {
+                loader.report { [url] in .damaged(url: url, origin: .network) }
+                drop()
+            }
+            let now = loader.uptime.uptime
+            if partial.isResumable, partial.bytes.count > had {
+                (idle, progressed) = (0, now)
+            } else {
+                idle += 1
+            }
+            let (asked, elapsed) = (failure.retryAfter ?? .zero, now - progressed)
+            guard !Task.isCancelled, Self.isWorthTrying(failure),
+                let wait = retry.wait(idle: idle, tries: tries, asked: asked, elapsed: elapsed)
+            else {
+                leave(keep)
+                throw Task.isCancelled ? .cancelled : failure
+            }
+            let attempt = tries + 1
+            loader.report { [url] in .retried(url: url, attempt: attempt, because: failure) }
+            do {
+                if idle > 0 { try await loader.uptime.sleep(until: now + wait) }
+            } catch {
+                leave(keep)
+                throw .cancelled
+            }
+        }
+    }
+
+    private static func isWorthTrying(_ error: ImageError) -> Bool {
+        switch error.code {
+        case .interrupted, .damaged, .offline: true
+        case .status: [408, 416, 425, 429, 500, 502, 503, 504].contains(error.status)
+        default: false
+        }
+    }
+
+    // MARK: One exchange
+
+    /// Sends one request and appends the received bytes to the part. After an error the part keeps what can be resumed.
+    private mutating func exchange(_ progress: ([UInt8], Int?) -> Void) async throws(ImageError) -> Reply {
+        var request = order.request
+        if partial.isResumable, let tag = partial.entityTag {
+            request.fields.set(.range, "bytes=\(partial.bytes.count)-")
+            request.fields.set(.ifRange, tag.description)
+        } else {
+            for field in conditions { request.fields.add(field.name, field.value) }
+        }
+        do {
+            let requestedAt = loader.clock.now
+            let stream = try await loader.transport.open(request)
+            let receivedAt = loader.clock.now
+            switch stream.status.code {
+            case 200:
+                drop()
+                partial = PartialImage(
+                    beginning: stream.fields,
+                    requestedAt: requestedAt,
+                    receivedAt: receivedAt
+                )
+                mayKeep = mayStore(stream.fields)
+            case 206:
+                guard try partial.isContinued(by: stream.fields) else {
+                    drop()
+                    throw ImageError(.interrupted, "\(url) changed during the download. It is fetched again.")
+                }
+                partial.renew(by: stream.fields, requestedAt: requestedAt, receivedAt: receivedAt)
+                mayKeep = mayStore(partial.fields)
+                if !mayKeep { loader.store.removePart(order.key) }
+            case 304 where partial.bytes.isEmpty && conditions.count > 0:
+                return .notModified(stream.fields, requestedAt: requestedAt, receivedAt: receivedAt)
+            case let code:
+                // The part may belong to a file that no longer exists.
+                if [404, 410, 416].contains(code) { drop() }
+                throw ImageError(
+                    .status,
+                    "\(url) was answered with \(code).",
+                    status: code,
+                    retryAfter: RetryAfterField.wait(stream.fields, now: receivedAt)
+                )
+            }
+            for try await piece in stream.body {
+                guard piece.count <= loader.bytesMaximum - partial.bytes.count else {
+                    drop()
+                    throw ImageError(.tooLarge, "\(url) has more than \(loader.bytesMaximum) bytes.")
+                }
+                partial.bytes += piece
+                // Written early, because the process may die at any time.
+                if mayKeep, partial.bytes.count - partial.keptCount >= ImagePartStore.pieceLength { keepPart() }
+                progress(partial.bytes, partial.length)
+            }
+        } catch let error as ImageError {
+            throw error
+        } catch let error as TransportError {
+            throw ImageError(error)
+        } catch {
+            throw ImageError(.interrupted, "\(error)", cause: error)
+        }
+        if let length = partial.length, partial.bytes.count < length {
+            throw ImageError(.interrupted, "\(url) ended after \(partial.bytes.count) of \(length) bytes.")
+        }
+        return .complete
+    }
+
+    // MARK: Parts
+
+    private func mayStore(_ fields: Fields) -> Bool {
+        !order.options.contains(.skipDiskWrite) && loader.terms.mayStore(order.request, fields)
+    }
+
+    @discardableResult private mutating func keepPart() -> Bool {
+        guard partial.length.map({ partial.bytes.count < $0 }) ?? true else { return false }
+        return loader.store.keep(&partial, for: order.key, epoch: order.epoch)
+    }
+
+    /// Discards the part, also on disk.
+    private mutating func drop() {
+        if partial.keptCount > 0 { loader.store.removePart(order.key) }
+        partial = PartialImage()
+    }
+
+    private mutating func leave(_ keep: (PartialImage) -> Void) {
+        // A `no-store` response is not kept, not even in part.
+        guard partial.isResumable, loader.terms.mayStore(order.request, partial.fields) else { return }
+        if mayKeep, keepPart() { return }
+        keep(partial)
+    }
+
+    // MARK: Checking and keeping
+
+    /// Verifies the complete file: its length, its digest if the server sent one (RFC 9530), and the checks of its format.
+    private func verify(_ whole: PartialImage) throws(ImageError) {
+        if let length = whole.length, whole.bytes.count != length {
+            throw ImageError(.damaged, "\(whole.bytes.count) bytes came and \(length) were announced.")
+        }
+        if ImageDigest.contradicts(whole.fields, whole.bytes) {
+            throw ImageError(.damaged, "The bytes do not have the digest that was sent with them.")
+        }
+        do {
+            try loader.decoders.decoder(for: whole.bytes).verify(whole.bytes)
+        } catch {
+            // A file of the right length that fails its own checks is damaged, not truncated.
+            throw ImageError(error)
+        }
+    }
+
+    /// The response that a 304 confirms (RFC 9111 §4.3.4); nil if it is not stored.
+    private func confirmed(_ fields: Fields, _ requestedAt: WallTime, _ receivedAt: WallTime) -> LoadedImage? {
+        let request = order.request
+        guard
+            let entry = HTTPCacheValidation.entry(confirmedBy: fields, stored?.entry, entries, request.fields),
+            let bytes = entry.bodyID == stored?.entry.bodyID
+                ? stored?.bytes : loader.store.body(entry, order.key)
+        else { return nil }
+        let renewed = HTTPCacheValidation.freshened(
+            entry,
+            by: fields,
+            for: request.fields,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: loader.terms.policy
+        )
+        loader.report { [url] in .revalidated(url: url, bytesSaved: bytes.count) }
+        let mayStay = HTTPCacheValidation.mayStay(renewed) && !CacheControl(request: request.fields).noStore
+        if !order.options.contains(.skipDiskWrite) {
+            put(mayStay ? renewed : nil, inPlaceOf: entry, nil)
+        }
+        return loader.loaded(mayStay ? renewed : nil, bytes, .disk, order, isOnDisk: mayStay)
+    }
+
+    private mutating func finished(_ duration: Duration) -> LoadedImage {
+        let count = partial.bytes.count
+        loader.report { [url] in .downloadFinished(url: url, byteCount: count, duration: duration) }
+        let entry = loader.terms.entry(order.request, partial)
+        if partial.keptCount > 0 { loader.store.removePart(order.key) }
+        let writes = !order.options.contains(.skipDiskWrite)
+        if writes, entry != nil || stored != nil { put(entry, inPlaceOf: stored?.entry, partial.bytes) }
+        var image = loader.loaded(entry, partial.bytes, .network, order, isOnDisk: writes && entry != nil)
+        image.duration = duration
+        return image
+    }
+
+    /// Stores a response in place of the one that matched the same requests, or removes the one that it made outdated.
+    private func put(_ entry: HTTPCacheEntry?, inPlaceOf old: HTTPCacheEntry?, _ body: [UInt8]?) {
+        let now = loader.clock.now
+        let maximum = max(1, loader.terms.policy.variantsMaximum)
+        loader.store.change(order.key, body: entry == nil ? nil : body, epoch: order.epoch) { entries in
+            if let entry, entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
+            if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
+            guard let entry else { return }
+            entries.removeAll { $0.selectors == entry.selectors }
+            entries.append(entry)
+            if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
+        }
+    }
+}

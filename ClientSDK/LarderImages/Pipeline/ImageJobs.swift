@@ -1,0 +1,98 @@
+import LarderTime
+
+/// A waiting or running download.
+struct ImageLoadJob {
+    enum Phase {
+        case queued
+        case running(Task<Void, Never>)
+    }
+
+    /// Distinguishes it from earlier and later downloads of the same bytes: reports of a cancelled one are ignored.
+    let serial: Int
+    var phase = Phase.queued
+    var priority: ImageRequest.Priority
+    /// The jobs that decode its bytes.
+    var dependents: Set<ImageJobKey>
+}
+
+/// A waiting or running decode.
+struct ImageJob {
+    enum Phase {
+        case loading(ImageLoadKey)
+        case waitingForIdle(LoadedImage)
+        case queued(LoadedImage)
+        case running(Task<Void, Never>)
+    }
+
+    let serial: Int
+    /// The first request; all requests of a job want the same result.
+    let request: ImageRequest
+    /// The time of the first request.
+    let began: MonotonicTime
+    /// The time at which its bytes were complete.
+    var loadedAt: MonotonicTime?
+    var phase: Phase
+    var priority: ImageRequest.Priority
+    var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
+    /// The number of times that its bytes were damaged.
+    var damages = 0
+    /// The detail of the next preview.
+    var previewDetail = 1
+    var previewsFrom = 0
+}
+
+/// A recent failure: requests before `until` fail with it at once.
+struct RememberedFailure {
+    let error: ImageError
+    let until: MonotonicTime
+}
+
+/// The state of the pipeline. Changed under its lock only.
+struct ImagePipelineState {
+    var loads: [ImageLoadKey: ImageLoadJob] = [:]
+    var jobs: [ImageJobKey: ImageJob] = [:]
+    var waitingLoads = ImageQueue<ImageLoadKey>()
+    var waitingJobs = ImageQueue<ImageJobKey>()
+    /// Includes cancelled ones that have not ended yet.
+    var runningLoads = 0
+    var runningDecodes = 0
+    var loadsMaximum: Int
+    var decodesMaximum: Int
+    var isPrefetchPaused = false
+    var quality = 1.0
+    var epoch = 0
+    var failures: [ImageSourceKey: RememberedFailure] = [:]
+    /// Parts of files in memory, oldest first.
+    var partials: [(key: ImageSourceKey, partial: PartialImage)] = []
+    private var lastSerial = 0
+
+    init(loadsMaximum: Int, decodesMaximum: Int) {
+        self.loadsMaximum = loadsMaximum
+        self.decodesMaximum = decodesMaximum
+    }
+
+    mutating func serial() -> Int {
+        lastSerial += 1
+        return lastSerial
+    }
+
+    mutating func takePartial(_ key: ImageSourceKey) -> PartialImage? {
+        guard let index = partials.firstIndex(where: { $0.key == key }) else { return nil }
+        return partials.remove(at: index).partial
+    }
+
+    mutating func keep(_ partial: PartialImage, for key: ImageSourceKey, bytesMaximum: Int) {
+        _ = takePartial(key)
+        guard partial.bytes.count <= bytesMaximum else { return }
+        partials.append((key, partial))
+        var sum = partials.reduce(0) { $0 + $1.partial.bytes.count }
+        while sum > bytesMaximum { sum -= partials.removeFirst().partial.bytes.count }
+    }
+
+    mutating func remember(_ error: ImageError, for key: ImageSourceKey, now: MonotonicTime, until: MonotonicTime) {
+        if failures.count >= 256 { failures = failures.filter { $0.value.until > now } }
+        // Bounded: with 1,024 failures within seconds, all of them are forgotten.
+        if failures.count >= 1_024 { failures = [:] }
+        failures[key] = RememberedFailure(error: error, until: until)
+    }
+}

@@ -1,0 +1,49 @@
+import LarderCoding
+import LarderHTTP
+
+/// Identifies a file: URL and request fields.
+struct ImageSourceKey: Hashable, Sendable {
+    let url: String
+    let fields: Fields
+
+    init(_ request: ImageRequest) {
+        url = request.url
+        fields = request.fields
+    }
+
+    /// The key of the URL's stored responses: a digest, so that URLs are not readable on disk. Variants differ in their selectors.
+    var place: String { hexEncode(SHA256.hash(Array(url.utf8))) }
+
+    /// The name of a part on disk: a digest of URL and fields, so that parts of different files are never combined.
+    var digest: String {
+        var text = url
+        for field in fields { text += "\n\(field.name.canonical): \(field.value)" }
+        return hexEncode(SHA256.hash(Array(text.utf8)))
+    }
+}
+
+/// Identifies decoded pixels: file and size. A small picture is never used for a large one.
+struct ImageResultKey: Hashable, Sendable {
+    let source: ImageSourceKey
+    let target: ImageTarget?
+
+    init(_ request: ImageRequest, target: ImageTarget?) {
+        source = ImageSourceKey(request)
+        self.target = target
+    }
+}
+
+/// Identifies a download that requests can share.
+struct ImageLoadKey: Hashable, Sendable {
+    let source: ImageSourceKey
+    let options: ImageRequest.CacheOptions
+    /// Requests after `removeAll` do not join work that began before it.
+    let epoch: Int
+}
+
+/// Identifies a decode that requests can share.
+struct ImageJobKey: Hashable, Sendable {
+    let result: ImageResultKey
+    let options: ImageRequest.CacheOptions
+    let epoch: Int
+}

@@ -1,0 +1,172 @@
+import LarderHTTP
+import LarderHTTPCache
+import LarderTime
+import LarderTransport
+
+/// A complete and verified file, and where it came from.
+struct LoadedImage: Sendable {
+    let bytes: [UInt8]
+    let origin: ImagePipeline.Origin
+    /// Identifies the content; nil if it must not be stored.
+    let contentID: String?
+    /// When its pixels stop being fresh; nil if each use needs a decision.
+    let freshness: ImageFreshness?
+    /// The duration of the download.
+    var duration: Duration = .zero
+    var isOnDisk: Bool
+    /// Whether to validate it in the background (RFC 5861 §3).
+    var wantsValidation = false
+}
+
+/// Loads one file: from disk, from a server, or the rest of it from a server. A value without state.
+struct ImageLoader: Sendable {
+    /// One load: key, options and request.
+    struct Order: Sendable {
+        let key: ImageSourceKey
+        let options: ImageRequest.CacheOptions
+        let epoch: Int
+        let request: TransportRequest
+    }
+
+    /// A stored response with its file.
+    struct Stored: Sendable {
+        let entry: HTTPCacheEntry
+        let bytes: [UInt8]
+    }
+
+    /// When a download is tried again.
+    struct Retry: Sendable {
+        let policy: RetryPolicy
+        let triesMaximum: Int
+        let retryAfterMaximum: Duration
+        let random: @Sendable () -> Double
+
+        /// The wait before the next try; nil for no further try.
+        func wait(idle: Int, tries: Int, asked: Duration, elapsed: Duration) -> Duration? {
+            guard policy.attemptsMaximum > 1, tries < triesMaximum, asked <= retryAfterMaximum else { return nil }
+            guard idle > 0 else { return .zero }
+            guard idle < policy.attemptsMaximum else { return nil }
+            let wait = policy.backoffMaximum(attempt: idle) * random() + asked
+            return elapsed + wait <= policy.elapsedMaximum ? wait : nil
+        }
+    }
+
+    let transport: any Transport
+    let store: ImageStore
+    let terms: ImageTerms
+    let decoders: ImageDecoders
+    let retry: Retry
+    let clock: any WallClock
+    let uptime: any MonotonicClock & Sleeper
+    let bytesMaximum: Int
+    let report: @Sendable (() -> ImagePipeline.Event) -> Void
+
+    /// - Parameters:
+    ///   - partial: the part that an earlier download left in memory.
+    ///   - keep: receives the part that this one leaves when it fails and the disk does not keep it.
+    ///   - progress: called with the bytes so far whenever more arrive.
+    func load(
+        _ key: ImageSourceKey,
+        _ options: ImageRequest.CacheOptions,
+        epoch: Int,
+        partial: PartialImage?,
+        keep: (PartialImage) -> Void,
+        progress: ([UInt8], Int?) -> Void
+    ) async throws(ImageError) -> LoadedImage {
+        var fields = key.fields
+        if fields[.accept] == nil { fields.add(.accept, "image/*") }
+        let request = TransportRequest(url: key.url, fields: fields, bodyLimit: bytesMaximum)
+        let order = Order(key: key, options: options, epoch: epoch, request: request)
+        var entries = options.contains(.skipDiskRead) ? [] : store.entries(key)
+        while true {
+            let decision = HTTPCacheDecision.decide(
+                method: .get,
+                fields: fields,
+                entries: entries,
+                now: clock.now,
+                policy: terms.policy,
+                isOffline: options.contains(.onlyCached)
+            )
+            var stored: Stored?
+            if let entry = decision.entry {
+                guard let bytes = file(of: entry, order) else {
+                    // Decided again as if it had never been stored.
+                    entries.removeAll { $0.bodyID == entry.bodyID }
+                    continue
+                }
+                stored = Stored(entry: entry, bytes: bytes)
+            }
+            var conditions = Fields()
+            switch decision.action {
+            case .serve, .serveStale:
+                if let stored { return hit(stored, order) }
+            case .serveWhileRevalidating:
+                if let stored {
+                    guard options.contains(.mustValidate) else { return hit(stored, order, wantsValidation: true) }
+                    conditions = HTTPCacheValidation.conditions(stored.entry, entries, fields)
+                }
+            case .validate(let asked): conditions = asked
+            case .forward: break
+            case .gatewayTimeout, .unreachable:
+                throw ImageError(
+                    .notCached,
+                    "\(key.url) cannot be shown from the cache: \(decision.explanation) Ask without .onlyCached to fetch it."
+                )
+            }
+            do {
+                var download = ImageDownload(self, order, stored, entries, conditions)
+                return try await download.run(partial, keep, progress)
+            } catch {
+                // 404 and 410 remove the stored file; after other failures it may be used.
+                if let stored, terms.mayStandIn(stored.entry, for: error, fields, now: clock.now) {
+                    report { .staleUsed(url: key.url, because: error) }
+                    return loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true)
+                }
+                if let stored, error.status == 404 || error.status == 410 {
+                    store.remove(stored.entry.bodyID, key, epoch: epoch)
+                }
+                throw error
+            }
+        }
+    }
+
+    private func hit(_ stored: Stored, _ order: Order, wantsValidation: Bool = false) -> LoadedImage {
+        report { .hit(url: order.key.url, tier: .disk) }
+        var image = loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true)
+        image.wantsValidation = wantsValidation
+        return image
+    }
+
+    func loaded(
+        _ entry: HTTPCacheEntry?,
+        _ bytes: [UInt8],
+        _ origin: ImagePipeline.Origin,
+        _ order: Order,
+        isOnDisk: Bool
+    ) -> LoadedImage {
+        LoadedImage(
+            bytes: bytes,
+            origin: origin,
+            contentID: entry?.bodyID,
+            freshness: entry.flatMap { terms.freshness($0, order.request.fields, now: clock.now) },
+            isOnDisk: isOnDisk
+        )
+    }
+
+    /// The file of a stored response if it is whole; a damaged one is removed.
+    private func file(of entry: HTTPCacheEntry, _ order: Order) -> [UInt8]? {
+        guard let bytes = store.body(entry, order.key) else {
+            report { .damaged(url: order.key.url, origin: .disk) }
+            store.remove(entry.bodyID, order.key, epoch: order.epoch)
+            return nil
+        }
+        do {
+            try decoders.decoder(for: bytes).verify(bytes)
+            return bytes
+        } catch {
+            report { .damaged(url: order.key.url, origin: .disk) }
+            store.remove(entry.bodyID, order.key, epoch: order.epoch)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,263 @@
+import LarderMemory
+import LarderTime
+import Synchronization
+
+/// Starting and finishing work: downloads, decodes and previews.
+extension ImagePipeline {
+    /// The longest time for which a failure is remembered because of `Retry-After`.
+    private static var negativeMaximum: Duration { .seconds(300) }
+
+    func schedule(_ state: inout ImagePipelineState, _ effects: inout [Effect]) {
+        let lowest: ImageRequest.Priority = state.isPrefetchPaused ? .low : .prefetch
+        while state.runningLoads < state.loadsMaximum {
+            let next = state.waitingLoads.next(downTo: lowest) { key, serial, priority in
+                guard let load = state.loads[key], load.serial == serial, load.priority == priority else {
+                    return false
+                }
+                if case .queued = load.phase { return true }
+                return false
+            }
+            guard let key = next, let load = state.loads[key] else { break }
+            state.runningLoads += 1
+            let partial = state.takePartial(key.source)
+            let task = Task.detached { [self] in await run(key, load.serial, partial) }
+            state.loads[key]?.phase = .running(task)
+        }
+        while state.runningDecodes < state.decodesMaximum {
+            let next = state.waitingJobs.next(downTo: lowest) { key, serial, priority in
+                guard let job = state.jobs[key], job.serial == serial, job.priority == priority else { return false }
+                if case .queued = job.phase { return true }
+                return false
+            }
+            guard let key = next, let job = state.jobs[key], case .queued(let loaded) = job.phase else { break }
+            state.runningDecodes += 1
+            // Detached with a priority of its own: a decode never suspends, and two of them would occupy both threads of the
+            // cooperative pool of a machine with two processors.
+            let task = Task.detached(priority: job.priority < .high ? .utility : .high) { [self] in
+                let now = configuration.uptime.uptime
+                report { .decodeBegan(url: job.request.url, waited: now - (job.loadedAt ?? now)) }
+                decode(key, job.serial, job.request, loaded)
+            }
+            state.jobs[key]?.phase = .running(task)
+        }
+    }
+
+    private func run(_ key: ImageLoadKey, _ serial: Int, _ partial: PartialImage?) async {
+        let result: Result<LoadedImage, ImageError>
+        do {
+            let loaded = try await loader.load(
+                key.source,
+                key.options,
+                epoch: key.epoch,
+                partial: partial,
+                keep: { partial in keep(partial, key) },
+                progress: { bytes, length in preview(key, serial, bytes, length) }
+            )
+            result = .success(loaded)
+        } catch {
+            result = .failure(error)
+        }
+        change { state, effects in
+            state.runningLoads -= 1
+            guard let load = state.loads[key], load.serial == serial else { return }
+            state.loads[key] = nil
+            switch result {
+            case .success(let loaded):
+                if loaded.wantsValidation { validate(key, &state) }
+                for dependent in load.dependents { enqueue(dependent, loaded, &state, &effects) }
+            case .failure(let error):
+                let now = configuration.uptime.uptime
+                // The result of a background validation is not reported.
+                let isAnswer = error.code != .cancelled && !key.options.contains(.mustValidate)
+                if isAnswer, error.code != .notCached, key.epoch == state.epoch {
+                    // `Retry-After` is respected up to a limit.
+                    let asked = min(error.retryAfter ?? .zero, Self.negativeMaximum)
+                    let until = now + max(configuration.negativeLifetime, asked)
+                    state.remember(error, for: key.source, now: now, until: until)
+                }
+                for dependent in load.dependents { end(dependent, with: error, &state, &effects) }
+            }
+        }
+    }
+
+    /// Validates a stale picture that was shown meanwhile, at the lowest priority.
+    private func validate(_ key: ImageLoadKey, _ state: inout ImagePipelineState) {
+        let options = key.options.union(.mustValidate)
+        let asking = ImageLoadKey(source: key.source, options: options, epoch: key.epoch)
+        guard state.loads[asking] == nil else { return }
+        let job = ImageLoadJob(serial: state.serial(), priority: .prefetch, dependents: [])
+        state.loads[asking] = job
+        state.waitingLoads.add(asking, serial: job.serial, .prefetch)
+    }
+
+    private func keep(_ partial: PartialImage, _ key: ImageLoadKey) {
+        change { state in
+            guard key.epoch == state.epoch else { return }
+            state.keep(partial, for: key.source, bytesMaximum: configuration.partialBytesMaximum)
+        }
+    }
+
+    func enqueue(
+        _ key: ImageJobKey,
+        _ loaded: LoadedImage,
+        _ state: inout ImagePipelineState,
+        _ effects: inout [Effect]
+    ) {
+        guard let job = state.jobs[key] else { return }
+        if job.loadedAt == nil { state.jobs[key]?.loadedAt = configuration.uptime.uptime }
+        if configuration.submitWhenIdle != nil, job.priority < .high {
+            if case .waitingForIdle = job.phase { return }
+            state.jobs[key]?.phase = .waitingForIdle(loaded)
+            effects.append(.waitForIdle(key, serial: job.serial))
+        } else {
+            state.jobs[key]?.phase = .queued(loaded)
+            state.waitingJobs.add(key, serial: job.serial, job.priority)
+        }
+    }
+
+    func isWaitingForIdle(_ key: ImageJobKey, _ serial: Int) -> Bool {
+        state.withLock { state in
+            guard let job = state.jobs[key], job.serial == serial, case .waitingForIdle = job.phase else {
+                return false
+            }
+            return true
+        }
+    }
+
+    func idleCame(_ key: ImageJobKey, _ serial: Int) {
+        change { state, _ in
+            guard let job = state.jobs[key], job.serial == serial, case .waitingForIdle(let loaded) = job.phase else {
+                return
+            }
+            state.jobs[key]?.phase = .queued(loaded)
+            state.waitingJobs.add(key, serial: serial, job.priority)
+        }
+    }
+
+    private func decode(_ key: ImageJobKey, _ serial: Int, _ request: ImageRequest, _ loaded: LoadedImage) {
+        let result: Result<MemoryPicture, ImageError>
+        do {
+            if let known = reused(key, loaded) {
+                result = .success(known)
+            } else {
+                result = .success(try pixels(request, loaded))
+            }
+        } catch {
+            result = .failure(error)
+        }
+        if case .failure(let error) = result, error.code == .damaged {
+            report { .damaged(url: request.url, origin: loaded.origin) }
+            if let id = loaded.contentID { loader.store.remove(id, key.result.source, epoch: key.epoch) }
+        }
+        change { state, effects in
+            state.runningDecodes -= 1
+            guard let job = state.jobs[key], job.serial == serial else { return }
+            switch result {
+            case .success(let picture):
+                state.jobs[key] = nil
+                // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5).
+                let mayStay = loaded.contentID != nil && !key.options.contains(.skipMemoryWrite)
+                if key.epoch == state.epoch, mayStay {
+                    memory.store(picture, for: key.result, cost: picture.image.cost)
+                }
+                for entry in job.waiters.values {
+                    effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
+                }
+                let duration = configuration.uptime.uptime - job.began
+                effects.append(.tell(.delivered(url: job.request.url, from: loaded.origin, duration: duration)))
+            case .failure(let error) where error.code == .damaged && job.damages == 0:
+                // Fetched once more from the server: neither the stored file nor the received bytes can be trusted.
+                let again = ImageLoadKey(
+                    source: key.result.source,
+                    options: key.options.union(.skipDiskRead),
+                    epoch: key.epoch
+                )
+                guard !key.options.contains(.onlyCached) else { return end(key, with: error, &state, &effects) }
+                state.jobs[key]?.damages = 1
+                state.jobs[key]?.loadedAt = nil
+                state.jobs[key]?.phase = .loading(again)
+                _ = attach(key, to: again, &state)
+            case .failure(let error): end(key, with: error, &state, &effects)
+            }
+        }
+    }
+
+    /// The pixels in memory that were made of this very file, with the freshness of the new response.
+    private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) -> MemoryPicture? {
+        guard let id = loaded.contentID, !key.options.contains(.skipMemoryRead) else { return nil }
+        guard let known = memory.peek(key.result), known.contentID == id else { return nil }
+        report { .reused(url: key.result.source.url) }
+        return MemoryPicture(image: known.image, contentID: id, freshness: loaded.freshness, worth: known.worth)
+    }
+
+    private func pixels(_ request: ImageRequest, _ loaded: LoadedImage) throws(ImageError) -> MemoryPicture {
+        let begun = configuration.uptime.uptime
+        let image: DecodedImage
+        do {
+            image = try configuration.decoders.decoder(for: loaded.bytes)
+                .decode(loaded.bytes, into: request.target, limits: configuration.limits)
+        } catch {
+            throw ImageError(error)
+        }
+        let duration = configuration.uptime.uptime - begun
+        report { .decoded(url: request.url, width: image.width, height: image.height, duration: duration) }
+        let worth = ImagePipeline.Cost(
+            byteCount: image.cost,
+            fileByteCount: loaded.bytes.count,
+            isOnDisk: loaded.isOnDisk,
+            loadTime: loaded.duration,
+            decodeTime: duration
+        )
+        return MemoryPicture(
+            image: image,
+            contentID: loaded.contentID ?? "",
+            freshness: loaded.freshness,
+            worth: worth
+        )
+    }
+
+    private func end(
+        _ key: ImageJobKey,
+        with error: ImageError,
+        _ state: inout ImagePipelineState,
+        _ effects: inout [Effect]
+    ) {
+        guard let job = state.jobs.removeValue(forKey: key) else { return }
+        for entry in job.waiters.values { effects.append(.fail(entry.waiter, error)) }
+        effects.append(.tell(.failed(url: job.request.url, error)))
+    }
+
+    // MARK: Previews
+
+    /// Decodes previews of the bytes received so far for the jobs that want them. Tried each time the part has grown by a quarter,
+    /// because a try parses the chunks.
+    private func preview(_ key: ImageLoadKey, _ serial: Int, _ bytes: [UInt8], _ length: Int?) {
+        let wanted = state.withLock { state -> [(ImageJobKey, ImageRequest, Int)] in
+            guard let load = state.loads[key], load.serial == serial else { return [] }
+            return load.dependents.compactMap { dependent in
+                guard let job = state.jobs[dependent], job.request.wantsPreviews, job.previewDetail <= 3,
+                    bytes.count >= job.previewsFrom
+                else { return nil }
+                state.jobs[dependent]?.previewsFrom = bytes.count + bytes.count / 4
+                return (dependent, job.request, job.previewDetail)
+            }
+        }
+        for (dependent, request, first) in wanted where bytes.count < length ?? .max {
+            guard let decoder = configuration.decoders.all.first(where: { $0.canDecode(Array(bytes.prefix(32))) })
+            else {
+                return
+            }
+            // The finest detail that the bytes allow.
+            for detail in (first...3).reversed() {
+                let image = decoder.preview(bytes, detail: detail, into: request.target, limits: configuration.limits)
+                guard let image else { continue }
+                change { state, effects in
+                    guard let job = state.jobs[dependent], state.loads[key]?.serial == serial else { return }
+                    state.jobs[dependent]?.previewDetail = detail + 1
+                    for entry in job.waiters.values { effects.append(.show(entry.waiter, .preview(image))) }
+                }
+                break
+            }
+        }
+    }
+}

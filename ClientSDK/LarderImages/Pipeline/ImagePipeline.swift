@@ -1,0 +1,287 @@
+public import LarderHTTPCache
+public import LarderMemory
+public import LarderStorage
+public import LarderTime
+public import LarderTransport
+import Synchronization
+
+/// Loads pictures from memory (pixels), from disk (files) or from a server, and downsamples them while decoding.
+///
+///     let pipeline = ImagePipeline(ImagePipeline.Configuration(transport: transport, disk: disk))
+///     let image = try await pipeline.image(for: ImageRequest(url: url, target: ImageTarget(width: 320, height: 240)))
+///
+/// Requests for the same bytes share a download, and requests for the same result share a decode. Work has the highest priority of
+/// its requests and stops when the last of them is cancelled. Damaged bytes, received or stored, are never shown; they are fetched
+/// again. Safe from any thread: state changes under one lock at the moment of the call, in the order of the calls.
+public final class ImagePipeline: Sendable {
+    /// The settings of a pipeline.
+    public struct Configuration: Sendable {
+        /// Sends the requests.
+        public var transport: any Transport
+        /// The store for files. It must hold nothing else, because `removeAll` erases it. Nil stores no files.
+        public var disk: DiskStore?
+        /// The decoders of file formats.
+        public var decoders = ImageDecoders()
+        /// The largest pictures that are decoded.
+        public var limits = DecodedImage.Limits()
+        /// The bytes of decoded pixels to keep, and the size from which a picture counts as large.
+        public var memory = SegmentedMemoryTier<String, DecodedImage>.Budgets(
+            small: 32 << 20,
+            large: 64 << 20,
+            threshold: 1 << 20
+        )
+        /// The most downloads at a time.
+        public var loadsMaximum = 6
+        /// The most decodes at a time.
+        public var decodesMaximum = 2
+        /// The most bytes of a file.
+        public var bytesMaximum = 32 << 20
+        /// The score of a picture; those with the lowest score are evicted first (`EvictionPolicy.greedyDual`). The default favours
+        /// pictures that are small and were expensive to make. Called when a picture is stored; it must not block. Nil uses
+        /// `EvictionPolicy.standard`.
+        public var score: (@Sendable (ImagePipeline.Cost) -> Double)? = { $0.effortForSize }
+        /// The most bytes of interrupted downloads to keep for resuming: on disk if the response may be stored, where they survive
+        /// the process; otherwise in memory.
+        public var partialBytesMaximum = 8 << 20
+        /// The time for which interrupted downloads are kept on disk.
+        public var partialLifetime: Duration = .seconds(86_400)
+        /// The options that RFC 9111 leaves open. By default a stored picture may be used for 30 days when the server fails, unless
+        /// the response forbids it.
+        public var policy: HTTPCache.Policy = {
+            var policy = HTTPCache.Policy()
+            policy.staleIfError = .seconds(30 * 86_400)
+            return policy
+        }()
+        /// The freshness lifetime of a response without lifetime and without `Last-Modified`.
+        public var standardLifetime: Duration = .seconds(86_400)
+        /// The time for which a failure is remembered; a request within it fails at once. Extended by `Retry-After` up to five
+        /// minutes.
+        public var negativeLifetime: Duration = .seconds(5)
+        /// The back-off between tries of a download. A try that brought bytes that can be kept resets it: `attemptsMaximum` and
+        /// `elapsedMaximum` limit consecutive tries without such bytes. With `.never` a download is tried once.
+        public var retry = RetryPolicy(attemptsMaximum: 3, elapsedMaximum: .seconds(300), ceiling: .seconds(4))
+        /// The most tries of a download in all.
+        public var triesMaximum = 20
+        /// The longest `Retry-After` (RFC 9110 §10.2.3) that a download waits for, in addition to the back-off. A server that asks
+        /// for more gets no further try.
+        public var retryAfterMaximum: Duration = .seconds(10)
+        /// Gives numbers from 0 up to but not including 1, by which the back-off is spread.
+        public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+        /// Delays a decode until the user is idle, as `IdleScheduler.submit` does; requests of priority `.high` or higher are
+        /// decoded at once. The first function tells whether the decode is still wanted, the second starts it. Nil: no decode is
+        /// delayed.
+        public var submitWhenIdle: (@Sendable (@escaping @Sendable () -> Bool, @escaping @Sendable () -> Void) -> Void)?
+        /// Used for freshness.
+        public var clock: any WallClock = SystemWallClock()
+        /// Used for durations, and to wait between tries.
+        public var uptime: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        /// Called with every event, on any thread, while no lock is held. It must not block. Nil costs nothing.
+        public var onEvent: (@Sendable (ImagePipeline.Event) -> Void)?
+
+        /// Creates a configuration.
+        public init(transport: any Transport, disk: DiskStore? = nil) {
+            self.transport = transport
+            self.disk = disk
+        }
+    }
+
+    /// The settings of the pipeline.
+    public let configuration: Configuration
+    let memory: SegmentedMemoryTier<ImageResultKey, MemoryPicture>
+    let loader: ImageLoader
+    let state: Mutex<ImagePipelineState>
+    /// The entries that left memory while the lock was held; reported after it is released.
+    private let evicted: ImageDepartures
+
+    /// Does no work until the first request.
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+        state = Mutex(
+            ImagePipelineState(
+                loadsMaximum: max(1, configuration.loadsMaximum),
+                decodesMaximum: max(1, configuration.decodesMaximum)
+            )
+        )
+        let onEvent = configuration.onEvent
+        let report: @Sendable (() -> ImagePipeline.Event) -> Void = { event in
+            if let onEvent { onEvent(event()) }
+        }
+        let departures = ImageDepartures()
+        evicted = departures
+        var onDeparture: (@Sendable (ImageDepartures.Departure) -> Void)?
+        if onEvent != nil { onDeparture = { departures.add($0) } }
+        let score = configuration.score
+        let budgets = configuration.memory
+        memory = SegmentedMemoryTier(
+            .init(small: budgets.small, large: budgets.large, threshold: budgets.threshold),
+            clock: configuration.uptime,
+            onDeparture: onDeparture,
+            score: score.map { score in { _, picture, _ in score(picture.worth) } }
+        )
+        var policy = configuration.policy
+        policy.bodyBytesMaximum = max(policy.bodyBytesMaximum, configuration.bytesMaximum)
+        let store = ImageStore(
+            configuration.disk,
+            configuration.clock,
+            policy,
+            partBytesMaximum: configuration.partialBytesMaximum,
+            partLifetime: configuration.partialLifetime,
+            report: { error in report { .storageFailed(error) } }
+        )
+        loader = ImageLoader(
+            transport: configuration.transport,
+            store: store,
+            terms: ImageTerms(policy: policy, standardLifetime: configuration.standardLifetime),
+            decoders: configuration.decoders,
+            retry: .init(
+                policy: configuration.retry,
+                triesMaximum: configuration.triesMaximum,
+                retryAfterMaximum: configuration.retryAfterMaximum,
+                random: configuration.random
+            ),
+            clock: configuration.clock,
+            uptime: configuration.uptime,
+            bytesMaximum: configuration.bytesMaximum,
+            report: report
+        )
+    }
+
+    // MARK: Asking
+
+    /// The picture, if its pixels are in memory and may be shown without a request to the server: while its response is fresh (RFC
+    /// 9111 §4.2), or longer with `.onlyCached`. Costs one look-up.
+    public func cachedImage(for request: ImageRequest) -> DecodedImage? {
+        guard !request.cache.contains(.skipMemoryRead),
+            let picture = memory[ImageResultKey(request, target: request.target)], let freshness = picture.freshness,
+            freshness.holds(at: configuration.clock.now) || request.cache.contains(.onlyCached)
+        else { return nil }
+        return picture.image
+    }
+
+    /// Loads a picture. If the calling task is cancelled it throws `.cancelled`, and the work stops unless other requests share it.
+    public func image(for request: ImageRequest) async throws(ImageError) -> DecodedImage {
+        if let image = cachedImage(for: request) {
+            report { .hit(url: request.url, tier: .memory) }
+            return image
+        }
+        let task = start(request, placeholder: false)
+        let result = await withTaskCancellationHandler {
+            await task.waiter.image()
+        } onCancel: {
+            task.cancel()
+        }
+        return try withExtendedLifetime(task) { result }.get().0
+    }
+
+    /// Requests a picture; its stages and the picture itself can be awaited on the returned task.
+    public func task(for request: ImageRequest) -> ImageTask { start(request, placeholder: true) }
+
+    /// The stages of a picture: placeholder, previews, picture. Releasing the sequence cancels the request.
+    public func stages(for request: ImageRequest) -> ImageTask.Stages { task(for: request).stages }
+
+    /// Loads pictures before they are needed, after all other requests.
+    public func prefetch(_ requests: [ImageRequest]) -> ImagePipeline.Prefetch {
+        ImagePipeline.Prefetch(
+            requests.map { request in
+                var request = request
+                request.priority = .prefetch
+                return start(request, placeholder: false, keepsPicture: false)
+            }
+        )
+    }
+
+    // MARK: Steering
+
+    /// Starts no prefetching until `resumePrefetch()`. Other requests continue.
+    public func pausePrefetch() { change { state in state.isPrefetchPaused = true } }
+
+    /// Resumes prefetching.
+    public func resumePrefetch() { change { state in state.isPrefetchPaused = false } }
+
+    /// Sets the most downloads and decodes at a time, at least 1. Running work is not stopped.
+    public func setConcurrency(loads: Int, decodes: Int) {
+        change { state in
+            state.loadsMaximum = max(1, loads)
+            state.decodesMaximum = max(1, decodes)
+        }
+    }
+
+    /// Scales the target size of pictures that are decoded from now on, to save memory under pressure.
+    ///
+    /// - Parameter share: the factor for each side, from 0.1 to 1. Pictures of full size that are in memory are still returned.
+    public func setQuality(_ share: Double) { change { state in state.quality = min(1, max(0.1, share)) } }
+
+    /// Limits pixels to a share of their budgets until the next call, from 0 to 1. See `MemoryReaction.images`.
+    public func setMemoryShare(_ share: Double) {
+        memory.setShare(share)
+        if share == 0 { change { state in state.partials = [] } }
+        tellDepartures()
+    }
+
+    /// Removes all pixels from memory. Files stay, and running work continues: see `cancelPending(below:)`.
+    public func clearMemory() { trimMemory(toShare: 0) }
+
+    /// Removes pixels until that share of them is left, from 0 to 1.
+    public func trimMemory(toShare share: Double) {
+        memory.trim(toShare: share)
+        tellDepartures()
+    }
+
+    /// The bytes of pixels in memory.
+    public var memoryCost: Int { memory.cost }
+
+    /// The number of downloads and decodes, waiting and running.
+    public var workload: (loads: Int, decodes: Int) {
+        state.withLock { ($0.loads.count, $0.jobs.count - $0.loads.values.reduce(0) { $0 + $1.dependents.count }) }
+    }
+
+    /// Forgets remembered failures, so that the next request is sent. To be called when the network is back.
+    public func forgetFailures() { change { state in state.failures = [:] } }
+
+    /// Cancels all work below a priority; its requests fail with `.cancelled`.
+    public func cancelPending(below priority: ImageRequest.Priority = .highest) { giveUp(below: priority) }
+
+    /// Erases everything in memory and on disk. Running downloads still deliver to their requests and are not stored.
+    public func removeAll() {
+        let epoch = state.withLock { state in
+            state.epoch += 1
+            state.failures = [:]
+            state.partials = []
+            memory.removeAll()
+            return state.epoch
+        }
+        loader.store.removeAll(epoch: epoch)
+        tellDepartures()
+    }
+
+    // MARK: Telling
+
+    func report(_ event: () -> ImagePipeline.Event) {
+        if let onEvent = configuration.onEvent { onEvent(event()) }
+    }
+
+    func tellDepartures() {
+        guard let onEvent = configuration.onEvent else { return }
+        for departure in evicted.take() {
+            let url = departure.key.source.url
+            onEvent(.evicted(url: url, byteCount: departure.cost, reason: departure.reason.rawValue))
+        }
+    }
+}
+
+/// Entries that left memory, collected until the pipeline's lock is released. Safe from any thread.
+final class ImageDepartures: Sendable {
+    typealias Departure = MemoryTier<ImageResultKey, MemoryPicture>.Departure
+
+    private let list = Mutex<[Departure]>([])
+
+    func add(_ departure: Departure) { list.withLock { $0.append(departure) } }
+
+    /// Returns all departures and forgets them.
+    func take() -> [Departure] {
+        list.withLock { list in
+            defer { list = [] }
+            return list
+        }
+    }
+}

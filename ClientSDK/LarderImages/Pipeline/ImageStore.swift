@@ -1,0 +1,107 @@
+import LarderCoding
+import LarderHTTP
+import LarderHTTPCache
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// The disk tier of the pipeline: files as HTTP responses with their variants, and parts of files. Safe from any thread.
+///
+/// Work that began before `removeAll` writes nothing after it.
+final class ImageStore: Sendable {
+    private let disk: DiskStore?
+    private let responses: DiskHTTPCacheStorage?
+    private let parts: ImagePartStore?
+    private let report: @Sendable (any Error) -> Void
+    /// The number of times that everything was erased. Locked during each write.
+    private let epoch = Mutex(0)
+
+    init(
+        _ disk: DiskStore?,
+        _ clock: any WallClock,
+        _ policy: HTTPCache.Policy,
+        partBytesMaximum: Int,
+        partLifetime: Duration,
+        report: @escaping @Sendable (DiskError) -> Void
+    ) {
+        self.disk = disk
+        responses = disk.map { DiskHTTPCacheStorage($0, name: "image", policy: policy) }
+        parts = disk.map {
+            ImagePartStore($0, clock, bytesMaximum: partBytesMaximum, lifetime: partLifetime, report: report)
+        }
+        self.report = { report(DiskError($0)) }
+    }
+
+    /// The stored responses of a URL.
+    func entries(_ key: ImageSourceKey) -> [HTTPCacheEntry] {
+        do {
+            return try responses?.entries(for: key.place) ?? []
+        } catch {
+            report(error)
+            return []
+        }
+    }
+
+    /// The file of a response; nil if it is missing or damaged.
+    func body(_ entry: HTTPCacheEntry, _ key: ImageSourceKey) -> [UInt8]? {
+        do {
+            let body = try responses?.body(of: entry, for: key.place)
+            return body?.count == entry.bodyCount ? body : nil
+        } catch {
+            report(error)
+            return nil
+        }
+    }
+
+    /// Changes the stored responses of a URL.
+    ///
+    /// - Parameter body: the file of a response that the change adds.
+    func change(
+        _ key: ImageSourceKey,
+        body: [UInt8]? = nil,
+        epoch begun: Int,
+        _ change: @Sendable (inout [HTTPCacheEntry]) -> Void
+    ) {
+        guard let responses else { return }
+        epoch.withLock { epoch in
+            guard epoch == begun else { return }
+            do {
+                try responses.update(key.place, body: body, change)
+            } catch {
+                report(error)
+            }
+        }
+    }
+
+    /// Removes the response with this content.
+    func remove(_ contentID: String, _ key: ImageSourceKey, epoch: Int) {
+        change(key, epoch: epoch) { entries in entries.removeAll { $0.bodyID == contentID } }
+    }
+
+    // MARK: Parts
+
+    func part(_ key: ImageSourceKey) -> PartialImage? { parts?.read(key) }
+
+    /// Writes the bytes that arrived; returns whether they are on disk.
+    func keep(_ part: inout PartialImage, for key: ImageSourceKey, epoch begun: Int) -> Bool {
+        guard let parts else { return false }
+        return epoch.withLock { epoch in epoch == begun && parts.write(&part, for: key) }
+    }
+
+    func removePart(_ key: ImageSourceKey) { parts?.remove(key) }
+
+    // MARK: Everything
+
+    func removeAll(epoch next: Int) {
+        epoch.withLock { epoch in
+            // Two concurrent calls may arrive here in either order.
+            epoch = max(epoch, next)
+            do throws(DiskError) {
+                try disk?.removeAllItems()
+                parts?.forgetAll()
+            } catch {
+                report(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// A request for a picture that is in progress. Safe from any task.
+///
+/// Work stops when the last task for it is cancelled or released; until then it has the highest priority of its tasks. A task holds
+/// its picture and its pipeline while it lives.
+public final class ImageTask: Sendable {
+    public let request: ImageRequest
+    let waiter: ImageWaiter
+    private let leave: @Sendable () -> Void
+
+    init(_ request: ImageRequest, _ waiter: ImageWaiter, leave: @escaping @Sendable () -> Void) {
+        self.request = request
+        self.waiter = waiter
+        self.leave = leave
+    }
+
+    deinit { leave() }
+
+    /// Cancels the request: awaiting its picture throws `.cancelled`, even if the picture arrives at the same moment.
+    public func cancel() {
+        waiter.fail(.cancelled)
+        leave()
+    }
+
+    /// The picture. Cancelling a Swift task that awaits it ends only that wait.
+    public var image: DecodedImage {
+        get async throws(ImageError) { try await waiter.image().get().0 }
+    }
+
+    /// The stages of the picture, beginning with the newest one.
+    public var stages: ImageTask.Stages { ImageTask.Stages(task: self) }
+}
+
+extension ImagePipeline {
+    /// A set of prefetched pictures. They are loaded until this is cancelled or released; requests for the same pictures join them
+    /// and raise their priority.
+    public final class Prefetch: Sendable {
+        private let tasks: [ImageTask]
+
+        init(_ tasks: [ImageTask]) { self.tasks = tasks }
+
+        /// Cancels all of them.
+        public func cancel() { for task in tasks { task.cancel() } }
+
+        /// Waits until each has been loaded or has failed; returns the number of loaded pictures.
+        public func finish() async -> Int {
+            var count = 0
+            for task in tasks {
+                if await task.waiter.isThere() { count += 1 }
+            }
+            return count
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import LarderHTTP
+import LarderHTTPCache
+import LarderTime
+import LarderTransport
+
+/// The period in which a picture may be shown without a request to the server.
+struct ImageFreshness: Sendable, Hashable {
+    /// When it was received or validated: with a clock set back before this, nothing is fresh.
+    let from: WallTime
+    let until: WallTime
+
+    func holds(at now: WallTime) -> Bool { now >= from && now < until }
+}
+
+/// Caching decisions for picture responses, made by RFC 9111 as implemented in `HTTPCacheDecision`. Pure.
+struct ImageTerms: Sendable {
+    let policy: HTTPCache.Policy
+    /// The lifetime of a response without any freshness information: a heuristic that RFC 9111 §4.2.2 leaves to caches.
+    let standardLifetime: Duration
+
+    /// The fields, with our lifetime added if they give none and allow no heuristic.
+    func supplemented(_ fields: Fields, receivedAt: WallTime) -> Fields {
+        let date = fields[.date].flatMap { HTTPDate.parse($0, now: receivedAt) } ?? receivedAt
+        let (_, source) = HTTPCacheFreshness.lifetime(
+            status: .ok,
+            fields: fields,
+            directives: CacheControl(response: fields),
+            date: date,
+            receivedAt: receivedAt,
+            policy: policy
+        )
+        guard source == .none, standardLifetime > .zero else { return fields }
+        var supplemented = fields
+        supplemented.add(.cacheControl, "max-age=\(standardLifetime.components.seconds)")
+        return supplemented
+    }
+
+    /// The response as it is stored; nil if it must not be stored.
+    func entry(_ request: TransportRequest, _ whole: PartialImage) -> HTTPCacheEntry? {
+        let fields = supplemented(whole.fields, receivedAt: whole.receivedAt)
+        return HTTPCacheStorageDecision.decide(
+            request: request,
+            response: TransportResponse(status: .ok, fields: fields, body: whole.bytes),
+            requestedAt: whole.requestedAt,
+            receivedAt: whole.receivedAt,
+            policy: policy
+        ).entry
+    }
+
+    /// Whether a response may be stored, as far as its head tells.
+    func mayStore(_ request: TransportRequest, _ fields: Fields) -> Bool {
+        HTTPCacheStorageDecision.refusal(request, .ok, fields, policy) == nil
+    }
+
+    /// When its pixels may be shown for a request with these fields; nil if each use needs a decision.
+    func freshness(_ entry: HTTPCacheEntry, _ fields: Fields, now: WallTime) -> ImageFreshness? {
+        // Cache directives of the request are evaluated each time.
+        guard !fields.contains(.cacheControl), !fields.contains(.pragma) else { return nil }
+        let decision = HTTPCacheDecision.decide(
+            method: .get,
+            fields: fields,
+            entries: [entry],
+            now: now,
+            policy: policy
+        )
+        guard decision.action == .serve else { return nil }
+        let times = HTTPCacheFreshness(entry, now: now, policy: policy)
+        guard let age = times.age else { return nil }
+        return ImageFreshness(from: now, until: now + (times.lifetime - age))
+    }
+
+    /// Whether a stored response may be used in place of a failure.
+    func mayStandIn(_ entry: HTTPCacheEntry, for error: ImageError, _ fields: Fields, now: WallTime) -> Bool {
+        switch error.code {
+        case .offline, .interrupted, .damaged:
+            // Treated as a disconnected cache (RFC 9111 §4.2.4).
+            let decision = HTTPCacheDecision.decide(
+                method: .get,
+                fields: fields,
+                entries: [entry],
+                now: now,
+                policy: policy,
+                isOffline: true
+            )
+            return decision.entry != nil && decision.action != .unreachable
+        case .status where [500, 502, 503, 504].contains(error.status):
+            return HTTPCacheDecision.standIn(entry, for: fields, now: now, policy: policy) != nil
+        default: return false
+        }
+    }
+}

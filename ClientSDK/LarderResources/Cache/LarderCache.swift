@@ -1,0 +1,315 @@
+import LarderEvents
+import LarderMemory
+public import LarderStorage
+public import LarderTime
+import Synchronization
+
+/// The cache of one account. It reads resources by their policies, reports how fresh each value is, and shows every change to all
+/// observers.
+///
+/// Several processes may open one directory. A process reads what another one has stored after at most
+/// `CacheConfiguration.crossProcessCheckInterval`, and at once when it changes the same value or sends from the outbox; its observers
+/// are shown the change at its next read. Between processes the higher version of a value stays, and without versions the one that was
+/// stored last. Values that are only in memory belong to one process.
+///
+/// Safe from any task and thread. Releasing the cache closes it.
+public final class LarderCache: Sendable {
+    package let core: CacheCore
+    /// The settings of the cache.
+    public var configuration: CacheConfiguration { core.configuration }
+    /// The operations that wait to be sent. Sending starts with `Outbox.resume`.
+    public let outbox: Outbox
+    let timelines: TimelineRegistry
+
+    /// Opens a cache, and creates it if it does not exist. Takes a few milliseconds, however much is stored.
+    ///
+    /// - Throws: `.storage` if the directory cannot be used. Damage is repaired and reported.
+    public init(_ configuration: CacheConfiguration = CacheConfiguration()) throws(LarderError) {
+        let core = try CacheCore(configuration)
+        self.core = core
+        outbox = try Outbox(core)
+        timelines = TimelineRegistry(core)
+    }
+
+    /// Opens a cache in a directory.
+    public convenience init(directory: String) throws(LarderError) {
+        try self.init(CacheConfiguration(.directory(directory)))
+    }
+
+    deinit { close() }
+
+    // MARK: Reading
+
+    /// Reads a value. A memory hit is returned on the caller's actor, without a change of threads.
+    ///
+    /// - Parameters:
+    ///   - policy: the read policy; nil: the resource's.
+    ///   - fields: the sensitive fields that the reader uses: each may shorten the lifetime (`Freshness.Rule.fieldLifetimes`).
+    /// - Throws: the error of the request, if the policy has nothing else to return; `.notCached`, `.gone`, `.cancelled`.
+    nonisolated(nonsending) public func value<Value>(
+        _ resource: Resource<Value>,
+        _ policy: ReadPolicy? = nil,
+        fields: Set<String> = []
+    ) async throws(LarderError) -> Value {
+        let node = node(of: resource)
+        let options = node.options(resource, policy, fields: fields)
+        let now = core.now()
+        core.checkForeignCommits(at: now)
+        if let value = node.valueAtHand(options, at: now) {
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
+            return value
+        }
+        node.take(resource)
+        guard let value = try await node.read(options).value else {
+            throw LarderError(.gone, "\"\(resource.key)\" does not exist.")
+        }
+        return value
+    }
+
+    /// Reads a value together with its freshness, times and source.
+    ///
+    /// - Throws: as `value`. The returned snapshot has a value.
+    nonisolated(nonsending) public func snapshot<Value>(
+        _ resource: Resource<Value>,
+        _ policy: ReadPolicy? = nil,
+        fields: Set<String> = []
+    ) async throws(LarderError) -> Snapshot<Value> {
+        let node = node(of: resource)
+        let options = node.options(resource, policy, fields: fields)
+        let now = core.now()
+        core.checkForeignCommits(at: now)
+        if let content = node.atHand(options, at: now) {
+            core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
+            return node.snapshot(atHand: content, options, at: now)
+        }
+        node.take(resource)
+        return try await node.read(options)
+    }
+
+    /// Observes a resource for as long as the sequence is iterated. The table at `ReadPolicy` lists the snapshots of each policy.
+    ///
+    /// Snapshots are in order, never an older one after a newer one. A slow reader gets the newest one and not all. A snapshot without
+    /// a change is left out. The sequence ends when its task is cancelled and when the cache is closed.
+    public func snapshots<Value>(
+        _ resource: Resource<Value>,
+        _ policy: ReadPolicy? = nil,
+        fields: Set<String> = []
+    ) -> Snapshots<Value> {
+        let node = node(of: resource)
+        node.take(resource)
+        return Snapshots(node: node, options: node.options(resource, policy, fields: fields))
+    }
+
+    /// The node of a resource, after applying the resource's tags and retention.
+    private func node<Value>(of resource: Resource<Value>) -> Node<Value> {
+        let node = core.nodes.node(of: resource, in: core)
+        node.admit(resource)
+        return node
+    }
+
+    /// Asks the network, whatever is stored, as when a user pulls to refresh. It never joins an earlier request. After a 304 the stored
+    /// value counts as validated now.
+    ///
+    /// - Throws: the error of the request. Observers keep the stored value.
+    @discardableResult
+    public func refresh<Value>(_ resource: Resource<Value>) async throws(LarderError) -> Snapshot<Value> {
+        let node = node(of: resource)
+        node.take(resource)
+        return try await node.refresh(since: core.now().uptime, node.options(resource))
+    }
+
+    /// A gate: returns a value that the server has confirmed within the time, and asks the server if necessary.
+    ///
+    /// - Parameter limit: counted from the start of the request that confirmed it.
+    /// - Throws: `.notValidated`, with a text for the user, if the value cannot be confirmed.
+    public func requireValidated<Value>(
+        _ resource: Resource<Value>,
+        within limit: Duration
+    ) async throws(LarderError) -> Snapshot<Value> {
+        guard limit >= .zero else {
+            throw LarderError(.invalidArgument, "A gate cannot demand less than no time; \(limit) was given.")
+        }
+        let node = node(of: resource)
+        node.take(resource)
+        return try await node.requireValidated(within: limit, node.options(resource))
+    }
+
+    // MARK: Changing
+
+    /// Changes what is stored, in one commit. Every list and every observer shows the change when this returns.
+    ///
+    /// - Throws: `.storage`, `.encoding`, and what `body` throws as `.fetchFailed`. Then nothing has changed.
+    public func update(_ body: (inout CacheUpdate) throws -> Void) throws(LarderError) {
+        var update = CacheUpdate()
+        do { try body(&update) } catch { throw LarderError(error) }
+        try core.commit(update)
+    }
+
+    /// Stores a value as if the source of the resource had returned it. A request in flight does not replace it.
+    ///
+    /// - Parameter time: when it came from the source; nil: now.
+    /// - Throws: `.storage`, `.encoding`; then nothing has changed.
+    public func store<Value>(
+        _ value: Value,
+        in resource: Resource<Value>,
+        fetchedAt time: WallTime? = nil
+    ) throws(LarderError) {
+        let node = node(of: resource)
+        let now = core.now()
+        let moment = time.map { now.before(max(.zero, now.wall - $0)) }
+        try core.commit(try node.update(for: .value(value), resource, FetchContext()), moment: moment)
+    }
+
+    /// What is stored of a resource, without a request; nil if there is nothing. It may read the disk on the calling thread.
+    public func stored<Value>(_ resource: Resource<Value>) -> Snapshot<Value>? {
+        let node = node(of: resource)
+        core.checkForeignCommits(at: core.now())
+        let snapshot = node.snapshot(atHand: node.content(), node.options(resource, .cacheOnly), at: core.now())
+        return snapshot.value == nil ? nil : snapshot
+    }
+
+    /// Removes what is stored of a resource. The answer of a request in flight reaches its callers and is not stored.
+    public func remove<Value>(_ resource: Resource<Value>) throws(LarderError) {
+        try update { update in
+            if let entity = resource.shape.entity { update.remove(entity) } else { update.remove(resource.key) }
+        }
+    }
+
+    /// Stores what the server has confirmed already, on a best-effort basis: a completed call must not fail because of a local error.
+    ///
+    /// If the disk fails the change is applied in memory. Every failure is reported as `CacheEvent.storageFailed`.
+    public func updateIfPossible(_ body: (inout CacheUpdate) -> Void) {
+        var update = CacheUpdate()
+        body(&update)
+        do { try core.commit(update, isTolerant: true) } catch { core.configuration.onEvent(.storageFailed(error)) }
+    }
+
+    /// Puts an operation into the outbox: it is durable and shown when this returns. See `Outbox.enqueue`.
+    @discardableResult
+    public func enqueue<Input, Receipt>(
+        _ input: Input,
+        _ operation: WriteBehind<Input, Receipt>
+    ) throws(LarderError) -> OperationID? {
+        try outbox.enqueue(input, operation)
+    }
+
+    /// Sends a change to the server and waits for the result. The change is stored before its first byte is sent.
+    ///
+    /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
+    /// if the outcome is unknown; `.conflict` while an earlier operation of the scope is in doubt.
+    public func commit<Input, Receipt>(
+        _ input: Input,
+        _ operation: WriteThrough<Input, Receipt>
+    ) async throws(LarderError) -> Receipt {
+        try await outbox.perform(input, operation)
+    }
+
+    /// Invalidates a resource until it is fetched or confirmed again. An observed resource is refreshed at once.
+    public func invalidate<Value>(_ resource: Resource<Value>) throws(LarderError) {
+        try update { update in
+            if let entity = resource.shape.entity {
+                update.invalidate(entity)
+            } else {
+                update.invalidate(resource.key)
+            }
+        }
+    }
+
+    /// Invalidates all values whose resource has the tag.
+    public func invalidate(tag: String) throws(LarderError) { try update { $0.invalidate(tag: tag) } }
+
+    /// Invalidates the stored values and lists of a name whose key satisfies the predicate.
+    ///
+    /// Cost: it reads the keys of all values of that name.
+    public func invalidate(named name: String, where isChosen: (QueryKey) -> Bool = { _ in true }) throws(LarderError) {
+        var keys = Set(core.queries.keys).union(core.nodes.all.map(\.key)).filter { $0.name == name }
+        if let disk = core.disk {
+            do {
+                keys.formUnion(try disk.read { transaction in try transaction.queryKeys(named: name) })
+                keys.formUnion(
+                    try disk.read { transaction in try transaction.entityIDs(ofType: "=" + name) }
+                        .compactMap { QueryKey(name: name, canonicalParameters: $0) }
+                )
+            } catch {
+                throw LarderError(error)
+            }
+        }
+        let chosen = keys.filter(isChosen)
+        try update { update in for key in chosen { update.invalidate(key) } }
+    }
+
+    /// Notes that a version of an entity exists: by `Freshness.Criterion.version` an older stored value is stale.
+    public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: String) {
+        if core.invalidations.note(E.key(id), version: version, at: core.now().wall) { return core.freshnessChanged() }
+        for affected in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { affected.node.freshnessChanged() }
+    }
+
+    /// Notes that a change feed has no more changes now: by `Freshness.Criterion.feed` it covers values that were fetched since
+    /// `since`. Nil: the feed is no longer followed.
+    public func noteCaughtUp(_ feed: String, followedSince since: WallTime?) {
+        let now = core.now()
+        let coverage = since.map {
+            FeedCoverage(since: $0, caughtUpAt: now.wall, caughtUpUptime: now.uptime, epoch: now.epoch)
+        }
+        core.invalidations.setFeed(feed, coverage)
+        core.freshnessChanged()
+    }
+
+    /// Applies a change of `CacheConfiguration.networkBehavior`: freshness is computed again, and observers are shown the result.
+    public func networkBehaviorChanged() {
+        if core.applyNetworkBehavior() { core.freshnessChanged() }
+    }
+
+    /// Call it when the network is back: waiting operations are sent, stale observed values are refreshed, and live channels reconnect,
+    /// all at once. `NetworkMonitor.resumes` spreads the return of many clients.
+    public func networkReturned() {
+        // Local changes are sent first, so that later reads contain them.
+        outbox.hurry()
+        for node in core.nodes.all { node.networkReturned() }
+        core.returns.tell(())
+    }
+
+    // MARK: Keeping
+
+    /// Does one bounded step of background maintenance: removes expired rows, returns free pages. Call it until it reports that it is
+    /// done.
+    public func maintain() throws(LarderError) -> DiskStore.Maintenance {
+        guard let disk = core.disk else { return DiskStore.Maintenance() }
+        do { return try disk.maintain() } catch { throw LarderError(error) }
+    }
+
+    /// Shrinks the memory tier to at most `bytes`. Observed values stay.
+    public func trimMemory(toBytes bytes: Int) {
+        core.entities.trim(toCost: max(0, bytes))
+        core.queries.trim(cost: max(0, bytes))
+        core.nodes.trim(toCount: bytes > 0 ? 64 : 0)
+        core.reportEvictions()
+    }
+
+    /// The size of the entities in memory, in bytes.
+    public var memoryCost: Int { core.entities.cost }
+
+    /// The number of hits and misses of the memory tier.
+    public var memoryHits: (hits: Int, misses: Int) {
+        let statistics = core.entities.statistics
+        return (statistics.hits, statistics.misses)
+    }
+
+    /// The disk tier; nil if the cache is in memory only.
+    public var disk: DiskStore? { core.disk }
+
+    /// Closes the cache: requests are cancelled, observations end, later calls throw `.closed`. Stored values stay.
+    public func close() {
+        outbox.close()
+        core.close()
+        timelines.close()
+    }
+
+    /// Closes the cache and removes everything that it has stored. Requests in flight cannot restore it.
+    ///
+    /// - Throws: `.storage` if files could not be removed.
+    public func erase() throws(LarderError) {
+        close()
+        do { try core.disk?.erase() } catch { throw LarderError(error) }
+    }
+}

@@ -1,0 +1,62 @@
+public import LarderEvents
+public import LarderStorage
+public import LarderTime
+
+/// The settings of a cache.
+public struct CacheConfiguration: Sendable {
+    /// Where values are stored.
+    public enum Storage: Sendable {
+        /// In memory only.
+        case memory
+        /// In a store that the cache opens. Use one directory for each account (`DiskStore.directory(forAccount:in:)`). The store's
+        /// clock is replaced by `wallClock`, and its events are also reported to `onEvent`.
+        case disk(DiskStore.Configuration)
+        /// In an open store. Its events go where its own configuration says.
+        case store(DiskStore)
+
+        /// In a store with standard settings, in a directory that is made with mode 0700 if it does not exist.
+        public static func directory(_ path: String) -> Storage { .disk(DiskStore.Configuration(directory: path)) }
+    }
+
+    /// An operation of the outbox: a `WriteBehind` or a `WriteThrough`. Other types must not conform.
+    public protocol Operation: Sendable {
+        /// The name of the operation in the store.
+        var name: String { get }
+    }
+
+    /// Where values are stored.
+    public var storage: Storage
+    /// The rules of the freshness classes.
+    public var freshness: Freshness.Table = .standard
+    /// The maximum size of the memory tier in bytes, counted as encoded plus some overhead for each entry. At least 64 KiB.
+    public var memoryBytesMaximum = 32 << 20
+    /// The maximum number of entities, and of lists, in memory. At least 64.
+    public var memoryEntriesMaximum = 20_000
+    /// How long a memory hit may be served before the store is checked for commits by other processes. A check costs some microseconds.
+    /// At least 1 ms.
+    public var crossProcessCheckInterval: Duration = .milliseconds(100)
+    public var wallClock: any WallClock = SystemWallClock()
+    /// Measures durations; used for every delay and timeout.
+    public var monotonicClock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+    /// Returns numbers in 0..<1 for jitter.
+    public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+    /// Makes a unique idempotency key.
+    public var makeIdempotencyKey: @Sendable () -> String = { RandomKey.make() }
+    /// The operations that the outbox shows and sends from the first read on, including those of an earlier process. Stored operations
+    /// whose name is not registered, here or by `Outbox.register`, are kept and neither shown nor sent (`CacheEvent.unregistered`).
+    public var operations: [any Operation] = []
+    /// Lets one process at a time send from the outbox if several have one store open; nil: a lock file in the store's directory, or no
+    /// lock if the cache is in memory only.
+    public var outboxLock: (any ProcessLock)?
+    /// Whether the network may be used at present. If not, requests fail at once and nothing is sent. It is called more than once for
+    /// one request and must be cheap and without side effects. Call `LarderCache.networkReturned` when it becomes true again.
+    public var mayUseNetwork: @Sendable () -> Bool = { true }
+    /// Which background work is allowed at the current network level: the current behavior of a `NetworkMonitor`. Called outside of
+    /// locks. Call `LarderCache.networkBehaviorChanged` after a change.
+    public var networkBehavior: @Sendable () -> NetworkBehavior = { .unrestricted }
+    /// Receives the events of the cache, on any thread, never while a lock is held.
+    public var onEvent: @Sendable (CacheEvent) -> Void = { _ in }
+
+    /// Creates settings with defaults.
+    public init(_ storage: Storage = .memory) { self.storage = storage }
+}

@@ -1,0 +1,70 @@
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// When the store is checked for commits of other processes, and how many of them were applied. Safe from any thread.
+final class ForeignCommitMonitor: Sendable {
+    let due = Atomic<Int64>(.min)
+    let appliedCount = Atomic<UInt64>(0)
+    /// Held while nodes drop their content, so that no later read sees an older value than an earlier one.
+    let gate = Mutex(())
+}
+
+/// Commits of other processes, which invalidate the memory tier.
+extension CacheCore {
+    /// The number of foreign commits that were seen.
+    var seenCommits: UInt64 { disk?.context.others.count ?? 0 }
+
+    /// Checks for foreign commits if `crossProcessCheckInterval` has passed. Not called while a lock is held.
+    func checkForeignCommits(at now: Moment) {
+        guard let disk else { return }
+        let uptime = now.uptime.nanoseconds
+        let due = foreign.due.load(ordering: .relaxed)
+        if uptime >= due {
+            let next = (now.uptime + max(configuration.crossProcessCheckInterval, .milliseconds(1))).nanoseconds
+            // One thread checks, the others continue.
+            if foreign.due.compareExchange(expected: due, desired: next, ordering: .relaxed).exchanged { look(disk) }
+        }
+        if foreign.appliedCount.load(ordering: .acquiring) != seenCommits { applyForeignCommits() }
+    }
+
+    /// Checks for foreign commits at once.
+    func checkForeignCommits() {
+        guard let disk else { return }
+        look(disk)
+        applyForeignCommits()
+    }
+
+    private func look(_ disk: DiskStore) {
+        do { try disk.lookForOthers() } catch {
+            // Values in memory are still served, as when the disk cannot be read.
+            configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+    }
+
+    /// Drops content that was assembled before foreign commits, and shows observers the new content.
+    func applyForeignCommits() {
+        let seen = seenCommits
+        guard let disk, foreign.appliedCount.load(ordering: .acquiring) < seen else { return }
+        mergeForeignMarks(disk)
+        let nodes: [any AnyNode]? = foreign.gate.withLock { _ in
+            guard foreign.appliedCount.load(ordering: .acquiring) < seen else { return nil }
+            let nodes = self.nodes.all
+            for node in nodes { node.forget() }
+            foreign.appliedCount.store(seen, ordering: .releasing)
+            return nodes
+        }
+        guard let nodes else { return }
+        // The caller reads one value and does not wait for the other observers.
+        Task { for node in nodes { node.show() } }
+    }
+
+    /// Merges the tag invalidations of other processes.
+    private func mergeForeignMarks(_ disk: DiskStore) {
+        do {
+            if let marks = try disk.metadata(InvalidationTable.metadataKey) { invalidations.merge(marks) }
+        } catch {
+            configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+    }
+}

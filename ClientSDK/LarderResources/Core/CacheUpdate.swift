@@ -1,0 +1,161 @@
+public import LarderStorage
+
+/// Changes to stored values that are applied in one commit and shown by every list and every observer.
+///
+/// It collects changes; `LarderCache.update` applies them in the order of the calls.
+///
+/// Its closures, codecs and `==` run within the transaction and must not change the cache. A call from one of them to
+/// `LarderCache.update`, `enqueue` and the like stops the process with a message.
+public struct CacheUpdate: Sendable {
+    enum Step: Sendable {
+        case put(EntityDraft, validator: String?, lifetime: Duration?, source: DiskEntity.Source)
+        case modify(EntityKey, StoredEntityModifier)
+        case remove(EntityKey, version: Int64?)
+        case touch(EntityKey, validator: String?, lifetime: Duration?)
+        case invalidate(EntityKey)
+        case putQuery(DiskQuery, lifetime: Duration?)
+        case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
+        case mergeQuery(QueryKey, QueryMerge)
+        case insertNewest(NewestItems)
+        case touchQuery(QueryKey, validator: String?, lifetime: Duration?)
+        case removeQuery(QueryKey)
+        case invalidateQuery(QueryKey)
+        case invalidateTag(InvalidationTable.Name)
+        case token(String?, feed: String)
+        case metadata([UInt8]?, key: String)
+        case disk(@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void)
+        case overlay(EntityKey, @Sendable (inout [Overlay]) -> Void)
+        case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
+        /// Read again, because another process may have changed it on disk.
+        case reread(EntityKey)
+        case rereadQuery(QueryKey)
+        /// Kept in memory and removed from the disk.
+        case keepOffDisk(StoredKey)
+    }
+
+    var steps: [Step] = []
+    /// Whether nothing is written to the disk.
+    var isMemoryOnly = false
+    /// The key that a request was answered for: if that key is kept off the disk, nothing is written to the disk.
+    var answered: StoredKey?
+    /// Whether it may use the disk space that is reserved for sending from the outbox.
+    var mayUseReserve = false
+
+    init() {}
+
+    /// Runs `body` in the transaction of this update; does nothing if there is no disk.
+    package mutating func onDisk(_ body: @escaping @Sendable (borrowing DiskStore.WriteTransaction) throws -> Void) {
+        steps.append(.disk(body))
+    }
+
+    // MARK: Entities
+
+    /// Stores an entity as the server has it, unless the stored one is newer.
+    ///
+    /// - Parameters:
+    ///   - completeness: how complete the value is. A more complete stored value of the same version stays.
+    ///   - validator: the ETag that came with it; nil if it came as a part of something else.
+    ///   - lifetime: how long it is fresh; nil: as long as the rules of its readers say.
+    public mutating func put<E: CacheEntity>(
+        _ entity: E,
+        completeness: Completeness = .complete,
+        validator: String? = nil,
+        lifetime: Duration? = nil
+    ) {
+        steps.append(
+            .put(
+                EntityDraft(entity, completeness: completeness),
+                validator: validator,
+                lifetime: lifetime,
+                source: validator == nil ? .event : .network
+            )
+        )
+    }
+
+    /// Changes a stored entity; its times stay. Nothing happens if it is not stored.
+    public mutating func modify<E: CacheEntity>(
+        _ type: E.Type,
+        _ id: String,
+        _ change: @escaping @Sendable (inout E) -> Void
+    ) {
+        steps.append(.modify(E.key(id), StoredEntityModifier(E.self, change)))
+    }
+
+    /// Removes an entity from the store and from every list.
+    ///
+    /// - Parameter version: the version in which it was deleted: values of that version or an older one do not restore it.
+    public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: String, deletedInVersion version: Int64? = nil) {
+        steps.append(.remove(E.key(id), version: version))
+    }
+
+    /// Invalidates an entity until it is fetched or confirmed again.
+    public mutating func invalidate<E: CacheEntity>(_ type: E.Type, _ id: String) {
+        steps.append(.invalidate(E.key(id)))
+    }
+
+    /// Removes an entity by its key: for changes whose type is known by its name only.
+    public mutating func remove(_ key: EntityKey, deletedInVersion version: Int64? = nil) {
+        steps.append(.remove(key, version: version))
+    }
+
+    /// Invalidates an entity by its key.
+    public mutating func invalidate(_ key: EntityKey) { steps.append(.invalidate(key)) }
+
+    /// Invalidates all entities of a type.
+    public mutating func invalidate<E: CacheEntity>(all type: E.Type) {
+        steps.append(.invalidateTag(.type(E.entityType)))
+    }
+
+    // MARK: Queries
+
+    /// Invalidates the value that is stored under a key.
+    public mutating func invalidate(_ key: QueryKey) { steps.append(.invalidateQuery(key)) }
+
+    /// Invalidates all values whose resource has the tag.
+    public mutating func invalidate(tag: String) { steps.append(.invalidateTag(.tag(tag))) }
+
+    /// Changes the keys of a list and their order. Nothing happens if the list is not stored.
+    ///
+    /// The change is applied again to the answer of a request that was in flight, and must have no effect where it is applied already.
+    public mutating func edit(_ key: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
+        steps.append(.editQuery(key) { change(&$0.ids) })
+    }
+
+    /// Changes a stored list: its keys, its validator, whether it is invalidated. Nothing happens if the list is not stored.
+    public mutating func editQuery(_ key: QueryKey, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
+        steps.append(.editQuery(key, change))
+    }
+
+    /// Removes a list. Its entities stay.
+    public mutating func remove(_ key: QueryKey) { steps.append(.removeQuery(key)) }
+
+    // MARK: Feeds and metadata
+
+    /// Stores the change token of a feed in the same commit as the changes; nil removes it.
+    public mutating func setToken(_ token: String?, for feed: String) { steps.append(.token(token, feed: feed)) }
+
+    /// Stores a value of the caller that is never evicted, at most 1 MiB; nil removes it.
+    public mutating func setMetadata(_ value: [UInt8]?, for key: String) { steps.append(.metadata(value, key: key)) }
+}
+
+/// A type-erased change to a stored entity.
+struct StoredEntityModifier: Sendable {
+    let decode: @Sendable ([UInt8]) throws -> any Sendable
+    let encode: @Sendable (any Sendable) throws -> [UInt8]
+    let change: @Sendable (any Sendable) -> any Sendable
+    let version: @Sendable (any Sendable) -> Int64?
+
+    init<E: CacheEntity>(_ type: E.Type, _ change: @escaping @Sendable (inout E) -> Void) {
+        decode = { try E.codec.decode($0) }
+        encode = { value in
+            guard let entity = value as? E else { throw LarderError(.encoding, "A stored entity is not a \(E.self).") }
+            return try E.codec.encode(entity)
+        }
+        self.change = { value in
+            guard var entity = value as? E else { return value }
+            change(&entity)
+            return entity
+        }
+        version = { ($0 as? E)?.entityVersion }
+    }
+}

@@ -1,0 +1,71 @@
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// The thread that carries out a change, and which of the user's functions it runs for that.
+///
+/// Such a function must not begin another change: that one would wait for the change that the function is a part of. `pthread_t`
+/// identifies the thread soundly, because these functions are synchronous and the owner is noted by the thread itself.
+/// Safe from any thread.
+final class ChangeOwner: Sendable {
+    /// A function of the user's that runs within a change.
+    enum Function: String, Sendable {
+        case modify = "the closure of an CacheUpdate.modify"
+        case edit = "the closure of an CacheUpdate.edit or CacheUpdate.editQuery"
+        case comparison = "the == of a value that is being stored"
+        case merge = "a function by which items are put into a timeline"
+        case codec = "a codec or a payload transform"
+    }
+
+    private struct State {
+        var thread: pthread_t?
+        var function: Function?
+    }
+
+    private let state = Mutex(State())
+
+    /// Notes that this thread carries out a change from now on.
+    func begin() { state.withLock { $0 = State(thread: pthread_self(), function: nil) } }
+
+    /// Notes that no thread carries out a change.
+    func end() { state.withLock { $0 = State() } }
+
+    /// Notes what this thread calls next, within the change that it carries out.
+    func calls(_ function: Function) { state.withLock { $0.function = function } }
+
+    /// Whether the calling thread is in the middle of a change.
+    var isCaller: Bool { state.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
+
+    /// Stops the process if the calling thread is in the middle of a change: it would wait for itself.
+    ///
+    /// - Parameter call: what was called.
+    func requireOutside(_ call: StaticString) {
+        precondition(!isCaller, message(call))
+    }
+
+    private func message(_ call: StaticString) -> String {
+        let function = state.withLock { $0.function }?.rawValue ?? "a change that is being carried out"
+        return "\(call) was called from \(function). That runs as a part of a change, and the call would wait for "
+            + "that change to end. Call it when LarderCache.update has returned."
+    }
+}
+
+/// Events that a store reports in the middle of a change. They are delivered after it: their handlers may change the cache.
+final class DelayedEvents: Sendable {
+    private let events = Mutex<[@Sendable () -> Void]>([])
+
+    func add(_ event: @escaping @Sendable () -> Void) { events.withLock { $0.append(event) } }
+
+    /// Tells of them, in order. Called without any lock.
+    func deliver() {
+        let events = events.withLock { events in
+            defer { events = [] }
+            return events
+        }
+        for event in events { event() }
+    }
+}

@@ -1,0 +1,83 @@
+import LarderStorage
+import LarderTime
+
+extension Commit {
+    /// Changes a list by what is there. It is never overtaken: an older answer knows from the orders what it must not change.
+    mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
+        let known = try current(key, disk)
+        var stored = known ?? unconfirmed(key)
+        let (before, orders) = (stored.query, stored.orders)
+        let context = QueryMerge.Context(
+            order: order,
+            startedAt: moment.wall,
+            stored: try self.stored(merge.keys, disk),
+            isReset: core.resets.contains(key)
+        )
+        core.owner.calls(.merge)
+        try merge.apply(&stored.query, &stored.orders, context)
+        noteInvalidated(stored, key, since: before)
+        let hasChanged = stored.query != before
+        // What is not stored does not begin by a change that changes nothing: an empty list would say that there is nothing.
+        if !hasChanged, !merge.confirms, stored.orders == orders { return }
+        if merge.confirms, order >= stored.order {
+            let new = times(merge.lifetime)
+            stored.times = Freshness.Times(
+                fetchedAt: hasChanged ? new.fetchedAt : stored.times.fetchedAt,
+                validatedAt: new.validatedAt,
+                expiresAt: new.expiresAt,
+                epoch: new.epoch,
+                validatedUptime: new.validatedUptime
+            )
+            stored.order = order
+            stored.query.fetchedAt = stored.times.fetchedAt
+            stored.query.validatedAt = new.validatedAt
+            stored.query.expiresAt = new.expiresAt
+            stored.query.isInvalidated = core.order.isInvalidated(.query(key), since: order)
+            stored.query.isClockUncertain = false
+        }
+        if hasChanged || known == nil { return set(stored, key) }
+        if stored.query != before {
+            let query = stored.query
+            try disk.write { transaction in
+                try transaction.touch(key, validatedAt: query.validatedAt, expiresAt: query.expiresAt)
+                if query.isInvalidated { try transaction.invalidate(key) }
+            }
+        }
+        queries[key] = .set(stored)
+    }
+
+    /// An empty list that the server has said nothing about.
+    private func unconfirmed(_ key: QueryKey) -> StoredQuery {
+        var times = times(nil)
+        times.validatedAt = Freshness.Times.never
+        times.validatedUptime = nil
+        let query = DiskQuery(
+            key,
+            ids: [],
+            isComplete: false,
+            fetchedAt: times.fetchedAt,
+            validatedAt: times.validatedAt,
+            expiresAt: times.expiresAt
+        )
+        return StoredQuery(query, times: times, order: 0)
+    }
+
+    private func stored(_ keys: [EntityKey], _ disk: DiskPart) throws -> Set<EntityKey> {
+        var found = Set<EntityKey>()
+        for key in keys {
+            switch entities[key] {
+            case .set, .elsewhere: found.insert(key)
+            case .removed, .forgotten: break
+            case nil:
+                if core.entities[key] != nil {
+                    found.insert(key)
+                    continue
+                }
+                try disk.write { transaction in
+                    if try transaction.read({ reading in try reading.entity(key) }) != nil { found.insert(key) }
+                }
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,113 @@
+import LarderStorage
+
+/// What becomes of lists.
+extension Commit {
+    func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
+        switch queries[key] {
+        case .set(let stored): return stored
+        case .removed, .forgotten: return nil
+        case .elsewhere, nil: break
+        }
+        if let stored = core.knownQuery(key) { return stored }
+        var query: DiskQuery?
+        try disk.write { transaction in query = try transaction.read { reading in try reading.query(key) } }
+        return query.map {
+            StoredQuery($0, epoch: moment.epoch, areTimesUncertain: core.areTimesUncertain, seenCommits: seenCommits)
+        }
+    }
+
+    mutating func put(_ query: DiskQuery, _ lifetime: Duration?, _ disk: DiskPart) throws {
+        let key = query.key
+        if isAnswer, core.order.isOvertaken(.query(key), by: order) { return }
+        let times = times(lifetime)
+        var query = query
+        query.fetchedAt = times.fetchedAt
+        query.validatedAt = times.validatedAt
+        query.expiresAt = times.expiresAt
+        query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
+        if isAnswer { replay(on: &query) }
+        set(StoredQuery(query, times: times, order: order), key)
+        applied.insert(.query(key))
+    }
+
+    /// A list is this from now on; it is written with the others, unless it is kept from the disk.
+    mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
+        var stored = stored
+        if isMemoryOnly || core.memoryOnly.contains(.query(key)) { stored.isMemoryOnly = true }
+        if !stored.isMemoryOnly {
+            stored.seenCommits = seenCommits
+            unwritten.insert(key)
+        }
+        queries[key] = .set(stored)
+    }
+
+    mutating func edit(
+        _ key: QueryKey,
+        _ change: @escaping @Sendable (inout DiskQuery) -> Void,
+        _ disk: DiskPart
+    ) throws {
+        edits.append((key, change))
+        guard var stored = try current(key, disk) else { return }
+        let before = stored.query
+        core.owner.calls(.edit)
+        change(&stored.query)
+        guard stored.query != before else { return }
+        set(stored, key)
+        noteInvalidated(stored, key, since: before)
+    }
+
+    mutating func touch(
+        _ key: QueryKey,
+        _ validator: String?,
+        _ lifetime: Duration?,
+        _ disk: DiskPart
+    ) throws {
+        if core.order.isOvertaken(.query(key), by: order) { return }
+        guard var stored = try current(key, disk), validator == nil || stored.query.entityTag == validator else {
+            return
+        }
+        let new = times(lifetime)
+        let isInvalidated = core.order.isInvalidated(.query(key), since: order)
+        // What the disk has under the key of a list that is kept from it is another list.
+        let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
+        try part.write { transaction in
+            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
+            if isInvalidated { try transaction.invalidate(key) }
+        }
+        stored.times = Freshness.Times(
+            fetchedAt: stored.times.fetchedAt,
+            validatedAt: new.validatedAt,
+            expiresAt: new.expiresAt,
+            epoch: new.epoch,
+            validatedUptime: new.validatedUptime
+        )
+        stored.query.validatedAt = new.validatedAt
+        stored.query.expiresAt = new.expiresAt
+        stored.query.isInvalidated = isInvalidated
+        stored.query.isClockUncertain = false
+        stored.order = order
+        if isMemoryOnly {
+            stored.isMemoryOnly = true
+            stored.seenCommits = StoredEntity.memoryOnly
+        }
+        queries[key] = .set(stored)
+        applied.insert(.query(key))
+    }
+
+    mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {
+        try disk.write { transaction in try transaction.invalidate(key) }
+        core.order.noteInvalidated(.query(key), order)
+        let known: StoredQuery? =
+            switch queries[key] {
+            case .set(let stored): stored
+            case .removed, .forgotten: nil
+            case .elsewhere, nil: core.knownQuery(key)
+            }
+        guard var stored = known else {
+            if queries[key] == nil { queries[key] = .elsewhere }
+            return
+        }
+        stored.query.isInvalidated = true
+        queries[key] = .set(stored)
+    }
+}

@@ -1,0 +1,373 @@
+import LarderMemory
+import LarderStorage
+import LarderTime
+
+/// Applies an update to the disk within one transaction, and collects the changes of the memory tier.
+struct Commit {
+    /// A change of the memory tier.
+    enum Change<Stored: Sendable>: Sendable {
+        case set(Stored)
+        case removed
+        /// It is no longer stored, although it may exist at the source.
+        case forgotten
+        /// It has changed on disk and is not in memory.
+        case elsewhere
+    }
+
+    let core: CacheCore
+    let order: UInt64
+    let moment: Moment
+    /// Whether the update is the answer to a request of that order, and not an event.
+    let isAnswer: Bool
+    /// Whether nothing is written to the disk.
+    var isMemoryOnly = false
+    /// How many foreign commits this one has seen, if the disk takes part.
+    var seenCommits = StoredEntity.memoryOnly
+
+    private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
+    var queries: [QueryKey: Change<StoredQuery>] = [:]
+    private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
+    private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
+    /// Changes of lists, which are applied again to the answers of earlier requests.
+    var edits: [(QueryKey, @Sendable (inout DiskQuery) -> Void)] = []
+    /// Keys with new content, which earlier requests must not replace.
+    var applied: Set<StoredKey> = []
+    /// The lists to write after all steps, so that each list is written once.
+    var unwritten: Set<QueryKey> = []
+    private(set) var problems: [LarderError] = []
+    private(set) var hasNewMarks = false
+    /// Whether a value was on disk whose key is kept off the disk.
+    private(set) var hasLeftDisk = false
+    /// The nodes that depend on the changes.
+    var affected: [DependencyIndex.Affected] = []
+
+    init(core: CacheCore, order: UInt64, moment: Moment, isAnswer: Bool) {
+        self.core = core
+        self.order = order
+        self.moment = moment
+        self.isAnswer = isAnswer
+    }
+
+    /// - Parameter disk: the transaction, if the disk takes part.
+    mutating func perform(_ steps: [CacheUpdate.Step], _ disk: DiskPart) throws {
+        for step in steps { try perform(step, disk) }
+        for key in unwritten {
+            guard case .set(let stored) = queries[key] else { continue }
+            try disk.write { transaction in
+                try transaction.put(stored.query)
+                if stored.query.isInvalidated || stored.query.isClockUncertain { try transaction.invalidate(key) }
+            }
+        }
+        unwritten = []
+    }
+
+    private mutating func perform(_ step: CacheUpdate.Step, _ disk: DiskPart) throws {
+        switch step {
+        case .put(let draft, let validator, let lifetime, let source):
+            try put(draft, validator, lifetime, source, disk)
+        case .modify(let key, let modifier): try modify(key, modifier, disk)
+        case .remove(let key, let version): try remove(key, version, disk)
+        case .touch(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .invalidate(let key): try invalidate(key, disk)
+        case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
+        case .editQuery(let key, let change): try edit(key, change, disk)
+        case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
+        case .insertNewest(let items): try insertNewest(items, disk)
+        case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .removeQuery(let key):
+            try disk.write { transaction in
+                try transaction.remove(key)
+                try transaction.remove(EntityKey(wholeValueOf: key))
+            }
+            queries[key] = .forgotten
+            entities[EntityKey(wholeValueOf: key)] = .forgotten
+        case .invalidateQuery(let key):
+            try invalidate(key, disk)
+            try invalidate(EntityKey(wholeValueOf: key), disk)
+        case .invalidateTag(let name):
+            core.invalidations.mark(name, at: moment.wall, order: order)
+            hasNewMarks = true
+        case .token(let token, let feed): try disk.write { transaction in try transaction.setToken(token, for: feed) }
+        case .metadata(let value, let key):
+            try disk.write { transaction in try transaction.setMetadata(value, for: key) }
+        case .disk(let body): try disk.write { transaction in try body(transaction) }
+        case .overlay(let key, let change): overlays.append((key, change))
+        case .queryOverlay(let key, let change): queryOverlays.append((key, change))
+        case .reread(let key): entities[key] = .elsewhere
+        case .rereadQuery(let key): queries[key] = .elsewhere
+        case .keepOffDisk(.entity(let key)): try keepOffDisk(key, disk)
+        case .keepOffDisk(.query(let key)): try keepOffDisk(key, disk)
+        }
+    }
+
+    /// Records an error that does not stop the commit. It is reported afterwards.
+    mutating func note(_ problem: LarderError) { problems.append(problem) }
+
+    // MARK: Entities
+
+    private func current(_ key: EntityKey) -> StoredEntity? {
+        switch entities[key] {
+        case .set(let stored): stored
+        case .removed, .forgotten: nil
+        case .elsewhere, nil: core.entities[key]
+        }
+    }
+
+    func times(_ lifetime: Duration?) -> Freshness.Times {
+        Freshness.Times(
+            fetchedAt: moment.wall,
+            validatedAt: moment.wall,
+            expiresAt: moment.wall + (lifetime ?? CacheCore.longestLifetime),
+            epoch: moment.epoch,
+            validatedUptime: moment.uptime
+        )
+    }
+
+    private mutating func put(
+        _ draft: EntityDraft,
+        _ validator: String?,
+        _ lifetime: Duration?,
+        _ source: DiskEntity.Source,
+        _ disk: DiskPart
+    ) throws {
+        let key = draft.key
+        let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
+        let disk = isOffDisk ? DiskPart(connection: nil) : disk
+        let known = current(key)
+        if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
+            guard let new = draft.version, let old = known?.version, new > old else { return }
+        }
+        if let known, let old = known.version, let new = draft.version {
+            if new < old { return }
+            if new == old && draft.completeness < known.completeness { return try renew(key, known, lifetime, disk) }
+        }
+        core.owner.calls(.comparison)
+        if let known, known.version == draft.version, known.completeness == draft.completeness,
+            known.validator == validator || validator == nil, draft.isEqual(known.value)
+        {
+            return try renew(key, known, lifetime, disk)
+        }
+        var stored = StoredEntity(
+            value: draft.value,
+            times: times(lifetime),
+            version: draft.version,
+            validator: validator,
+            completeness: draft.completeness,
+            source: source,
+            isInvalidated: isAnswer && core.order.isInvalidated(.entity(key), since: order),
+            order: order,
+            cost: 256
+        )
+        stored.isMemoryOnly = isOffDisk
+        if disk.isThere {
+            let payload: [UInt8]
+            core.owner.calls(.codec)
+            do {
+                payload = try draft.encode()
+            } catch {
+                // It is shown as long as it stays in memory.
+                problems.append(
+                    LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error)
+                )
+                entities[key] = .set(stored)
+                applied.insert(.entity(key))
+                return
+            }
+            stored.cost += payload.count
+            switch try write(stored, payload, key, disk) {
+            case .stored: stored.seenCommits = seenCommits
+            case .keptNewer: return
+            case .keptMoreComplete: return try renew(key, known, lifetime, disk)
+            }
+        }
+        entities[key] = .set(stored)
+        applied.insert(.entity(key))
+    }
+
+    private func write(
+        _ stored: StoredEntity,
+        _ payload: [UInt8],
+        _ key: EntityKey,
+        _ disk: DiskPart
+    ) throws -> DiskStore.PutOutcome {
+        let entity = DiskEntity(
+            key,
+            payload: payload,
+            version: stored.version,
+            entityTag: stored.validator,
+            fetchedAt: stored.times.fetchedAt,
+            validatedAt: stored.times.validatedAt,
+            expiresAt: stored.times.expiresAt,
+            completeness: stored.completeness,
+            source: stored.source
+        )
+        var outcome = DiskStore.PutOutcome.stored
+        try disk.write { transaction in
+            outcome = try transaction.put(entity)
+            if outcome == .stored, stored.isInvalidated || stored.times.isUncertain { try transaction.invalidate(key) }
+        }
+        return outcome
+    }
+
+    /// An equal value: only its times are renewed.
+    private mutating func renew(
+        _ key: EntityKey,
+        _ known: StoredEntity?,
+        _ lifetime: Duration?,
+        _ disk: DiskPart
+    ) throws {
+        let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
+        let new = times(lifetime)
+        applied.insert(.entity(key))
+        // The key is kept off the disk: a row under it is another value.
+        let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
+        try disk.write { transaction in
+            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
+            if isInvalidated { try transaction.invalidate(key) }
+        }
+        guard var stored = known else {
+            entities[key] = .elsewhere
+            return
+        }
+        stored.times.validatedAt = new.validatedAt
+        stored.times.expiresAt = new.expiresAt
+        stored.times.isUncertain = false
+        stored.times.epoch = new.epoch
+        stored.times.validatedUptime = new.validatedUptime
+        stored.isInvalidated = isInvalidated
+        stored.order = order
+        if isMemoryOnly {
+            stored.isMemoryOnly = true
+            stored.seenCommits = StoredEntity.memoryOnly
+        }
+        entities[key] = .set(stored)
+    }
+
+    private mutating func touch(
+        _ key: EntityKey,
+        _ validator: String?,
+        _ lifetime: Duration?,
+        _ disk: DiskPart
+    ) throws {
+        if core.order.isOvertaken(.entity(key), by: order) { return }
+        // A value with another validator is not the confirmed one.
+        if let known = current(key), let validator, known.validator != validator { return }
+        try renew(key, current(key), lifetime, disk)
+    }
+
+    private mutating func modify(
+        _ key: EntityKey,
+        _ modifier: StoredEntityModifier,
+        _ disk: DiskPart
+    ) throws {
+        var known = current(key)
+        if known == nil, case .removed = entities[key] { return }
+        if known == nil {
+            let epoch = moment.epoch
+            var row: DiskEntity?
+            try disk.write { transaction in
+                row = try transaction.read { reading in try reading.entity(key) }
+            }
+            guard let row else { return }
+            core.owner.calls(.codec)
+            known = StoredEntity(
+                row,
+                value: try modifier.decode(row.payload),
+                epoch: epoch,
+                areTimesUncertain: core.areTimesUncertain,
+                seenCommits: seenCommits
+            )
+        }
+        guard var stored = known else { return }
+        core.owner.calls(.modify)
+        stored.value = modifier.change(stored.value)
+        stored.version = modifier.version(stored.value) ?? stored.version
+        // The value no longer matches the validator.
+        stored.validator = nil
+        stored.order = order
+        if disk.isThere, !stored.isMemoryOnly {
+            core.owner.calls(.codec)
+            let payload = try modifier.encode(stored.value)
+            stored.cost = 256 + payload.count
+            guard try write(stored, payload, key, disk) == .stored else { return }
+            stored.seenCommits = seenCommits
+        }
+        entities[key] = .set(stored)
+        applied.insert(.entity(key))
+    }
+
+    private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
+        if let version, let known = current(key)?.version, known > version { return }
+        var isGone = true
+        var lists: [DiskQuery] = []
+        try disk.write { transaction in
+            if let version {
+                isGone = try transaction.remove(key, deletedInVersion: version)
+            } else {
+                try transaction.remove(key)
+            }
+            guard isGone else { return }
+            lists = try transaction.read { reading in
+                try reading.queries(with: key).compactMap { name in try reading.query(name) }
+            }
+        }
+        guard isGone else { return }
+        entities[key] = .removed
+        applied.insert(.entity(key))
+        var names = Set(lists.map(\.key))
+        for name in core.queries.keys where core.queries.peek(name)?.query.ids.contains(key) ?? false {
+            names.insert(name)
+        }
+        for case (let name, .set(let stored)) in queries where stored.query.ids.contains(key) { names.insert(name) }
+        for name in names { try edit(name, { $0.ids.removeAll { $0 == key } }, disk) }
+    }
+
+    private mutating func invalidate(_ key: EntityKey, _ disk: DiskPart) throws {
+        try disk.write { transaction in try transaction.invalidate(key) }
+        core.order.noteInvalidated(.entity(key), order)
+        guard var stored = current(key) else {
+            if entities[key] == nil { entities[key] = .elsewhere }
+            return
+        }
+        stored.isInvalidated = true
+        entities[key] = .set(stored)
+    }
+
+    // MARK: Keeping off the disk
+
+    private mutating func keepOffDisk(_ key: EntityKey, _ disk: DiskPart) throws {
+        var isThere = false
+        try disk.write { transaction in
+            // A tombstone stays, because it has no value.
+            isThere = try transaction.read { reading in try reading.entity(key) } != nil
+            if isThere { try transaction.remove(key) }
+        }
+        hasLeftDisk = hasLeftDisk || isThere
+        guard var stored = current(key) else {
+            if isThere { entities[key] = .elsewhere }
+            return
+        }
+        stored.isMemoryOnly = true
+        stored.seenCommits = StoredEntity.memoryOnly
+        entities[key] = .set(stored)
+    }
+
+    /// A list, and those of its entities that no other stored list contains.
+    private mutating func keepOffDisk(_ key: QueryKey, _ disk: DiskPart) throws {
+        guard var stored = try current(key, disk) else { return }
+        var leaving: [EntityKey] = []
+        try disk.write { transaction in
+            let isThere = try transaction.read { reading in try reading.query(key) } != nil
+            guard isThere else { return }
+            hasLeftDisk = true
+            try transaction.remove(key)
+            leaving = try transaction.read { reading in
+                try stored.query.ids.filter { try reading.queries(with: $0).isEmpty }
+            }
+        }
+        for entity in leaving { try keepOffDisk(entity, disk) }
+        stored.isMemoryOnly = true
+        stored.seenCommits = StoredEntity.memoryOnly
+        queries[key] = .set(stored)
+    }
+}

@@ -1,0 +1,14 @@
+import LarderStorage
+
+/// The disk's part in a commit, where it takes one.
+struct DiskPart {
+    let connection: DiskConnection?
+
+    var isThere: Bool { connection != nil }
+
+    func write(_ body: (borrowing DiskStore.WriteTransaction) throws -> Void) throws {
+        guard let connection else { return }
+        let transaction = DiskStore.WriteTransaction(connection: connection)
+        try body(transaction)
+    }
+}

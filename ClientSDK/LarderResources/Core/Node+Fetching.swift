@@ -1,0 +1,270 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+extension Node {
+    /// Joins the request in flight or starts one. The caller holds the flight and must leave it.
+    ///
+    /// - Parameters:
+    ///   - since: the earliest start of a request that may be joined; otherwise another one is started.
+    ///   - isForced: whether the caller asked for the network explicitly.
+    ///   - needsOrigin: whether the answer must come from the origin: a request that a cache on the way may answer is not joined.
+    func join(
+        _ options: ReadOptions,
+        startedSince since: MonotonicTime? = nil,
+        isForced: Bool = false,
+        needsOrigin: Bool = false
+    ) throws(LarderError) -> Flight {
+        while true {
+            let flight = try join(
+                options,
+                startedSince: since,
+                isForced: isForced,
+                needsOrigin: needsOrigin,
+                unlessChangedSince: nil
+            )
+            if let flight { return flight }
+        }
+    }
+
+    /// Joins as above. Nil if there is no request in flight and the content has changed since the caller looked at it: a request has
+    /// just ended and may have returned the wanted value.
+    func join(
+        _ options: ReadOptions,
+        startedSince since: MonotonicTime? = nil,
+        isForced: Bool = false,
+        needsOrigin: Bool = false,
+        unlessChangedSince changes: UInt64?
+    ) throws(LarderError) -> Flight? {
+        // Assembled before the lock is taken, because it may read from the disk.
+        let content = content()
+        let now = core.now()
+        let needsOrigin = needsOrigin || isForced
+        let revalidates = needsOrigin || mustRevalidate(content, options, at: now)
+        let (flight, isNew) = try state.withLock { state throws(LarderError) -> (Flight?, Bool) in
+            guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
+            if let flight = state.flight, since.map({ flight.moment.uptime >= $0 }) ?? true,
+                flight.info.revalidates || !needsOrigin, flight.hold()
+            {
+                return (flight, false)
+            }
+            if let changes, state.changes != changes { return (nil, false) }
+            let info = FlightInfo(
+                order: core.order.begin(),
+                moment: now,
+                timeout: options.timeout,
+                revalidates: revalidates
+            )
+            let flight = Flight(info) { [weak self] in
+                self?.abandon($0)
+            }
+            state.flight = flight
+            state.hasNetworkReturned = false
+            return (flight, true)
+        }
+        guard let flight, isNew else {
+            if flight != nil { core.configuration.onEvent(.merged(resource: key.name)) }
+            return flight
+        }
+        let context = FetchContext(
+            validator: content.validator(options),
+            isForced: isForced,
+            mustRevalidate: revalidates
+        )
+        flight.run(Task { await self.carryOut(flight, context) })
+        return flight
+    }
+
+    /// Whether a request must be answered by the origin: the stored value is known to be outdated, or the resource requires more than a
+    /// cache on the way can guarantee.
+    private func mustRevalidate(_ content: Content, _ options: ReadOptions, at now: Moment) -> Bool {
+        if content.isInvalidated || options.rule.level != .bestEffort { return true }
+        return freshness(content, options, at: now) == .stale(.olderVersion)
+    }
+
+    /// Starts a request without waiting for it, unless one is in flight.
+    func fetchInBackground(_ options: ReadOptions) {
+        // The flight is not left: it ends by its answer, its time limit, or the end of the cache.
+        do { _ = try join(options) } catch { return }
+    }
+
+    private func carryOut(_ flight: Flight, _ context: FetchContext) async {
+        let resource = state.withLock { $0.resource }
+        guard core.configuration.mayUseNetwork() else {
+            let error = LarderError(.offline, "The network may not be used at present: \"\(key)\" was not requested.")
+            return finish(flight, resource, .failure(error))
+        }
+        do {
+            let fetched = try await fetch(resource, context, flight.info.timeout)
+            guard case .notModified = fetched.content, let validator = context.validator, !isThere(validator, flight)
+            else {
+                return finish(flight, resource, .success((fetched, context)))
+            }
+            // The confirmed value was evicted meanwhile: it is fetched completely.
+            let whole = FetchContext(isForced: context.isForced, mustRevalidate: context.mustRevalidate)
+            finish(flight, resource, .success((try await fetch(resource, whole, flight.info.timeout), whole)))
+        } catch {
+            finish(flight, resource, .failure(LarderError(error)))
+        }
+    }
+
+    private func fetch(
+        _ resource: Resource<Value>,
+        _ context: FetchContext,
+        _ timeout: Duration?
+    ) async throws -> Fetched<Value> {
+        do {
+            return try await within(
+                timeout,
+                clock: core.configuration.monotonicClock,
+                sleeper: core.configuration.monotonicClock
+            ) {
+                try await resource.fetch(context)
+            }
+        } catch let error as TimeLimitExceeded {
+            throw LarderError(
+                .timedOut,
+                "The request for \"\(key)\" was not answered within \(error.limit).",
+                cause: error
+            )
+        }
+    }
+
+    /// Whether the confirmed value is still stored, or a later request has returned a newer one.
+    private func isThere(_ validator: String, _ flight: Flight) -> Bool {
+        let content = content()
+        return content.facts.validator == validator || content.order > flight.order
+    }
+
+    private func finish(
+        _ flight: Flight,
+        _ resource: Resource<Value>,
+        _ result: Result<(Fetched<Value>, FetchContext), LarderError>
+    ) {
+        defer { core.order.end(flight.order) }
+        guard flight.claim() else { return }
+        let took = core.configuration.monotonicClock.uptime - flight.moment.uptime
+        do {
+            let (fetched, context) = try result.get()
+            let update = try update(for: fetched, resource, context)
+            // The changes of the commit are shown once, together with the end of the request.
+            state.withLock { $0.answers += 1 }
+            defer { state.withLock { $0.answers -= 1 } }
+            let moment = flight.moment.before(fetched.age)
+            try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
+            if !fetched.mayStore, !fetched.isGone { try removeFromDisk(resource, flight.order) }
+            switch fetched.content {
+            case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
+            case .notModified:
+                core.configuration.onEvent(.revalidated(resource: key.name, took))
+                core.configuration.onEvent(.spared(resource: key.name, bytes: storedBytes))
+            case .gone: break
+            }
+            complete(flight, nil)
+        } catch {
+            let error = LarderError(error)
+            if error.code != .cancelled { core.configuration.onEvent(.failed(resource: key.name, error)) }
+            complete(flight, error)
+        }
+    }
+
+    /// The update for an answer.
+    func update(
+        for fetched: Fetched<Value>,
+        _ resource: Resource<Value>,
+        _ context: FetchContext
+    ) throws(LarderError) -> CacheUpdate {
+        var update = CacheUpdate()
+        update.answered = storedKey
+        update.isMemoryOnly = !fetched.mayStore
+        // Only the source's lifetime is stored: each reader applies its own rule.
+        let rule = resource.freshness.rule(in: core.configuration.freshness)
+        let lifetime = fetched.lifetime ?? max(CacheCore.longestLifetime, rule.lifetime ?? .zero)
+        if case .notModified = fetched.content, context.validator == nil {
+            throw LarderError(.unexpectedReply, "\"\(key)\" was reported as not modified, although nothing is stored.")
+        }
+        switch (fetched.content, resource.shape) {
+        case (.value(let value), .single(let key, let codec, let version)):
+            let draft = EntityDraft(
+                key,
+                value,
+                codec: codec,
+                version: version(value),
+                completeness: fetched.completeness
+            )
+            update.steps = [.put(draft, validator: fetched.validator, lifetime: lifetime, source: .network)]
+        case (.value(let value), .normalized(let normalizer)):
+            var collector = EntityCollector()
+            var query = DiskQuery(
+                key,
+                ids: [],
+                isComplete: fetched.completeness.isComplete,
+                entityTag: fetched.validator,
+                fetchedAt: Freshness.Times.never,
+                expiresAt: Freshness.Times.never
+            )
+            do {
+                query.details = try normalizer.split(value, &collector)
+            } catch {
+                throw LarderError(.encoding, "\"\(key)\" could not be split into entities: \(error)", cause: error)
+            }
+            query.ids = collector.drafts.map(\.key)
+            update.steps = collector.drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
+            if let merge = normalizer.merge {
+                update.steps.append(.mergeQuery(key, merge(query, lifetime)))
+            } else {
+                update.steps.append(.putQuery(query, lifetime: lifetime))
+            }
+        case (.notModified, .single(let key, _, _)):
+            update.steps = [.touch(key, validator: context.validator, lifetime: lifetime)]
+        case (.notModified, .normalized):
+            update.steps = [.touchQuery(key, validator: context.validator, lifetime: lifetime)]
+            // Invalidated entities of the list are confirmed with it.
+            update.steps += content().stale.map { .touch($0, validator: nil, lifetime: nil) }
+        case (.gone, .single(let key, _, _)): update.steps = [.remove(key, version: nil)]
+        case (.gone, .normalized): update.steps = [.removeQuery(key)]
+        }
+        return update
+    }
+
+    /// Removes a value from the disk that the server marks `no-store` now. It stays in memory.
+    private func removeFromDisk(_ resource: Resource<Value>, _ order: UInt64) throws(LarderError) {
+        // A later request has stored another value.
+        guard resource.retention == .disk, !core.order.isOvertaken(storedKey, by: order) else { return }
+        var update = CacheUpdate()
+        update.steps = [.keepOffDisk(storedKey)]
+        try core.commit(update, isTolerant: true)
+    }
+
+    /// Handles a flight whose last holder has left.
+    private func abandon(_ flight: Flight) {
+        core.order.end(flight.order)
+        let isObserved = state.withLock { state in
+            guard state.flight === flight else { return false }
+            state.flight = nil
+            state.revision += 1
+            return !state.observers.isEmpty
+        }
+        if isObserved { showAll() }
+    }
+
+    /// Ends a request and shows observers the result.
+    private func complete(_ flight: Flight, _ error: LarderError?) {
+        let isWorthAnother = state.withLock { state in
+            state.revision += 1
+            let isPresent = state.flight === flight
+            if isPresent { state.flight = nil }
+            // The error of an overtaken request is not the current one.
+            if error == nil { state.answeredAt = flight.moment.uptime }
+            if state.flight == nil || error == nil {
+                state.error = error
+                state.failures = error == nil ? 0 : state.failures + 1
+            }
+            return isPresent && error != nil && state.hasNetworkReturned
+        }
+        flight.finish(error.map { .failure($0) } ?? .success(()))
+        showAll(after: flight, error)
+        if isWorthAnother { revalidateObserved() }
+    }
+}

@@ -1,0 +1,79 @@
+import LarderEvents
+import LarderMemory
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// How the current network behavior changes a read (`CacheConfiguration.networkBehavior`). Not called under the node's lock.
+extension Node {
+    /// Whether a read asks the network.
+    enum Asking {
+        /// There is no reason for a request.
+        case no
+        /// A request is needed.
+        case yes
+        /// A request is not allowed at present: the stored value is returned without an error.
+        case spared
+    }
+
+    /// Whether a read asks the network: as its policy says, unless requests are not allowed and there is a value that the policy falls
+    /// back to. Without a value it asks nevertheless, so that there is an error to show.
+    func asking(_ policy: ReadPolicy, _ content: Content, _ freshness: Freshness, at now: Moment) -> Asking {
+        switch policy.remote {
+        case .never: return .no
+        case .ifStale: if freshness == .fresh { return .no }
+        case .always: break
+        }
+        let conduct = core.configuration.networkBehavior()
+        let isAllowed = policy.remote == .always ? conduct.allowsUserRefresh : conduct.allowsRefresh
+        return isAllowed || !permits(policy.fallback, content, freshness, at: now) ? .yes : .spared
+    }
+
+    /// Whether stale values may be refreshed in the background.
+    var refreshesByItself: Bool { core.configuration.networkBehavior().refreshesByItself }
+
+    /// Whether bounded staleness is maintained at present; false without such observers.
+    var keepsBound: Bool {
+        state.withLock { $0.observers.values.contains { $0.options.bound != nil } } && refreshesByItself
+    }
+
+    /// - Throws: `.offline` if a user refresh cannot succeed. The shown value stays.
+    func checkUserRefresh() throws(LarderError) {
+        guard !core.configuration.networkBehavior().allowsUserRefresh else { return }
+        throw LarderError(
+            .offline,
+            "\"\(key)\" cannot be refreshed: the network is unavailable or restricted. The stored value is shown. Try again "
+                + "when the network is available."
+        )
+    }
+
+    /// The event of a hit. Values in memory are not measured, because that would cost more than the read.
+    func hit(_ content: Content) -> CacheEvent {
+        let bytes = content.isFromDisk ? storedBytes : 0
+        return .hit(resource: key.name, content.isFromDisk ? .disk : .memory, bytes: bytes)
+    }
+
+    /// Reports the time to first content.
+    func tellFirstContent(from source: Snapshot<Value>.Source?, since start: MonotonicTime) {
+        let tier: CacheEvent.Tier? =
+            switch source {
+            case .memory: .memory
+            case .disk: .disk
+            case .network: .network
+            case .merged, nil: nil
+            }
+        let waited = core.configuration.monotonicClock.uptime - start
+        core.configuration.onEvent(.firstContent(resource: key.name, tier, waited))
+    }
+
+    /// The stored size of the parts that are in memory.
+    var storedBytes: Int {
+        if let entity { return core.entities.bytes(of: entity) }
+        return state.withLock { $0.parts }.reduce(0) { sum, part in
+            switch part {
+            case .entity(let key): sum + core.entities.bytes(of: key)
+            case .query(let key): sum + (core.queries.peek(key)?.query.details.count ?? 0)
+            }
+        }
+    }
+}

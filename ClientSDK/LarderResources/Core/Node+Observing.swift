@@ -1,0 +1,303 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+extension Node {
+    /// Adds an observer. The first snapshot is in the mailbox when this returns.
+    func observe(_ options: ReadOptions, _ mailbox: Mailbox<Snapshot<Value>>) -> UInt64 {
+        let policy = options.policy
+        let start = core.configuration.monotonicClock.uptime
+        core.checkForeignCommits(at: core.now())
+        let content = content()
+        let now = core.now()
+        let freshness = freshness(content, options, at: now)
+        let asking = asking(policy, content, freshness, at: now)
+        let mayShow = asking == .spared || permits(policy.local, content, freshness, at: now)
+        let wantsNetwork = asking == .yes
+        core.configuration.onEvent(
+            mayShow ? hit(content) : .miss(resource: key.name)
+        )
+        let observer = Observer<Value>(
+            mailbox,
+            options,
+            spread: options.bound == nil ? 1 : 0.8 + 0.2 * core.configuration.random(),
+            isSettled: mayShow || policy.remote == .never,
+            askedAt: start
+        )
+        if wantsNetwork {
+            // If the cache is closed, the mailbox is ended below.
+            do { observer.flight = try join(options, needsOrigin: policy.wantsOriginOnly) } catch { mailbox.end() }
+        }
+        let id = state.withLock { state -> UInt64 in
+            state.lastObserver += 1
+            if state.isClosed { mailbox.end() }
+            state.observers[state.lastObserver] = observer
+            return state.lastObserver
+        }
+        if let fallbackDelay = policy.fallbackDelay, wantsNetwork, !mayShow { wait(fallbackDelay, for: id) }
+        showAll(to: id, isFromDisk: content.isFromDisk)
+        return id
+    }
+
+    func removeObserver(_ id: UInt64) {
+        // Removed first: its last snapshot holds user values, which must not be released under the lock.
+        let (observer, isLast) = state.withLock { state in
+            (state.observers.removeValue(forKey: id), state.observers.isEmpty)
+        }
+        observer?.release().end()
+        if isLast { core.scheduler.schedule(self, at: nil) }
+    }
+
+    private func wait(_ fallbackDelay: Duration, for id: UInt64) {
+        let due = core.configuration.monotonicClock.uptime + fallbackDelay
+        let sleeper = core.configuration.monotonicClock
+        let task = Task { [weak self] in
+            do { try await sleeper.sleep(until: due) } catch { return }
+            self?.losePatience(id)
+        }
+        let isGone = state.withLock { state in
+            guard state.observers[id] != nil else { return true }
+            state.observers[id]?.fallbackDelay = task
+            return false
+        }
+        if isGone { task.cancel() }
+    }
+
+    private func losePatience(_ id: UInt64) {
+        let content = content()
+        let now = core.now()
+        state.withLock { state in
+            guard let observer = state.observers[id], !observer.isSettled else { return }
+            let freshness = freshness(content, observer.options, at: now)
+            if permits(observer.options.policy.fallback, content, freshness, at: now) { observer.isSettled = true }
+        }
+        showAll()
+    }
+
+    /// Shows the current content to all observers.
+    ///
+    /// - Parameters:
+    ///   - flight: a request that has just ended, with its error.
+    ///   - newcomer: a new observer, and whether its content was read from the disk.
+    func showAll(
+        after flight: Flight? = nil,
+        _ error: LarderError? = nil,
+        to newcomer: UInt64? = nil,
+        isFromDisk: Bool = false
+    ) {
+        guard state.withLock({ !$0.observers.isEmpty }) else { return }
+        let now = core.now()
+        var due: Duration?
+        // Left outside of the lock: the last holder cancels the request, which locks the node.
+        var ended: [Observer<Value>.Started] = []
+        var firsts: [(source: Snapshot<Value>.Source?, since: MonotonicTime)] = []
+        defer {
+            for started in ended { started.end() }
+            for first in firsts { tellFirstContent(from: first.source, since: first.since) }
+        }
+        let keepsBound = keepsBound
+        while true {
+            let content = content()
+            let isShown = state.withLock { state -> Bool in
+                // A later change is shown by its own call, and nothing older after it.
+                guard state.content != nil else { return false }
+                for (id, observer) in state.observers {
+                    var isAnswer = flight != nil && error == nil
+                    // It may have ended before the observer was added.
+                    if let theirs = observer.flight, theirs === flight || theirs.isFinished {
+                        let error = theirs === flight ? error : state.error
+                        let freshness = freshness(content, observer.options, at: now)
+                        observer.isSettled =
+                            observer.isSettled || error == nil
+                            || permits(observer.options.policy.fallback, content, freshness, at: now)
+                        isAnswer = isAnswer || error == nil
+                        ended.append(observer.release())
+                    }
+                    let source: Snapshot<Value>.Source? =
+                        isAnswer ? .network : id == newcomer && isFromDisk ? .disk : nil
+                    let snapshot = snapshot(
+                        content,
+                        observer.options,
+                        shows: observer.isSettled,
+                        source: source,
+                        error: state.error,
+                        isFetching: state.flight != nil,
+                        revision: state.revision,
+                        at: now
+                    )
+                    observer.mailbox.put(snapshot)
+                    if snapshot.value != nil, let start = observer.askedAt.take() {
+                        firsts.append((snapshot.source, start))
+                    }
+                    let failures = keepsBound ? state.failures : nil
+                    if let wait = nextLook(content, observer, failures, state.answeredAt, at: now) {
+                        due = min(due ?? wait, wait)
+                    }
+                }
+                return true
+            }
+            if isShown { break }
+        }
+        core.scheduler.schedule(self, at: due.map { now.uptime + $0 })
+    }
+
+    /// When the content of observers changes next by time alone.
+    ///
+    /// - Parameter failures: how many requests have failed in a row; nil if there is no background refresh at present.
+    private func nextLook(
+        _ content: Content,
+        _ observer: Observer<Value>,
+        _ failures: Int?,
+        _ answeredAt: MonotonicTime?,
+        at now: Moment
+    ) -> Duration? {
+        guard let times = content.times else { return nil }
+        let options = observer.options
+        let facts = facts(content, times, options)
+        let expiry = presentRule(options).remaining(facts, fields: options.fields, at: now)
+        guard let failures, let bound = refreshIn(times, observer, failures, answeredAt, at: now) else { return expiry }
+        return min(bound, expiry ?? bound)
+    }
+
+    /// The time until the next refresh for an observer with a bound; zero or less if it is due.
+    private func refreshIn(
+        _ times: Freshness.Times,
+        _ observer: Observer<Value>,
+        _ failures: Int,
+        _ answeredAt: MonotonicTime?,
+        at now: Moment
+    ) -> Duration? {
+        guard let bound = observer.options.bound else { return nil }
+        if failures > 0 { return min(bound * (1 << min(failures, 6)), .seconds(600)) * observer.spread }
+        guard var age = times.age(at: now) else { return .milliseconds(1) }
+        // A cache on the way may answer with a value older than the bound: an immediate retry would not help.
+        if let answeredAt { age = min(age, now.uptime - answeredAt) }
+        return max(.milliseconds(1), bound * observer.spread - age)
+    }
+
+    // MARK: What happens
+
+    func contentChanged() {
+        state.withLock { state in drop(&state) }
+        show()
+    }
+
+    private func drop(_ state: inout State) {
+        state.changes += 1
+        state.revision += 1
+        state.content = nil
+        standing.withLock { $0 = nil }
+    }
+
+    func show() {
+        guard state.withLock({ !$0.observers.isEmpty && $0.answers == 0 }) else { return }
+        let content = content()
+        // An event may have invalidated it: observers need a new value.
+        let isWanted =
+            content.isInvalidated
+            || state.withLock { $0.observers.values.contains { content.isPartial($0.options) } }
+        if isWanted { revalidateObserved() }
+        showAll()
+    }
+
+    func note(changed keys: [StoredKey]) {
+        state.withLock { state in
+            state.notes += 1
+            guard state.recall != nil else { return }
+            for key in keys {
+                guard case .entity(let key) = key, state.changed.count < EntityRecall.changesMaximum else {
+                    state.recall = nil
+                    state.changed = []
+                    return
+                }
+                if !state.changed.contains(key) { state.changed.append(key) }
+            }
+        }
+    }
+
+    func freshnessChanged() {
+        // The freshness of its entities may have changed.
+        forget()
+        show()
+    }
+
+    func forget() {
+        state.withLock { state in
+            state.recall = nil
+            drop(&state)
+        }
+    }
+
+    func networkReturned() {
+        core.checkForeignCommits(at: core.now())
+        state.withLock { state in state.hasNetworkReturned = state.flight != nil }
+        revalidateObserved()
+        showAll()
+    }
+
+    func timeCame() {
+        core.checkForeignCommits(at: core.now())
+        let content = content()
+        let now = core.now()
+        if let times = content.times {
+            let isDue = state.withLock { state in
+                state.observers.values.contains { observer in
+                    guard let bound = observer.options.bound else { return false }
+                    // The wake-up may be slightly early, which does no harm.
+                    guard state.failures == 0 else { return true }
+                    return times.age(at: now).map { $0 >= bound * 0.8 } ?? true
+                }
+            }
+            if isDue { revalidateObserved(isBounded: true) }
+        }
+        showAll()
+    }
+
+    /// Starts a request for observers whose policy wants one, if the content is not fresh.
+    func revalidateObserved(isBounded: Bool = false) {
+        guard refreshesByItself else { return }
+        let content = content()
+        let now = core.now()
+        let wanting = state.withLock { state in
+            state.observers.filter { _, observer in
+                guard observer.flight == nil, observer.options.policy.remote != .never else { return false }
+                if isBounded, observer.options.bound != nil { return true }
+                return freshness(content, observer.options, at: now) != .fresh
+            }.map { ($0.key, $0.value.options) }
+        }
+        for (id, options) in wanting {
+            let flight: Flight
+            // A closed cache has no observers.
+            do { flight = try join(options) } catch { return }
+            let isTaken = state.withLock { state in
+                guard state.observers[id] != nil, state.observers[id]?.flight == nil, state.flight === flight else {
+                    return false
+                }
+                state.observers[id]?.flight = flight
+                return true
+            }
+            if !isTaken { flight.leave() }
+        }
+    }
+
+    func close() {
+        let (observers, flight) = state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.observers = [:]
+                state.flight = nil
+                state.content = nil
+                state.recall = nil
+                standing.withLock { $0 = nil }
+            }
+            return (Array(state.observers.values), state.flight)
+        }
+        for observer in observers {
+            observer.mailbox.end()
+            observer.release().end()
+        }
+        flight?.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))
+        flight?.cancel()
+    }
+}

@@ -1,0 +1,262 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// The state of one resource in memory: its assembled value, its request and its observers.
+///
+/// Safe from any thread. Stored values belong to the tiers, so an unused node can be released at any time.
+final class Node<Value: Sendable & Equatable>: AnyNode {
+    typealias Content = NodeContent<Value>
+
+    struct State {
+        /// Nil until it is assembled, and after a change.
+        var content: Content?
+        /// The number of changes to its parts.
+        var changes: UInt64 = 0
+        /// The parts that the content was assembled from, to avoid repeated lookups; nil: all parts are looked up.
+        var recall: EntityRecall?
+        /// The parts that have changed since.
+        var changed: [EntityKey] = []
+        /// The number of commits that changed its parts, counted before observers are notified.
+        var notes: UInt64 = 0
+        var revision: UInt64 = 0
+        var flight: Flight?
+        /// The error of the last request; nil if it succeeded.
+        var error: LarderError?
+        var failures = 0
+        /// When the last answered request began.
+        var answeredAt: MonotonicTime?
+        /// Whether the network has returned since the request in flight began: if it fails, it is worth a retry.
+        var hasNetworkReturned = false
+        /// The number of answers that are being stored: their changes are shown afterwards.
+        var answers = 0
+        var observers: [UInt64: Observer<Value>] = [:]
+        var lastObserver: UInt64 = 0
+        /// The parts that are registered in the dependency index.
+        var parts: Set<StoredKey> = []
+        var isClosed = false
+        /// The resource of the latest reader, which may know a newer session.
+        var resource: Resource<Value>
+        /// The tags of all readers.
+        var tags: Set<String>
+
+        init(_ resource: Resource<Value>) {
+            self.resource = resource
+            tags = resource.tags
+        }
+    }
+
+    let key: QueryKey
+    let core: CacheCore
+    /// The entity that holds the value; nil if it is made of several.
+    let entity: EntityKey?
+    /// The settings of the first reader. Most readers pass the same, which saves a lookup.
+    let first: (freshness: Freshness.Demand, rule: Freshness.Rule, tags: Set<String>)
+    /// Whether the key is kept off the disk.
+    let isOffDisk = Atomic<Bool>(false)
+    let state: Mutex<State>
+    /// Nil if no value is assembled. Locked alone, or while the state is locked.
+    let standing = Mutex<FreshnessState?>(nil)
+    private let name: NodeRegistry.Name
+
+    init(_ resource: Resource<Value>, _ core: CacheCore) {
+        key = resource.key
+        name = NodeRegistry.Name(resource)
+        self.core = core
+        entity = resource.shape.entity
+        first = (resource.freshness, resource.freshness.rule(in: core.configuration.freshness), resource.tags)
+        state = Mutex(State(resource))
+    }
+
+    deinit {
+        core.dependencies.remove(ObjectIdentifier(self), state.withLock { $0.parts })
+        core.nodes.forget(name)
+    }
+
+    // MARK: Content
+
+    /// The assembled content. Reads from the disk if necessary.
+    func content() -> Content {
+        while true {
+            if let known = state.withLock({ $0.content }) { return known }
+            let (changes, notes, parts) = state.withLock { ($0.changes, $0.notes, $0.parts) }
+            let count = core.commitCount
+            let (new, found) = assemble()
+            let isKnown = state.withLock { state in
+                guard state.content == nil, state.changes == changes, state.notes == notes else { return false }
+                core.dependencies.replace(state.parts, by: new.facts.parts, for: self)
+                state.parts = new.facts.parts
+                return true
+            }
+            // This waits for a commit that is being applied. Commits to registered parts are noted; for other parts there must have
+            // been no commit at all.
+            let isUndisturbed = core.commitCount == count
+            guard isKnown, isUndisturbed || new.facts.parts.isSubset(of: parts) else { continue }
+            let isSet = state.withLock { state in
+                guard state.changes == changes, state.notes == notes, state.parts == new.facts.parts else {
+                    return false
+                }
+                state.content = new.inMemory
+                state.recall = found
+                state.changed = []
+                let judged = new.value == nil ? nil : new.times
+                standing.withLock { standing in
+                    standing = judged.map { times in
+                        FreshnessState(facts: intrinsic(new, times), held: new.facts.held, changes: changes)
+                    }
+                }
+                return true
+            }
+            if isSet { return new }
+        }
+    }
+
+    private func assemble() -> (Content, EntityRecall?) {
+        let (shape, tags, recall, changed) = state.withLock { state in
+            (state.resource.shape, state.tags, state.recall, state.changed)
+        }
+        switch shape {
+        case .single(let key, let codec, _): return (single(key, codec, tags), nil)
+        case .normalized(let normalizer): return normalized(normalizer, tags, recall, changed)
+        }
+    }
+
+    private func single(_ key: EntityKey, _ codec: PayloadCodec<Value>, _ tags: Set<String>) -> Content {
+        let found = core.entity(key, { try codec.decode($0) })
+        let (visible, pending) = core.entities.visible(found?.stored.value, key)
+        let value = visible as? Value
+        var facts = ContentFacts(parts: [.entity(key)])
+        facts.pending = pending
+        guard let stored = found?.stored else {
+            // Created on this device, and not known to the server yet.
+            if value != nil {
+                facts.times = Freshness.Times(
+                    fetchedAt: core.now().wall,
+                    validatedAt: Freshness.Times.never,
+                    expiresAt: Freshness.Times.never,
+                    epoch: 0
+                )
+            }
+            return Content(value, facts)
+        }
+        facts.times = stored.times
+        facts.version = stored.version
+        facts.completeness = Completeness(stored.completeness)
+        facts.held = stored.completeness
+        // An entity from a list has no validator, and a value of another type must not be confirmed.
+        facts.validator = stored.value is Value ? stored.validator : nil
+        facts.isInvalidated =
+            stored.isInvalidated
+            || core.invalidations.covers(
+                tags,
+                type: key.type,
+                validatedAt: stored.times.validatedAt,
+                order: stored.order
+            )
+        facts.order = stored.order
+        facts.isFromDisk = found?.isFromDisk ?? false
+        return Content(value, facts)
+    }
+
+    /// - Parameters:
+    ///   - recall: the parts of the previous assembly, if the index is unchanged.
+    ///   - changed: the entities that have changed since.
+    private func normalized(
+        _ normalizer: Normalizer<Value>,
+        _ tags: Set<String>,
+        _ recall: EntityRecall?,
+        _ changed: [EntityKey]
+    ) -> (Content, EntityRecall?) {
+        let rows: [EntityKey: DiskEntity]?
+        var basis: EntityRecall
+        if let recall {
+            rows = nil
+            basis = recall
+        } else {
+            guard let found = core.query(key) else { return (Content(nil, ContentFacts(parts: [.query(key)])), nil) }
+            rows = found.rows
+            basis = EntityRecall(found.stored, key, core.entities.visible(found.stored.query.ids, key))
+        }
+        let stored = basis.stored
+        var facts = ContentFacts(parts: basis.parts)
+        let core = core
+        let epoch = core.now().epoch
+        var isFromDisk = rows != nil
+        let count = core.commitCount
+        // Building the tag for each entity of a list would take longer than everything else.
+        let hasMarks = core.invalidations.hasMarks
+        func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
+            hasMarks ? Self.judged(stored, key, core) : stored
+        }
+        var lookup = EntityLookup(keys: basis.keys, overlays: core.entities) { key, decode in
+            if let known = core.entities[key] { return judged(known, key) }
+            guard let row = rows?[key], let value = try? decode(row.payload) else {
+                // A row that does not decode is reported by the read that follows.
+                guard let found = core.entity(key, decode) else { return nil }
+                isFromDisk = isFromDisk || found.isFromDisk
+                return judged(found.stored, key)
+            }
+            let entity = StoredEntity(
+                row,
+                value: value,
+                epoch: epoch,
+                areTimesUncertain: core.areTimesUncertain,
+                seenCommits: stored.seenCommits
+            )
+            core.fill(entity, key, ifNothingSince: count)
+            return judged(entity, key)
+        }
+        lookup.earlier = basis.found
+        lookup.changed = changed
+        let value: Value
+        do {
+            value = try normalizer.join(stored.query.details, &lookup)
+        } catch {
+            // Written by another version of the application: treated as missing.
+            core.configuration.onEvent(.storageFailed(LarderError(error)))
+            return (Content(nil, facts), nil)
+        }
+        basis.found = lookup.found
+        facts.times = stored.times
+        facts.pending = lookup.pending
+        facts.isPartial = lookup.missing > 0
+        facts.completeness =
+            lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial
+        // "Not modified" confirms entities that came with the list, and none that have changed since.
+        let isConfirmable = lookup.stale.allSatisfy { $0.fetchedAt <= stored.times.fetchedAt }
+        facts.validator = facts.isPartial || !isConfirmable ? nil : stored.query.entityTag
+        facts.stale = lookup.stale.map(\.key)
+        facts.isInvalidated =
+            stored.query.isInvalidated || !lookup.stale.isEmpty
+            || core.invalidations.covers(
+                tags,
+                validatedAt: stored.times.validatedAt,
+                order: stored.order
+            )
+        facts.order = stored.order
+        facts.isFromDisk = isFromDisk
+        return (Content(value, facts), basis)
+    }
+
+    private static func judged(_ stored: StoredEntity, _ key: EntityKey, _ core: CacheCore) -> StoredEntity {
+        var stored = stored
+        if core.invalidations.covers(
+            [],
+            type: key.type,
+            validatedAt: stored.times.validatedAt,
+            order: stored.order
+        ) {
+            stored.isInvalidated = true
+        }
+        return stored
+    }
+
+    func intrinsic(_ content: Content, _ times: Freshness.Times) -> FreshnessFacts {
+        var facts = FreshnessFacts(times: times)
+        facts.version = content.facts.version
+        facts.isInvalidated = content.isInvalidated
+        facts.isPartial = content.facts.isPartial
+        return facts
+    }
+}

@@ -1,0 +1,58 @@
+import LarderStorage
+import LarderTime
+
+/// Facts about the value of a node.
+struct ContentFacts: Sendable {
+    var times: Freshness.Times?
+    var version: Int64?
+    var validator: String?
+    var completeness = Completeness.unknown
+    /// Whether a part of it is missing.
+    var isPartial = false
+    /// How complete the value is; for a value made of entities, as complete as they are.
+    var held = DiskEntity.Completeness.complete
+    var isInvalidated = false
+    /// The invalidated entities.
+    var stale: [EntityKey] = []
+    var pending = 0
+    /// The order of the request that returned or confirmed it.
+    var order: UInt64 = 0
+    var isFromDisk = false
+    var parts: Set<StoredKey> = []
+
+    init(parts: Set<StoredKey>) { self.parts = parts }
+}
+
+/// An assembled value with its facts.
+///
+/// A class, because it is passed around: copying a value that is generic over a user's type is slow where the compiler does not know
+/// the type.
+final class NodeContent<Value: Sendable>: Sendable {
+    let value: Value?
+    let facts: ContentFacts
+
+    init(_ value: Value?, _ facts: ContentFacts) {
+        self.value = value
+        self.facts = facts
+    }
+
+    var times: Freshness.Times? { facts.times }
+    var completeness: Completeness { facts.completeness }
+    /// Whether it is less complete than the reader needs.
+    func isPartial(_ options: ReadOptions) -> Bool { facts.isPartial || facts.held < options.demands }
+    /// The validator of a complete value: a partial one must not be confirmed.
+    func validator(_ options: ReadOptions) -> String? { isPartial(options) ? nil : facts.validator }
+    var isInvalidated: Bool { facts.isInvalidated }
+    var stale: [EntityKey] { facts.stale }
+    var pending: Int { facts.pending }
+    var order: UInt64 { facts.order }
+    var isFromDisk: Bool { facts.isFromDisk }
+
+    /// The same content, marked as read from memory.
+    var inMemory: NodeContent {
+        guard facts.isFromDisk else { return self }
+        var facts = facts
+        facts.isFromDisk = false
+        return NodeContent(value, facts)
+    }
+}

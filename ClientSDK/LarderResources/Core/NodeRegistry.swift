@@ -1,0 +1,139 @@
+import LarderMemory
+import LarderStorage
+import Synchronization
+
+/// A node without its type of value.
+protocol AnyNode: AnyObject, Sendable {
+    var key: QueryKey { get }
+    /// Notes changed parts; `contentChanged` follows. Called while memory is locked.
+    func note(changed keys: [StoredKey])
+    /// A part has changed.
+    func contentChanged()
+    /// It was invalidated, or its freshness may have changed.
+    func freshnessChanged()
+    /// Drops its content; `show` follows.
+    func forget()
+    /// Shows observers the current content.
+    func show()
+    /// A scheduled time has come.
+    func timeCame()
+    /// The network has returned.
+    func networkReturned()
+    /// Closes the node.
+    func close()
+}
+
+/// The nodes: one for each key, type of value and kind of shape. Recently used nodes are kept; nodes that are in use are never
+/// duplicated.
+///
+/// Safe from any thread.
+final class NodeRegistry: Sendable {
+    struct Name: Hashable, Sendable {
+        let key: QueryKey
+        let type: ObjectIdentifier
+        let kind: ShapeKind
+
+        init<Value>(_ resource: Resource<Value>) {
+            key = resource.key
+            type = ObjectIdentifier(Value.self)
+            kind = resource.kind
+        }
+    }
+
+    private struct Weak {
+        weak var node: (any AnyNode)?
+    }
+
+    private let recent: MemoryTier<Name, any AnyNode>
+    private let live = Mutex<[Name: Weak]>([:])
+
+    init(countMaximum: Int) { recent = MemoryTier(limits: .init(count: countMaximum)) }
+
+    func node<Value>(of resource: Resource<Value>, in core: CacheCore) -> Node<Value> {
+        let name = Name(resource)
+        if let known = recent[name] { return cast(known) }
+        let node: any AnyNode = live.withLock { live in
+            if let node = live[name]?.node { return node }
+            let node = Node(resource, core)
+            live[name] = Weak(node: node)
+            return node
+        }
+        recent.store(node, for: name)
+        if core.isClosed { node.close() }
+        return cast(node)
+    }
+
+    /// A name contains the type, so the node under it has that type.
+    private func cast<Value>(_ node: any AnyNode) -> Node<Value> { unsafe unsafeDowncast(node, to: Node<Value>.self) }
+
+    /// All existing nodes.
+    var all: [any AnyNode] { live.withLock { live in live.values.compactMap(\.node) } }
+
+    /// A node has gone.
+    func forget(_ name: Name) {
+        // Released outside of the lock: it may be the last reference to a newer node.
+        let successor = live.withLock { live in
+            let successor = live[name]?.node
+            if successor == nil { live[name] = nil }
+            return successor
+        }
+        withExtendedLifetime(successor) {}
+    }
+
+    func trim(toCount count: Int) { recent.trim(toCount: count) }
+
+    func removeAll() { recent.removeAll() }
+}
+
+/// Maps keys to the nodes that depend on them. Safe from any thread.
+final class DependencyIndex: Sendable {
+    private struct Weak {
+        weak var node: (any AnyNode)?
+    }
+
+    private let index = Mutex<[StoredKey: [ObjectIdentifier: Weak]]>([:])
+
+    /// Replaces the parts of a node.
+    func replace(_ old: Set<StoredKey>, by new: Set<StoredKey>, for node: any AnyNode) {
+        guard old != new else { return }
+        let id = ObjectIdentifier(node)
+        index.withLock { index in
+            for key in old where !new.contains(key) { Self.remove(id, key, &index) }
+            for key in new where !old.contains(key) { index[key, default: [:]][id] = Weak(node: node) }
+        }
+    }
+
+    /// A node has gone.
+    func remove(_ id: ObjectIdentifier, _ keys: Set<StoredKey>) {
+        index.withLock { index in for key in keys { Self.remove(id, key, &index) } }
+    }
+
+    private static func remove(
+        _ id: ObjectIdentifier,
+        _ key: StoredKey,
+        _ index: inout [StoredKey: [ObjectIdentifier: Weak]]
+    ) {
+        index[key]?[id] = nil
+        if index[key]?.isEmpty ?? false { index[key] = nil }
+    }
+
+    /// The nodes that depend on any of the keys, each with those keys.
+    func nodes(madeOf keys: Set<StoredKey>) -> [Affected] {
+        index.withLock { index in
+            var found: [ObjectIdentifier: Affected] = [:]
+            for key in keys {
+                for (id, weak) in index[key] ?? [:] {
+                    guard let node = weak.node else { continue }
+                    found[id, default: Affected(node: node, keys: [])].keys.append(key)
+                }
+            }
+            return Array(found.values)
+        }
+    }
+
+    /// A node and its changed parts.
+    struct Affected: Sendable {
+        let node: any AnyNode
+        var keys: [StoredKey]
+    }
+}

@@ -1,0 +1,32 @@
+import LarderStorage
+
+/// The settings of one read or observer: from its parameters and its resource.
+struct ReadOptions: Sendable {
+    var policy: ReadPolicy
+    var rule: Freshness.Rule
+    /// The completeness that a fresh value needs.
+    var demands: DiskEntity.Completeness
+    /// How long the reader waits for a request; nil: no limit.
+    var timeout: Duration?
+    /// The sensitive fields that the reader uses.
+    var fields: Set<String>
+
+    /// - Parameters:
+    ///   - policy: the reader's policy; nil: the resource's, but a rule that requires validation never shows a stale value.
+    ///   - rule: the rule of the resource's freshness.
+    init<Value>(_ resource: Resource<Value>, _ policy: ReadPolicy?, _ rule: Freshness.Rule, fields: Set<String>) {
+        self.policy =
+            policy
+            ?? (rule.level == .validated ? ReadPolicy(.fresh, .ifStale, fallback: .never) : resource.policy)
+        self.rule = rule
+        demands = resource.demands.step
+        timeout = resource.timeout
+        self.fields = fields
+    }
+
+    /// The bound of bounded staleness; nil: none.
+    var bound: Duration? {
+        guard case .boundedStaleness(let bound) = rule.level, policy.remote != .never else { return nil }
+        return bound
+    }
+}

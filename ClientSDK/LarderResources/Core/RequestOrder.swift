@@ -1,0 +1,107 @@
+import LarderStorage
+import Synchronization
+
+/// The order in which requests began, and the results of requests while older ones are in flight.
+///
+/// The reply of an older request must not replace the reply of a later one. Versions decide for entities that have them; for all others
+/// this type decides, as long as an older request is in flight. Safe from any thread.
+final class RequestOrder: Sendable {
+    private struct State {
+        var last: UInt64 = 0
+        var active: Set<UInt64> = []
+        var applied: [StoredKey: UInt64] = [:]
+        var invalidated: [StoredKey: UInt64] = [:]
+        var edits: [QueryKey: [QueryEdit]] = [:]
+    }
+
+    /// A change to a list by an event.
+    struct QueryEdit: Sendable {
+        let order: UInt64
+        let change: @Sendable (inout DiskQuery) -> Void
+    }
+
+    /// The maximum number of recorded changes of a list. Beyond, the list is invalidated.
+    private static let editsMaximum = 1_024
+
+    private let state = Mutex(State())
+
+    /// Begins a request.
+    func begin() -> UInt64 {
+        state.withLock { state in
+            state.last += 1
+            state.active.insert(state.last)
+            return state.last
+        }
+    }
+
+    /// The order of an event that has already happened.
+    func now() -> UInt64 {
+        state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+    }
+
+    /// Ends a request and drops records that only it needed.
+    func end(_ order: UInt64) {
+        state.withLock { state in
+            state.active.remove(order)
+            guard !state.applied.isEmpty || !state.invalidated.isEmpty || !state.edits.isEmpty else { return }
+            guard let oldest = state.active.min() else {
+                state.applied.removeAll()
+                state.invalidated.removeAll()
+                state.edits.removeAll()
+                return
+            }
+            // A scan at each end would cost more than it saves.
+            guard state.applied.count + state.invalidated.count > 512 else { return }
+            state.applied = state.applied.filter { $0.value > oldest }
+            state.invalidated = state.invalidated.filter { $0.value > oldest }
+        }
+    }
+
+    /// Whether a newer result than that of the request was applied to a key.
+    func isOvertaken(_ key: StoredKey, by order: UInt64) -> Bool {
+        state.withLock { ($0.applied[key] ?? 0) > order }
+    }
+
+    /// Whether a key was invalidated after the request had begun.
+    func isInvalidated(_ key: StoredKey, since order: UInt64) -> Bool {
+        state.withLock { ($0.invalidated[key] ?? 0) > order }
+    }
+
+    func noteApplied(_ key: StoredKey, _ order: UInt64) {
+        state.withLock { state in
+            guard !state.active.isEmpty else { return }
+            state.applied[key] = max(order, state.applied[key] ?? 0)
+        }
+    }
+
+    /// The changes of a list since the request began, which its answer may not contain.
+    func edits(of key: QueryKey, since order: UInt64) -> [QueryEdit] {
+        state.withLock { $0.edits[key]?.filter { $0.order > order } ?? [] }
+    }
+
+    func noteEdited(_ key: QueryKey, _ order: UInt64, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
+        state.withLock { state in
+            guard let oldest = state.active.min() else { return }
+            var edits = state.edits[key] ?? []
+            if edits.count >= Self.editsMaximum {
+                edits.removeAll { $0.order < oldest }
+                if edits.count >= Self.editsMaximum {
+                    edits.removeFirst(Self.editsMaximum / 2)
+                    state.invalidated[.query(key)] = max(order, state.invalidated[.query(key)] ?? 0)
+                }
+            }
+            edits.append(QueryEdit(order: order, change: change))
+            state.edits[key] = edits
+        }
+    }
+
+    func noteInvalidated(_ key: StoredKey, _ order: UInt64) {
+        state.withLock { state in
+            guard !state.active.isEmpty else { return }
+            state.invalidated[key] = max(order, state.invalidated[key] ?? 0)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+public import LarderStorage
+
+extension Resource {
+    /// A list of entities.
+    ///
+    /// - Parameters:
+    ///   - completeness: how much of an entity the list shows.
+    ///   - fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
+    public static func list<Item: CacheEntity>(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        of type: Item.Type = Item.self,
+        showing completeness: Completeness = .complete,
+        freshness: Freshness.Demand = .interactive,
+        policy: ReadPolicy = .staleWhileRevalidate,
+        fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
+    ) -> Resource where Value == EntityList<Item> {
+        Resource(
+            name,
+            parameters,
+            of: EntityList.normalizer(showing: completeness),
+            freshness: freshness,
+            policy: policy,
+            fetch: fetch
+        )
+    }
+}

@@ -1,0 +1,182 @@
+public import LarderStorage
+
+/// A readable value: its identity, its configuration and its fetch function.
+///
+/// The identity is the key, the type of the value and the shape (a value stored whole, an entity, or a value made of entities).
+/// Resources with one identity share the stored value, the value in memory and requests. Everything else is configuration, may differ,
+/// and applies per read:
+///
+/// - `policy`, `freshness` and `demands` apply to the read or the observer that passes the resource.
+/// - `timeout`: a request has the timeout of the read that begins it. A read that joins the request waits no longer than its own.
+/// - `tags`: a value has all tags that readers in this process have passed.
+/// - `retention`: `.memory` wins over `.disk`. The first read with `.memory` removes from the disk what is stored under the key, and
+///   nothing is written under the key until the cache is closed.
+/// - A request calls the fetch function of the latest reader, which may know a newer session.
+public struct Resource<Value: Sendable & Equatable>: Sendable {
+    /// Where values are stored.
+    public enum Retention: Sendable, Hashable {
+        /// In memory and on disk.
+        case disk
+        /// In memory only, as for values that a server marks `no-store`.
+        case memory
+    }
+
+    /// The name and the parameters: with the type and the shape of the value, the identity.
+    public let key: QueryKey
+    /// When values are fresh.
+    public var freshness: Freshness.Demand
+    /// The read policy, unless a read passes another one.
+    public var policy: ReadPolicy
+    /// Where values are stored.
+    public var retention: Retention = .disk
+    /// Names for invalidation of many values at once (`LarderCache.invalidate(tag:)`). Any characters are allowed.
+    public var tags: Set<String> = []
+    /// The time limit of a fetch; nil: no limit.
+    public var timeout: Duration? = .seconds(30)
+    /// The completeness that a value needs to count as fresh.
+    public var demands: Completeness
+
+    let shape: Shape<Value>
+    /// The kind of the shape: a part of the resource's identity.
+    let kind: ShapeKind
+    let fetch: @Sendable (FetchContext) async throws -> Fetched<Value>
+
+    init(
+        _ key: QueryKey,
+        freshness: Freshness.Demand,
+        policy: ReadPolicy,
+        demands: Completeness,
+        shape: Shape<Value>,
+        fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
+    ) {
+        self.key = key
+        self.freshness = freshness
+        self.policy = policy
+        self.demands = demands
+        self.shape = shape
+        kind = shape.kind
+        self.fetch = fetch
+    }
+}
+
+/// The kinds of shapes. Resources of different kinds have different identities, whatever their keys.
+enum ShapeKind: Sendable, Hashable {
+    case whole, entity, normalized
+}
+
+/// How values of a resource are stored.
+enum Shape<Value: Sendable & Equatable>: Sendable {
+    /// As one entity, or as one value of its own.
+    case single(EntityKey, PayloadCodec<Value>, version: @Sendable (Value) -> Int64?)
+    /// As entities, and an index that names them.
+    case normalized(Normalizer<Value>)
+
+    var kind: ShapeKind {
+        switch self {
+        case .single(let key, _, _): key.type.utf8.first == EntityKey.wholeValuePrefix ? .whole : .entity
+        case .normalized: .normalized
+        }
+    }
+
+    /// The entity that holds the value; nil where it is made of several.
+    var entity: EntityKey? {
+        guard case .single(let key, _, _) = self else { return nil }
+        return key
+    }
+}
+
+extension EntityKey {
+    /// The first character of the types under which values are stored whole: `=`. Entity types must not begin with it.
+    static let wholeValuePrefix = UInt8(ascii: "=")
+
+    /// The key under which a value is stored whole.
+    init(wholeValueOf key: QueryKey) { self.init(type: "=" + key.name, id: key.canonicalParameters) }
+
+    /// The key of an entity of a user's type.
+    init<E: CacheEntity>(_ type: E.Type, _ id: String) {
+        let name = E.entityType
+        precondition(
+            name.utf8.first != EntityKey.wholeValuePrefix,
+            "The entityType of \(E.self) is \"\(name)\". Names that begin with \"=\" are reserved for values that are stored whole. "
+                + "Choose another name."
+        )
+        self.init(type: name, id: id)
+    }
+}
+
+extension Resource where Value: Codable {
+    /// A value that is stored whole.
+    ///
+    /// - Parameters:
+    ///   - name: the name; with the parameters it is the key.
+    ///   - fetch: returns the value, or `notModified` if the validator of the context still holds. It should react to cancellation;
+    /// otherwise it is abandoned at the timeout.
+    public init(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        freshness: Freshness.Demand = .interactive,
+        policy: ReadPolicy = .cacheFirst,
+        codec: PayloadCodec<Value>? = nil,
+        fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
+    ) {
+        let key = QueryKey(name, parameters)
+        self.init(
+            key,
+            freshness: freshness,
+            policy: policy,
+            demands: .complete,
+            shape: .single(
+                EntityKey(wholeValueOf: key),
+                codec ?? .json,
+                version: { _ in nil }
+            ),
+            fetch: fetch
+        )
+    }
+}
+
+extension Resource where Value: CacheEntity {
+    /// An entity by its identifier. Lists and events change the same entity.
+    ///
+    /// - Parameter fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
+    public static func entity(
+        _ id: String,
+        freshness: Freshness.Demand = .interactive,
+        policy: ReadPolicy = .cacheFirst,
+        fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
+    ) -> Resource {
+        Resource(
+            QueryKey(Value.entityType, [.init("id", id)]),
+            freshness: freshness,
+            policy: policy,
+            demands: .complete,
+            shape: .single(Value.key(id), Value.codec, version: { $0.entityVersion }),
+            fetch: fetch
+        )
+    }
+}
+
+extension Resource {
+    /// A value that is made of entities: each entity is stored once, and an index lists their keys.
+    ///
+    /// - Parameters:
+    ///   - normalizer: how the value is split into entities and joined again.
+    ///   - fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
+    public init(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        of normalizer: Normalizer<Value>,
+        freshness: Freshness.Demand = .interactive,
+        policy: ReadPolicy = .cacheFirst,
+        fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
+    ) {
+        self.init(
+            QueryKey(name, parameters),
+            freshness: freshness,
+            policy: policy,
+            demands: .partial,
+            shape: .normalized(normalizer),
+            fetch: fetch
+        )
+    }
+}

@@ -1,0 +1,50 @@
+import LarderEvents
+
+/// The snapshots of a resource as they come. Each iteration observes by itself.
+public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
+    /// Gives snapshots, the newest when there are several.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let node: Node<Value>
+        private let options: ReadOptions
+        private var subscription: Subscription?
+        private var last: Snapshot<Value>?
+
+        init(node: Node<Value>, options: ReadOptions) {
+            self.node = node
+            self.options = options
+        }
+
+        /// The next snapshot; nil when the task was cancelled or the cache closed.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
+            let subscription = subscription ?? Subscription(node, options)
+            self.subscription = subscription
+            // Compared here and not where it is shown: `==` is the user's, and must not run while the node is locked.
+            while let snapshot = await subscription.mailbox.next() {
+                if let last, last.says(thatOf: snapshot) { continue }
+                last = snapshot
+                return snapshot
+            }
+            return nil
+        }
+    }
+
+    /// Observes for as long as it lives.
+    final class Subscription: Sendable {
+        let mailbox = Mailbox<Snapshot<Value>>()
+        private let node: Node<Value>
+        private let id: UInt64
+
+        init(_ node: Node<Value>, _ options: ReadOptions) {
+            self.node = node
+            id = node.observe(options, mailbox)
+        }
+
+        deinit { node.removeObserver(id) }
+    }
+
+    let node: Node<Value>
+    let options: ReadOptions
+
+    /// Begins to observe, at the first call of `next`.
+    public func makeAsyncIterator() -> Iterator { Iterator(node: node, options: options) }
+}

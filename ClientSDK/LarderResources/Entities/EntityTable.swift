@@ -1,0 +1,117 @@
+import LarderMemory
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// The entities in memory, with what is pending over them. Safe from any thread.
+///
+/// What the server said and what was changed here are apart: `server` gives the one, `visible` both together.
+final class EntityTable: Sendable {
+    private let memory: MemoryTier<EntityKey, StoredEntity>
+    private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
+    private let queryOverlays = Mutex<[QueryKey: [QueryOverlay]]>([:])
+    private let overlayCount = Atomic<Int>(0)
+
+    private let costMaximum: Int
+    /// What other processes have stored; nil where there is no disk.
+    private let others: ForeignCommits?
+
+    init(
+        limits: MemoryTier<EntityKey, StoredEntity>.Limits,
+        clock: any MonotonicClock,
+        departures: EvictionTally,
+        others: ForeignCommits?
+    ) {
+        self.others = others
+        memory = MemoryTier(
+            limits: limits,
+            clock: clock,
+            // Both parts are hashed as text, which takes a quarter of the time of `Hasher`.
+            hash: { key, seed in KeyHash.text(key.id, KeyHash.text(key.type, seed)) },
+            onDeparture: { departures.note($0) }
+        )
+        costMaximum = limits.cost
+    }
+
+    /// The entity as the server said, if it is in memory, and no other process has changed the disk since.
+    subscript(key: EntityKey) -> StoredEntity? {
+        guard let stored = memory[key] else { return nil }
+        return stored.seenCommits >= (others?.count ?? 0) ? stored : nil
+    }
+
+    /// An entity that exceeds the memory limit is kept alone, so that the read that fetched it gets it.
+    func store(_ entity: StoredEntity, for key: EntityKey) {
+        memory.store(entity, for: key, cost: min(entity.cost, costMaximum))
+    }
+
+    func remove(_ key: EntityKey) { memory.remove(key) }
+
+    func removeAll() { memory.removeAll() }
+
+    func trim(toCost cost: Int) { memory.trim(cost: cost) }
+
+    /// How large an entity is as it is stored; 0 where it is not in memory.
+    func bytes(of key: EntityKey) -> Int { memory.peek(key).map { max(0, $0.cost - StoredEntity.overhead) } ?? 0 }
+
+    /// What all of them count against the budget.
+    var cost: Int { memory.cost }
+
+    var statistics: MemoryTier<EntityKey, StoredEntity>.Statistics { memory.statistics }
+
+    // MARK: What is pending
+
+    /// The value with what is pending over it, in the order in which it was done.
+    func visible(_ value: (any Sendable)?, _ key: EntityKey) -> (value: (any Sendable)?, pending: Int) {
+        guard overlayCount.load(ordering: .relaxed) > 0 else { return (value, 0) }
+        let list = overlays.withLock { $0[key] ?? [] }
+        return (list.reduce(value) { $1.apply($0) }, list.lazy.filter { $0.endsAtVersion == nil }.count)
+    }
+
+    /// The entities that a list names, with what is pending over it.
+    func visible(_ ids: [EntityKey], _ key: QueryKey) -> [EntityKey] {
+        let list = queryOverlays.withLock { $0.isEmpty ? [] : $0[key] ?? [] }
+        return list.reduce(into: ids) { $1.apply(&$0) }
+    }
+
+    /// Changes what is pending over a list.
+    func edit(_ key: QueryKey, _ change: (inout [QueryOverlay]) -> Void) {
+        queryOverlays.withLock { overlays in
+            var list = overlays[key] ?? []
+            change(&list)
+            overlays[key] = list.isEmpty ? nil : list
+        }
+    }
+
+    /// What is pending over an entity.
+    func pending(_ key: EntityKey) -> [Overlay] {
+        guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
+        return overlays.withLock { $0[key] ?? [] }
+    }
+
+    /// Changes what is pending over an entity.
+    func edit(_ key: EntityKey, _ change: (inout [Overlay]) -> Void) {
+        overlays.withLock { overlays in
+            var list = overlays[key] ?? []
+            change(&list)
+            overlays[key] = list.isEmpty ? nil : list
+            overlayCount.store(overlays.count, ordering: .relaxed)
+        }
+    }
+
+    /// Ends those acknowledged changes that a version of the server's has reached.
+    func endOverlays(_ key: EntityKey, version: Int64?) {
+        guard let version, overlayCount.load(ordering: .relaxed) > 0 else { return }
+        edit(key) { $0.removeAll { overlay in overlay.endsAtVersion.map { $0 <= version } ?? false } }
+    }
+
+    /// Every entity with something pending over it.
+    var keysWithOverlays: Set<EntityKey> { overlays.withLock { Set($0.keys) } }
+
+    func removeAllOverlays() {
+        overlays.withLock { overlays in
+            overlays = [:]
+            overlayCount.store(0, ordering: .relaxed)
+        }
+        queryOverlays.withLock { $0 = [:] }
+    }
+}

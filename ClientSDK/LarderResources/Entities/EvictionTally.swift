@@ -1,0 +1,37 @@
+import LarderMemory
+import Synchronization
+
+/// What has left the memory by itself since it was told of last. Memory is changed under locks, and telling is not done there.
+///
+/// Safe from any thread.
+final class EvictionTally: Sendable {
+    private let counts = Mutex<[String: (count: Int, bytes: Int)]>([:])
+    private let isEmpty = Atomic<Bool>(true)
+
+    /// Counts an entry that left.
+    func note<Key, Value>(_ departure: MemoryTier<Key, Value>.Departure) {
+        switch departure.reason {
+        // Somebody wanted it so: nothing had to make room.
+        case .replaced, .removed: return
+        case .count, .cost, .expired, .pressure: break
+        }
+        counts.withLock { counts in
+            let old = counts[departure.reason.rawValue] ?? (0, 0)
+            counts[departure.reason.rawValue] = (old.count + 1, old.bytes &+ departure.cost)
+            isEmpty.store(false, ordering: .relaxed)
+        }
+    }
+
+    /// Tells of what was counted. Called under no lock.
+    func tell(_ onEvent: (CacheEvent) -> Void) {
+        guard !isEmpty.load(ordering: .relaxed) else { return }
+        let counts = counts.withLock { counts in
+            isEmpty.store(true, ordering: .relaxed)
+            defer { counts = [:] }
+            return counts
+        }
+        for (reason, sum) in counts.sorted(by: { $0.key < $1.key }) {
+            onEvent(.evicted(reason: reason, count: sum.count, bytes: sum.bytes))
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import LarderStorage
+import LarderTime
+
+/// A query index as the memory tier keeps it.
+struct StoredQuery: Sendable {
+    var query: DiskQuery
+    var times: Freshness.Times
+    /// The order of the request that brought or confirmed it; 0 where that was in another process.
+    var order: UInt64
+    /// By which requests its items were confirmed, where answers are merged into it.
+    var orders = QueryOrders()
+    /// As an entity's.
+    var seenCommits = StoredEntity.memoryOnly
+    /// Whether its resource must not be written to the disk, also by later changes.
+    var isMemoryOnly = false
+
+    init(_ query: DiskQuery, times: Freshness.Times, order: UInt64) {
+        self.query = query
+        self.times = times
+        self.order = order
+    }
+
+    init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool, seenCommits: UInt64) {
+        self.init(
+            query,
+            times: Freshness.Times(
+                fetchedAt: query.fetchedAt,
+                validatedAt: query.validatedAt,
+                expiresAt: query.expiresAt,
+                isUncertain: query.isClockUncertain || areTimesUncertain,
+                epoch: epoch
+            ),
+            order: 0
+        )
+        self.seenCommits = seenCommits
+    }
+
+    var cost: Int { 256 + query.details.count + query.ids.count * 64 }
+}

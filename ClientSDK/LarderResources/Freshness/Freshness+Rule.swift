@@ -1,0 +1,132 @@
+extension Freshness {
+    /// The condition under which a value counts as fresh.
+    public indirect enum Criterion: Sendable, Hashable {
+        /// For this time after the server has confirmed it.
+        case timeToLive(Duration)
+        /// While no newer version is known (`LarderCache.noteVersion`). The cache remembers the last 16,384 versions; values that were
+        /// validated before older ones were forgotten are stale.
+        case version
+        /// While the change feed of that name has caught up within the time, and has covered the value since it was fetched.
+        case feed(String, within: Duration)
+        /// All of the conditions.
+        case all([Freshness.Criterion])
+        /// At least one of the conditions.
+        case any([Freshness.Criterion])
+    }
+}
+
+extension Freshness {
+    /// How freshness is maintained.
+    public enum Level: Sendable, Hashable {
+        /// The value is refreshed when it is read.
+        case bestEffort
+        /// While the value is observed and the network allows it, it is refreshed at least this often.
+        case boundedStaleness(Duration)
+        /// A read waits for the server unless the value is fresh, and fails instead of returning a stale value.
+        case validated
+    }
+}
+
+extension Freshness {
+    /// When values of a resource are fresh, and how they are kept fresh.
+    public struct Rule: Sendable, Hashable {
+        /// By what a value is called fresh.
+        public var criterion: Freshness.Criterion
+        /// How freshness is maintained.
+        public var level: Freshness.Level
+        /// Lifetimes of single fields. A read that names fields (`fields:`) uses the shortest of their lifetimes.
+        public var fieldLifetimes: [String: Duration]
+        /// The class whose `NetworkBehavior.lifetimeFactors` entry extends the lifetimes on a poor network; nil: never extended. A
+        /// resource that names a class has that class.
+        public var stretchClass: Freshness.Class?
+
+        /// A rule.
+        public init(
+            _ criterion: Freshness.Criterion,
+            level: Freshness.Level = .bestEffort,
+            fieldLifetimes: [String: Duration] = [:],
+            stretchClass: Freshness.Class? = nil
+        ) {
+            self.criterion = criterion
+            self.level = level
+            self.fieldLifetimes = fieldLifetimes
+            self.stretchClass = stretchClass
+        }
+
+        /// Fresh for so long after the server has confirmed it.
+        public static func timeToLive(_ duration: Duration) -> Freshness.Rule { Freshness.Rule(.timeToLive(duration)) }
+    }
+}
+
+extension Freshness {
+    /// A name for the staleness that a kind of value tolerates. `Freshness.Table` maps it to a rule.
+    public struct Class: RawRepresentable, Sendable, Hashable {
+        /// The class's name.
+        public let rawValue: String
+
+        /// A class by its name; a class that is not in the table counts as `interactive`.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// Values that decisions depend on: balances, permissions. Never shown stale.
+        public static let critical = Freshness.Class(rawValue: "critical")
+        /// Values that people look at and react to: feeds, profiles.
+        public static let interactive = Freshness.Class(rawValue: "interactive")
+        /// Values that rarely change: countries, terms.
+        public static let reference = Freshness.Class(rawValue: "reference")
+    }
+}
+
+extension Freshness {
+    /// The rules of the freshness classes.
+    public struct Table: Sendable, Hashable {
+        private var rules: [Freshness.Class: Freshness.Rule]
+
+        /// critical: 15 seconds, validated. interactive: one minute. reference: one day.
+        public static let standard = Freshness.Table(
+            rules: [
+                .critical: Freshness.Rule(.timeToLive(.seconds(15)), level: .validated),
+                .interactive: .timeToLive(.seconds(60)),
+                .reference: .timeToLive(.seconds(86_400)),
+            ]
+        )
+
+        public subscript(_ name: Freshness.Class) -> Freshness.Rule {
+            get { rules[name] ?? rules[.interactive] ?? .timeToLive(.seconds(60)) }
+            set { rules[name] = newValue }
+        }
+    }
+}
+
+extension Freshness {
+    /// The freshness that a resource asks for: a class, or a rule of its own.
+    public enum Demand: Sendable, Hashable {
+        /// The rule that the table has for the class.
+        case named(Freshness.Class)
+        /// A rule of its own.
+        case rule(Freshness.Rule)
+
+        /// As critical values.
+        public static let critical = Freshness.Demand.named(.critical)
+        /// As interactive values.
+        public static let interactive = Freshness.Demand.named(.interactive)
+        /// As reference values.
+        public static let reference = Freshness.Demand.named(.reference)
+        /// Fresh for so long after the server has confirmed it.
+        ///
+        /// - Parameter stretchClass: the class whose factor holds for the time on a bad network; nil: it is exact.
+        public static func timeToLive(_ duration: Duration, as stretchClass: Freshness.Class? = nil) -> Freshness.Demand
+        {
+            .rule(Freshness.Rule(.timeToLive(duration), stretchClass: stretchClass))
+        }
+
+        func rule(in table: Freshness.Table) -> Freshness.Rule {
+            switch self {
+            case .named(let name):
+                var rule = table[name]
+                rule.stretchClass = rule.stretchClass ?? name
+                return rule
+            case .rule(let rule): return rule
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+public import LarderTime
+
+extension Freshness {
+    /// When a value was fetched, when it was validated, and when it expires.
+    public struct Times: Sendable, Hashable {
+        /// When the content was fetched: the start of the request that returned it.
+        public var fetchedAt: WallTime
+        /// When the source last confirmed it: the start of that request.
+        public var validatedAt: WallTime
+        /// When it expires by the source's word, or by the rule under which it was stored.
+        public var expiresAt: WallTime
+        /// Whether the clock was set back since, so that the times are not meaningful.
+        public var isUncertain: Bool
+        /// The number of times that the clock was set back before these were taken, within this process.
+        var epoch: UInt64
+        /// The uptime at `validatedAt`, where that was in this process.
+        var validatedUptime: MonotonicTime?
+
+        init(
+            fetchedAt: WallTime,
+            validatedAt: WallTime,
+            expiresAt: WallTime,
+            isUncertain: Bool = false,
+            epoch: UInt64,
+            validatedUptime: MonotonicTime? = nil
+        ) {
+            self.fetchedAt = fetchedAt
+            self.validatedAt = validatedAt
+            self.expiresAt = expiresAt
+            self.isUncertain = isUncertain
+            self.epoch = epoch
+            self.validatedUptime = validatedUptime
+        }
+
+        /// The validation time of what the server has never confirmed.
+        static let never = WallTime(nanosecondsSinceEpoch: .min)
+
+        /// How long ago the value was confirmed; nil where nobody can tell.
+        ///
+        /// The longer of what both clocks say: the wall clock may have been set back a little, and the other stands still while
+        /// the machine sleeps.
+        func age(at now: Moment) -> Duration? {
+            guard validatedAt != Self.never, !isUncertain, epoch == now.epoch,
+                validatedAt - now.wall <= Moment.tolerance
+            else { return nil }
+            let wall = max(.zero, now.wall - validatedAt)
+            guard let validatedUptime else { return wall }
+            return max(wall, now.uptime - validatedUptime)
+        }
+    }
+}
+
+/// A reading of both clocks.
+package struct Moment: Sendable, Hashable {
+    /// Clocks are adjusted by less than this all the time.
+    static let tolerance: Duration = .seconds(2)
+
+    var wall: WallTime
+    var uptime: MonotonicTime
+    var epoch: UInt64
+
+    /// The moment that was `duration` earlier.
+    func before(_ duration: Duration) -> Moment {
+        let nanoseconds = max(0, duration.nanosecondsSaturating)
+        var moment = self
+        moment.wall = wall - .nanoseconds(nanoseconds)
+        moment.uptime = MonotonicTime(nanoseconds: uptime.nanoseconds - min(nanoseconds, uptime.nanoseconds))
+        return moment
+    }
+}

@@ -1,0 +1,81 @@
+/// The edits that turn one list into another, by identity: for views that move rows.
+///
+/// Cost: O(n log n) for lists of n items.
+public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
+    /// An inserted or removed item and its index.
+    public struct Place: Sendable, Hashable {
+        /// The item's identifier.
+        public let id: ID
+        /// Its index: of a removal in the old list, of an insertion in the new one.
+        public let index: Int
+    }
+
+    /// An item that is in both lists at another position.
+    public struct Move: Sendable, Hashable {
+        /// The item's identifier.
+        public let id: ID
+        /// Its index in the old list.
+        public let from: Int
+        /// Its index in the new list.
+        public let to: Int
+    }
+
+    /// The removals by index in the old list, descending: the order in which they can be applied.
+    public let removals: [Place]
+    /// The insertions by index in the new list, ascending: the order in which they can be applied.
+    public let insertions: [Place]
+    /// The moves: to be removed with the removals and inserted with the insertions.
+    public let moves: [Move]
+    /// The items that have changed, by index in the new list.
+    public let updates: [Place]
+
+    /// Whether the lists are equal.
+    public var isEmpty: Bool { removals.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
+
+    /// The edits from `old` to `new`. Of items with the same identifier within a list only the first counts.
+    public init<Item: Identifiable & Equatable>(from old: [Item], to new: [Item]) where Item.ID == ID {
+        var before: [ID: Int] = [:]
+        for (index, item) in old.enumerated() where before[item.id] == nil { before[item.id] = index }
+        var after: [ID: Int] = [:]
+        for (index, item) in new.enumerated() where after[item.id] == nil { after[item.id] = index }
+        removals = before.filter { after[$0.key] == nil }.map { Place(id: $0.key, index: $0.value) }
+            .sorted { $0.index > $1.index }
+        insertions = after.filter { before[$0.key] == nil }.map { Place(id: $0.key, index: $0.value) }
+            .sorted { $0.index < $1.index }
+        let common = after.compactMap { id, to in before[id].map { Move(id: id, from: $0, to: to) } }
+            .sorted { $0.to < $1.to }
+        let staying = Self.longestIncreasingSubsequence(common.map(\.from))
+        moves = common.enumerated().filter { !staying.contains($0.offset) }.map(\.element)
+        updates = common.filter { old[$0.from] != new[$0.to] }.map { Place(id: $0.id, index: $0.to) }
+    }
+
+    /// The positions of a longest increasing subsequence: the items that need not be moved.
+    private static func longestIncreasingSubsequence(_ numbers: [Int]) -> Set<Int> {
+        var tails: [Int] = []
+        var previous = [Int?](repeating: nil, count: numbers.count)
+        for (index, number) in numbers.enumerated() {
+            var low = 0
+            var high = tails.count
+            while low < high {
+                let middle = (low + high) / 2
+                if numbers[tails[middle]] < number { low = middle + 1 } else { high = middle }
+            }
+            previous[index] = low > 0 ? tails[low - 1] : nil
+            if low == tails.count { tails.append(index) } else { tails[low] = index }
+        }
+        var staying = Set<Int>()
+        var next = tails.last
+        while let index = next {
+            staying.insert(index)
+            next = previous[index]
+        }
+        return staying
+    }
+}
+
+extension EntityList {
+    /// The edits from an older list to this one.
+    public func difference(from old: EntityList) -> ListDifference<String> {
+        ListDifference(from: old.items, to: items)
+    }
+}

@@ -1,0 +1,256 @@
+import LarderStorage
+import LarderTime
+
+/// A page that has come, and what is to be known of it to put it where it belongs.
+struct IncomingPage: Sendable {
+    /// The items, without those that are known to be deleted.
+    var keys: [EntityKey]
+    /// Where the items after these begin; nil where these are the last.
+    var cursor: String?
+    var validator: String?
+    /// The place of its request in the order of requests, and when that began: what it says was true at some time after that.
+    var order: UInt64
+    var startedAt: WallTime
+    /// For how long what was inserted here stays, although pages do not have it.
+    var settlingTime: Duration
+}
+
+extension TimelineLayout {
+    /// Takes the newest page: it begins the list, and says everything about the range from there to where it overlaps.
+    mutating func takeNewest(_ page: IncomingPage, _ rule: GapPolicy, _ orders: inout QueryOrders) {
+        let isLate = orders.head > page.order
+        guard let woven = weave([], elements, page, orders, isNewest: true, isLate: isLate) else {
+            // It was overtaken by a newer one, and nobody can tell how far it lies behind that.
+            if isLate { return }
+            let new = Set(page.keys)
+            let rest = elements.filter { $0.item.map { !new.contains($0) } ?? true }
+            let hasConfirmed = rest.contains { $0.item.map { loose[$0] == nil } ?? false }
+            let isBehindGap = page.cursor != nil && hasConfirmed && rule == .keepBehindGap
+            var front = protected(rest, page, orders, isLooseOnly: page.cursor != nil)
+            if isBehindGap {
+                // The server is far ahead of what is here: what it has not on this page lies behind it, unless it came later.
+                front.removeAll { element in
+                    element.item.flatMap { loose[$0] }.map {
+                        WallTime(nanosecondsSinceEpoch: $0.insertedAt) < page.startedAt
+                    } ?? false
+                }
+            }
+            elements = front + page.keys.map { .item($0) }
+            if let cursor = page.cursor {
+                if isBehindGap {
+                    let kept = Set(front)
+                    elements.append(newGap(cursor))
+                    elements += rest.filter { !kept.contains($0) }
+                } else {
+                    tail = .cursor(cursor)
+                }
+            } else {
+                tail = .end
+            }
+            return confirm(page, &orders, isHead: true)
+        }
+        elements = woven
+        confirm(page, &orders, isHead: !isLate)
+    }
+
+    /// Takes a page that was asked for at a place. Where that is not there any more, or has moved on, the page may be of no use:
+    /// nothing changes then.
+    mutating func take(_ page: IncomingPage, at place: TimelinePlace, cursor: String, _ orders: inout QueryOrders) {
+        let prefix: [Element]
+        let rest: [Element]
+        let present: String
+        switch place {
+        case .tail:
+            guard case .cursor(let known) = tail else { return }
+            (prefix, rest, present) = (elements, [], known)
+        case .gap(let number):
+            guard let index = index(ofGap: number), case .gap(_, let known) = elements[index] else { return }
+            (prefix, rest, present) = (Array(elements[..<index]), Array(elements[(index + 1)...]), known)
+        case .page(let known):
+            guard let known, let index = elements.firstIndex(of: .boundary(known)) else { return }
+            (prefix, rest, present) = (Array(elements[..<index]), Array(elements[(index + 1)...]), known)
+        }
+        var page = page
+        if present != cursor {
+            // The place has moved while the page was on its way: what of the page comes after what there is now is still good.
+            guard let last = prefix.last(where: { $0.item != nil })?.item, let index = page.keys.firstIndex(of: last),
+                index + 1 < page.keys.count
+            else { return }
+            page.keys.removeSubrange(...index)
+        }
+        let confirmed = Set(prefix.compactMap(\.item).filter { loose[$0] == nil })
+        let all = page.keys
+        page.keys.removeAll { confirmed.contains($0) }
+        let new = Set(page.keys)
+        let above = prefix.filter { $0.item.map { !new.contains($0) } ?? true } + [.boundary(present)]
+        if let woven = weave(above, rest, page, orders, isNewest: false, isLate: false) {
+            elements = woven
+        } else {
+            let behind = rest.filter { $0.item.map { !new.contains($0) } ?? true }
+            elements = above + page.keys.map { .item($0) }
+            if let cursor = page.cursor {
+                switch place {
+                case .gap(let number): elements.append(.gap(number, cursor: cursor))
+                case .page: elements.append(newGap(cursor))
+                case .tail: tail = .cursor(cursor)
+                }
+                elements += behind
+            } else {
+                elements += protected(behind, page, orders)
+                tail = .end
+            }
+        }
+        if present == cursor { validators[present] = page.validator }
+        page.keys = all
+        confirm(page, &orders, isHead: false)
+    }
+
+    /// Puts a page between what comes before it and the rest, where it overlaps with the rest; nil where it does not.
+    ///
+    /// Only items that a page has confirmed can overlap: one that was inserted here says nothing about its neighbours.
+    private mutating func weave(
+        _ prefix: [Element],
+        _ rest: [Element],
+        _ page: IncomingPage,
+        _ orders: QueryOrders,
+        isNewest: Bool,
+        isLate: Bool
+    ) -> [Element]? {
+        let shared = common(page.keys, rest)
+        guard let first = shared.first, let last = shared.last else { return nil }
+        let fixed = Set(shared.map { page.keys[$0] })
+        let new = Set(page.keys)
+        // What the page has in another place, and what it confirms, is put where the page has it.
+        let rest = rest.filter { $0.item.map { fixed.contains($0) || !new.contains($0) } ?? true }
+        let places = Dictionary(
+            rest.enumerated().compactMap { index, element in element.item.map { ($0, index) } },
+            uniquingKeysWith: { first, _ in first }
+        )
+        func place(_ index: Int) -> Int { places[page.keys[index]] ?? 0 }
+        func isNewer(_ key: EntityKey) -> Bool { (orders.items[key] ?? 0) > page.order }
+
+        let front = Array(rest[..<place(first)])
+        let before = page.keys[..<first].map { Element.item($0) }
+        var result = prefix
+        if isNewest, isLate {
+            if let gap = front.lastIndex(where: \.isGap) {
+                result += front[...gap] + protected(front[(gap + 1)...], page, orders) + before
+            } else {
+                result += front
+            }
+        } else if front.filter({ $0.item != nil || $0.isGap }) == before {
+            result += front
+        } else {
+            result += protected(front, page, orders) + before
+        }
+        for (upper, lower) in zip(shared, shared.dropFirst()) {
+            result.append(.item(page.keys[upper]))
+            let known = Array(rest[(place(upper) + 1)..<place(lower)])
+            let said = page.keys[(upper + 1)..<lower].map { Element.item($0) }
+            let isKnownBetter =
+                isNewer(page.keys[upper]) && isNewer(page.keys[lower]) && !known.contains(where: \.isGap)
+            if isKnownBetter || known.filter({ $0.item != nil || $0.isGap }) == said {
+                result += known
+            } else {
+                result += protected(known, page, orders) + said
+            }
+        }
+        result.append(.item(page.keys[last]))
+        let behind = Array(rest[(place(last) + 1)...])
+        let said = page.keys[(last + 1)...].map { Element.item($0) }
+        return result + weaveTail(behind, said, page, orders, isNewer: isNewer(page.keys[last]))
+    }
+
+    /// What comes after the last item that overlaps.
+    private mutating func weaveTail(
+        _ behind: [Element],
+        _ said: [Element],
+        _ page: IncomingPage,
+        _ orders: QueryOrders,
+        isNewer: Bool
+    ) -> [Element] {
+        let next = behind.firstIndex { $0.item != nil || $0.isGap }
+        guard let cursor = page.cursor else {
+            if isNewer, next.map({ !behind[$0].isGap }) ?? (tail == .end || said.isEmpty) { return behind }
+            tail = .end
+            return said + protected(behind, page, orders)
+        }
+        guard let next else {
+            if isNewer, tail == .end || said.isEmpty { return behind }
+            tail = .cursor(cursor)
+            return said
+        }
+        if case .gap(let number, _) = behind[next] {
+            if isNewer, said.isEmpty { return behind }
+            return said + [.gap(number, cursor: cursor)] + behind[(next + 1)...]
+        }
+        guard said.isEmpty else {
+            if isNewer, let key = behind[next].item, (orders.items[key] ?? 0) > page.order { return behind }
+            return said + [newGap(cursor)] + behind
+        }
+        // A boundary more where there is none for a whole page: from there the rest can be loaded again.
+        if behind.prefix(max(1, page.keys.count)).contains(where: { $0.item == nil }) { return behind }
+        return [.boundary(cursor)] + behind
+    }
+
+    /// The indices of the keys that are confirmed in the rest, in the same order there and here: as many as can be.
+    private func common(_ keys: [EntityKey], _ rest: [Element]) -> [Int] {
+        var places: [EntityKey: Int] = [:]
+        for (index, element) in rest.enumerated() {
+            if let key = element.item, loose[key] == nil { places[key] = index }
+        }
+        let candidates = keys.indices.filter { places[keys[$0]] != nil }
+        var best: [(length: Int, previous: Int?)] = []
+        for (position, index) in candidates.enumerated() {
+            var entry: (length: Int, previous: Int?) = (1, nil)
+            for earlier in 0..<position
+            where (places[keys[candidates[earlier]]] ?? 0) < (places[keys[index]] ?? 0)
+                && best[earlier].length >= entry.length
+            {
+                entry = (best[earlier].length + 1, earlier)
+            }
+            best.append(entry)
+        }
+        var result: [Int] = []
+        var next = best.indices.max { best[$0].length < best[$1].length }
+        while let position = next {
+            result.append(candidates[position])
+            next = best[position].previous
+        }
+        return result.reversed()
+    }
+
+    /// Those items that a page says nothing about although it has them not: what came after it was asked for, and what was inserted
+    /// here so lately that the server's replicas need not have it.
+    private func protected(
+        _ elements: some Sequence<Element>,
+        _ page: IncomingPage,
+        _ orders: QueryOrders,
+        isLooseOnly: Bool = false
+    ) -> [Element] {
+        elements.filter { element in
+            guard let key = element.item else { return false }
+            if let loose = loose[key] {
+                return WallTime(nanosecondsSinceEpoch: loose.insertedAt) + page.settlingTime > page.startedAt
+            }
+            return !isLooseOnly && (orders.items[key] ?? 0) > page.order
+        }
+    }
+
+    private mutating func newGap(_ cursor: String) -> Element {
+        lastGap += 1
+        return .gap(lastGap, cursor: cursor)
+    }
+
+    /// Notes what a page has confirmed.
+    private mutating func confirm(_ page: IncomingPage, _ orders: inout QueryOrders, isHead: Bool) {
+        let there = Set(items)
+        for key in page.keys where there.contains(key) {
+            loose[key] = nil
+            orders.items[key] = max(page.order, orders.items[key] ?? 0)
+        }
+        orders.items = orders.items.filter { there.contains($0.key) }
+        if isHead { orders.head = max(orders.head, page.order) }
+        normalize()
+    }
+}

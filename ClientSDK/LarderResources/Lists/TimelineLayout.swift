@@ -1,0 +1,248 @@
+import Foundation
+import LarderStorage
+
+/// How a timeline lies in its index: items in order, the boundaries of the pages that they came in, and the gaps between them.
+///
+/// A value without I/O. Boundaries and gaps are names in the index among those of the items, so that code that removes an item from
+/// the index, be it an event or a user's edit, leaves everything else in its place.
+struct TimelineLayout: Sendable, Equatable {
+    enum Element: Sendable, Hashable {
+        case item(EntityKey)
+        /// What comes after it begins at the cursor; nothing is missing there.
+        case boundary(String)
+        /// What is missing here begins at the cursor. The number never changes while the gap is there.
+        case gap(Int, cursor: String)
+    }
+
+    /// What comes after the last element.
+    enum Tail: Sendable, Hashable, Codable {
+        /// Nobody has said.
+        case unknown
+        case cursor(String)
+        case end
+    }
+
+    /// An item that was inserted here and that no page has confirmed: its neighbours need not be its neighbours.
+    struct Loose: Sendable, Hashable, Codable {
+        var type: String
+        var id: String
+        /// When, in nanoseconds since 1970.
+        var insertedAt: Int64
+        /// Whether it was made here.
+        var isOwn: Bool
+    }
+
+    /// What of it is not in the index.
+    struct Details: Sendable, Hashable, Codable {
+        var tail = Tail.unknown
+        var loose: [Loose] = []
+        var lastGap = 0
+        /// The validators of the pages that begin at a cursor.
+        var validators: [String: String] = [:]
+
+        var encoded: [UInt8] {
+            get throws {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = .sortedKeys
+                return Array(try encoder.encode(self))
+            }
+        }
+
+        init(tail: Tail = .unknown) { self.tail = tail }
+
+        /// From stored bytes; none are those of an index that has just been made.
+        init(_ bytes: [UInt8]) throws {
+            self = bytes.isEmpty ? Details() : try JSONDecoder().decode(Details.self, from: Data(bytes))
+        }
+    }
+
+    private static let gapType = "==gap"
+    private static let boundaryType = "==page"
+
+    var elements: [Element] = []
+    var tail = Tail.unknown
+    var loose: [EntityKey: Loose] = [:]
+    var lastGap = 0
+    var validators: [String: String] = [:]
+
+    init() {}
+
+    /// As it is stored.
+    init(_ keys: [EntityKey], _ details: Details) {
+        elements = keys.map(Self.element)
+        tail = details.tail
+        for item in details.loose { loose[EntityKey(type: item.type, id: item.id)] = item }
+        lastGap = details.lastGap
+        validators = details.validators
+        normalize()
+    }
+
+    var keys: [EntityKey] { elements.map(Self.key) }
+
+    /// What is stored beside the keys.
+    var details: Details {
+        var details = Details(tail: tail)
+        details.loose = loose.values.sorted { ($0.type, $0.id) < ($1.type, $1.id) }
+        details.lastGap = lastGap
+        details.validators = validators
+        return details
+    }
+
+    static func element(_ key: EntityKey) -> Element {
+        switch key.type {
+        case boundaryType: return .boundary(key.id)
+        case gapType:
+            let parts = key.id.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let number = Int(parts[0]) else { return .item(key) }
+            return .gap(number, cursor: String(parts[1]))
+        default: return .item(key)
+        }
+    }
+
+    private static func key(_ element: Element) -> EntityKey {
+        switch element {
+        case .item(let key): key
+        case .boundary(let cursor): EntityKey(type: boundaryType, id: cursor)
+        case .gap(let number, let cursor): EntityKey(type: gapType, id: "\(number) \(cursor)")
+        }
+    }
+
+    // MARK: Looking
+
+    var items: [EntityKey] { elements.compactMap(\.item) }
+
+    func index(ofGap number: Int) -> Int? {
+        elements.firstIndex { element in
+            guard case .gap(number, _) = element else { return false }
+            return true
+        }
+    }
+
+    /// The cursors of pages that begin above a place, the nearest first.
+    func boundaries(above place: TimelinePlace) -> [String] {
+        let end: Int =
+            switch place {
+            case .tail: elements.endIndex
+            case .gap(let number): index(ofGap: number) ?? 0
+            case .page(let cursor): cursor.flatMap { elements.firstIndex(of: .boundary($0)) } ?? 0
+            }
+        return elements[..<end].reversed().compactMap { element in
+            guard case .boundary(let cursor) = element else { return nil }
+            return cursor
+        }
+    }
+
+    // MARK: Order
+
+    /// Removes what says nothing: what stands there twice, gaps beside gaps, gaps that have nothing behind them.
+    mutating func normalize() {
+        var known = Set<EntityKey>()
+        var result: [Element] = []
+        result.reserveCapacity(elements.count)
+        for element in elements {
+            switch (element, result.last) {
+            case (.item(let key), _): if known.insert(key).inserted { result.append(element) }
+            // Everything between them has gone: who comes through the first one finds what lies behind the second.
+            case (.gap, .gap), (.boundary, .gap), (.boundary, .boundary), (.boundary, nil): break
+            case (.gap(_, let cursor), .boundary(let other)) where cursor == other:
+                result[result.count - 1] = element
+            case (.gap, _), (.boundary, _): result.append(element)
+            }
+        }
+        while let last = result.last, last.item == nil {
+            if case .gap(_, let cursor) = last {
+                tail = .cursor(cursor)
+            } else if case .boundary(let cursor) = last, tail != .cursor(cursor) {
+                break
+            }
+            result.removeLast()
+        }
+        elements = result
+        guard !loose.isEmpty || !validators.isEmpty else { return }
+        loose = loose.filter { known.contains($0.key) }
+        let cursors = Set(
+            elements.compactMap { element in
+                guard case .boundary(let cursor) = element else { return nil as String? }
+                return cursor
+            }
+        )
+        validators = validators.filter { cursors.contains($0.key) }
+    }
+
+    /// Puts an item in front, unless it is there.
+    mutating func insertNewest(_ key: EntityKey, at time: Int64, isOwn: Bool) {
+        guard !elements.contains(.item(key)) else {
+            if isOwn { loose[key]?.isOwn = true }
+            return
+        }
+        elements.insert(.item(key), at: 0)
+        loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
+    }
+
+    /// Puts an item where it belongs by an order, unless it is there. What lies within a gap, or behind what is loaded, is left to the
+    /// page that it will come with.
+    ///
+    /// - Parameter begins: whether it may be the first item of all: one of which it is not certain that it is new is none.
+    mutating func insert(
+        _ key: EntityKey,
+        at time: Int64,
+        isOwn: Bool,
+        begins: Bool,
+        isNewer: (EntityKey, EntityKey) -> Bool
+    ) {
+        guard !elements.contains(.item(key)) else {
+            if isOwn { loose[key]?.isOwn = true }
+            return
+        }
+        guard elements.contains(where: { $0.item != nil }) else {
+            if begins { insertNewest(key, at: time, isOwn: isOwn) }
+            return
+        }
+        let index = elements.firstIndex { $0.item.map { isNewer(key, $0) } ?? false }
+        guard let index = index ?? (tail == .end ? elements.endIndex : nil) else { return }
+        guard !(elements[..<index].last { $0.item != nil || $0.isGap }?.isGap ?? false) else { return }
+        elements.insert(.item(key), at: index)
+        loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
+    }
+
+    /// Drops the oldest items, so that no more than `maximum` stay: at the end of a page, from where they can be loaded again.
+    mutating func keep(atMost maximum: Int) {
+        var count = 0
+        var end: (index: Int, tail: Tail) = (0, .unknown)
+        for (index, element) in elements.enumerated() {
+            switch element {
+            case .item: count += 1
+            case .boundary(let cursor), .gap(_, let cursor): if count <= maximum { end = (index, .cursor(cursor)) }
+            }
+        }
+        guard count > maximum else { return }
+        if end.index == 0 {
+            // So much was inserted here that not even the newest page fits.
+            end = (min(maximum, elements.count), .unknown)
+        }
+        elements.removeSubrange(end.index...)
+        tail = end.tail
+        normalize()
+    }
+}
+
+extension TimelineLayout.Element {
+    var item: EntityKey? {
+        guard case .item(let key) = self else { return nil }
+        return key
+    }
+
+    var isGap: Bool {
+        guard case .gap = self else { return false }
+        return true
+    }
+}
+
+/// Where a page is put into a timeline.
+enum TimelinePlace: Sendable, Hashable {
+    /// After the last item.
+    case tail
+    case gap(Int)
+    /// Where a page begins that is there already; nil: the newest one.
+    case page(String?)
+}

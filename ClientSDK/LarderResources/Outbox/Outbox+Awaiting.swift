@@ -1,0 +1,111 @@
+import Synchronization
+
+extension Outbox {
+    // MARK: What is awaited
+
+    /// Sends an operation and waits for its outcome.
+    ///
+    /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
+    /// if the outcome is unknown; `.conflict` while an earlier operation of the scope is in doubt.
+    func perform<Input, Receipt>(
+        _ input: Input,
+        _ operation: WriteThrough<Input, Receipt>
+    ) async throws(LarderError) -> Receipt {
+        ensureRegistered(operation.name) { OutboxOperation(operation) }
+        guard core.configuration.mayUseNetwork() else {
+            throw LarderError(
+                .offline,
+                "\"\(operation.name)\" needs the network, which may not be used at present. Nothing was sent."
+            )
+        }
+        let scope = operation.scope(input)
+        // What another process has begun from there counts too.
+        do { try adoptNew() } catch { throw LarderError(error) }
+        let doubt = state.withLock { state in
+            (state.lanes[scope] ?? []).compactMap { state.entries[$0] }.first { entry in
+                entry.isInDoubt || entry.state == .inDoubt || entry.isReportedInDoubt
+            }
+        }
+        if let doubt {
+            throw LarderError(
+                .conflict,
+                "An earlier operation of \"\(scope)\" is in doubt. Wait until it is resolved: it is retried automatically.",
+                operation: doubt.id
+            )
+        }
+        let waiting = AwaitedOperation()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in begin(input, operation, scope, waiting, continuation) }
+        } onCancel: {
+            if let id = waiting.cancel() { answer(id.rawValue, .failure(Self.gaveUp(id))) }
+        }
+        guard let receipt = try result.get() as? Receipt else {
+            throw LarderError(
+                .unexpectedReply,
+                "\"\(operation.name)\" was answered with a value that is not a \(Receipt.self)."
+            )
+        }
+        return receipt
+    }
+
+    /// Puts an operation in together with the continuation that waits for its end: it may be carried out as soon as it is known.
+    private func begin<Input, Receipt>(
+        _ input: Input,
+        _ operation: WriteThrough<Input, Receipt>,
+        _ scope: String,
+        _ waiting: AwaitedOperation,
+        _ continuation: CheckedContinuation<Result<any Sendable, LarderError>, Never>
+    ) {
+        do {
+            let id = try put(
+                OutboxOperation(operation),
+                scope: scope,
+                coalescingKey: nil,
+                payload: try OutboxOperation.encode(input, .json),
+                changes: Outbox.LocalChanges(),
+                waiter: continuation,
+                coalesce: { _ in .keepBoth }
+            )
+            guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
+            // Nobody answers any more where the caller was cancelled, or the cache closed, while it was put in.
+            let isLate = !waiting.begin(id) || state.withLock { $0.isClosed }
+            if isLate { answer(id.rawValue, .failure(Self.gaveUp(id))) }
+        } catch {
+            continuation.resume(returning: .failure(LarderError(error)))
+        }
+    }
+
+    private static func gaveUp(_ id: OperationID) -> LarderError {
+        LarderError(
+            .inDoubt,
+            "Nobody waited for the operation's end. It is carried out all the same, or resolves itself.",
+            operation: id
+        )
+    }
+}
+
+/// Which operation a caller waits for, and whether the caller was cancelled. Safe from any thread.
+private final class AwaitedOperation: Sendable {
+    private struct State {
+        var id: OperationID?
+        var isCancelled = false
+    }
+
+    private let state = Mutex(State())
+
+    /// - Returns: false where the caller was cancelled before.
+    func begin(_ id: OperationID) -> Bool {
+        state.withLock { state in
+            state.id = id
+            return !state.isCancelled
+        }
+    }
+
+    /// - Returns: the operation, if it is known already.
+    func cancel() -> OperationID? {
+        state.withLock { state in
+            state.isCancelled = true
+            return state.id
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// Decisions about rejected operations.
+extension Outbox {
+    /// Sends a rejected operation again with the same idempotency key.
+    ///
+    /// - Throws: `.invalidArgument` if the operation does not exist or is not rejected.
+    public func retry(_ id: OperationID) throws(LarderError) { try reopen(id, payload: nil, newKey: false) }
+
+    /// Replaces the input of a rejected operation, and sends it with a new idempotency key.
+    ///
+    /// - Throws: as `retry`.
+    public func edit<Input, Receipt>(
+        _ id: OperationID,
+        to input: Input,
+        _ operation: WriteBehind<Input, Receipt>
+    ) throws(LarderError) {
+        let payload: [UInt8]
+        do { payload = try OutboxOperation.encode(input, operation.codec) } catch { throw LarderError(error) }
+        try reopen(id, payload: payload, newKey: true)
+    }
+
+    /// Removes an operation that is not in flight, and rolls its local changes back. An operation in doubt may have been carried out.
+    ///
+    /// - Throws: `.invalidArgument` if the operation does not exist or is in flight.
+    public func drop(_ id: OperationID) throws(LarderError) {
+        do {
+            // This process holds the send lock, so no other process sends the operations that are marked as being sent.
+            let hasTurn = try turn.enter()
+            defer { if hasTurn { turn.leave() } }
+            let commit = try gate.withLock { _ in
+                guard let entry = state.withLock({ $0.entries[id.rawValue] }), entry.state != .sending else {
+                    throw LarderError(.invalidArgument, "There is no operation \(id) that could be dropped now.")
+                }
+                return try remove(entry) { hasTurn || $0.state != Outbox.Entry.State.sending.rawValue }.1
+            }
+            core.announce(commit)
+        } catch  where Overtaken.isCause(of: error) {
+            checkForeignCommits()
+            throw LarderError(.invalidArgument, "Operation \(id) is on its way, or has been carried out meanwhile.")
+        } catch {
+            throw LarderError(error)
+        }
+        changed()
+        signal.put(())
+    }
+
+    private func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
+        do {
+            let commit = try gate.withLock { _ in
+                guard
+                    let (old, operation) = state.withLock({ state in
+                        state.entries[id.rawValue].flatMap { entry in
+                            state.operations[entry.operation].map { (entry, $0) }
+                        }
+                    }), old.state == .refused
+                else {
+                    throw LarderError(.invalidArgument, "There is no refused operation \(id); see `entries`.")
+                }
+                var row = old.row
+                row.state = Outbox.Entry.State.pending.rawValue
+                row.payload = payload ?? old.payload
+                if newKey { row.idempotencyKey = core.configuration.makeIdempotencyKey() }
+                let new = Outbox.Entry(row)
+                let stored = row
+                var update = CacheUpdate()
+                require(old, in: &update) { $0.state == Outbox.Entry.State.refused.rawValue }
+                update.setMetadata(nil, for: Outbox.Refusal.metadataKey(id.rawValue))
+                if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(stored) }) }
+                showAgain(new, operation, in: &update)
+                let commit = try core.carryOut(update)
+                state.withLock { state in
+                    state.entries[id.rawValue] = new
+                    guard !(state.lanes[new.scope]?.contains(id.rawValue) ?? false) else { return }
+                    state.lanes[new.scope, default: []].append(id.rawValue)
+                    state.lanes[new.scope]?.sort()
+                }
+                return commit
+            }
+            core.announce(commit)
+        } catch  where Overtaken.isCause(of: error) {
+            checkForeignCommits()
+            throw LarderError(.invalidArgument, "Somebody else has decided about operation \(id) meanwhile.")
+        } catch {
+            throw LarderError(error)
+        }
+        changed()
+        signal.put(())
+    }
+}

@@ -1,0 +1,113 @@
+import LarderEvents
+import LarderTime
+import Synchronization
+
+extension Outbox {
+    /// Waits until nothing is left to send except rejected operations, without a time limit.
+    ///
+    /// If the store fails, nothing can be sent until it is writable again: the call ends, and the operations stay and are retried
+    /// automatically.
+    ///
+    /// - Throws: `.cancelled`, `.closed`; `.storage` with the error of the store; `.unregistered` and `.paused` if nothing can be sent
+    /// before an operation is registered or `resume` is called.
+    public func drained() async throws(LarderError) {
+        let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
+        let statuses = statuses
+        // Its next attempt may be long ahead.
+        if hasFailed { checkForeignCommits() }
+        for await status in statuses {
+            let (isClosed, failure) = state.withLock { state in
+                (state.isClosed, state.storeFailures > failures ? state.storeFailure : nil)
+            }
+            if isClosed { break }
+            if status.isDrained { return }
+            if status.inFlight == 0, let standstill = standstill() { throw standstill }
+            if let failure {
+                throw LarderError(
+                    .storage,
+                    "The outbox's store has failed; what waits stays, and is tried again by itself. Wait again when there is room, and "
+                        + "the store can be written. (\(failure.description))",
+                    cause: failure
+                )
+            }
+        }
+        throw LarderError(Task.isCancelled ? .cancelled : .closed, "Nobody waits for the outbox any more.")
+    }
+
+    /// Why nothing that is left can be sent without somebody's doing; nil where something can, or everything waits behind what was refused.
+    private func standstill() -> LarderError? {
+        let reasons = Set(remainders(at: core.now().uptime).map(\.reason))
+        guard reasons.isSubset(of: [.refused, .behindRefused, .unregistered, .paused]) else { return nil }
+        if reasons.contains(.unregistered) {
+            let names = state.withLock { $0.unregistered.keys.sorted() }.map { "\"\($0)\"" }.joined(separator: ", ")
+            return LarderError(
+                .unregistered,
+                "The outbox holds operations that are not registered: \(names). Put them into CacheConfiguration.operations when the cache is "
+                    + "opened, or call Outbox.register."
+            )
+        }
+        guard reasons.contains(.paused) else { return nil }
+        return LarderError(.paused, "The outbox is paused, or was never resumed. Call Outbox.resume, and wait again.")
+    }
+
+    /// Waits until everything that can be sent was sent, but no longer than a time limit: for the moments before an application is
+    /// suspended.
+    ///
+    /// It returns early if no progress is possible within the time: the remaining operations are rejected or blocked, their next
+    /// attempt is later, or the network may not be used. It does not change the schedule and does not resume a paused outbox.
+    ///
+    /// - Parameter limit: by the configuration's monotonic clock; not negative.
+    /// - Returns: the remaining operations, with reasons.
+    /// - Throws: `.cancelled`, `.closed`, `.invalidArgument`.
+    @discardableResult
+    public func drain(within limit: Duration) async throws(LarderError) -> Outbox.Drain {
+        guard limit >= .zero else {
+            throw LarderError(
+                .invalidArgument,
+                "An outbox cannot be drained within less than no time; \(limit) was given."
+            )
+        }
+        let end = core.now().uptime + limit
+        let statuses = statuses
+        _ = await until(end, by: core.configuration.monotonicClock) {
+            for await _ in statuses where !self.canMove(until: end) { return }
+        }
+        if Task.isCancelled { throw LarderError(.cancelled, "Nobody waits for the outbox any more.") }
+        if state.withLock({ $0.isClosed }) { throw LarderError(.closed, "The cache was closed or erased.") }
+        return Outbox.Drain(remaining: remainders(at: core.now().uptime))
+    }
+
+    /// Whether anything may be sent or decided before a time without somebody's doing.
+    private func canMove(until end: MonotonicTime) -> Bool {
+        !state.withLock { $0.isClosed }
+            && remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
+    }
+
+    /// What is there, and why it has not been sent at a time: that of now, or one by which it could have been.
+    private func remainders(at time: MonotonicTime) -> [Outbox.Drain.Remainder] {
+        let isOffline = !core.configuration.mayUseNetwork()
+        return state.withLock { state in
+            state.entries.values.sorted { $0.id < $1.id }.map { entry in
+                Outbox.Drain.Remainder(entry: entry, reason: state.reason(for: entry, at: time, isOffline: isOffline))
+            }
+        }
+    }
+}
+
+extension Outbox.State {
+    fileprivate func reason(
+        for entry: Outbox.Entry,
+        at time: MonotonicTime,
+        isOffline: Bool
+    ) -> Outbox.Drain.Reason {
+        if entry.state == .refused { return .refused }
+        if entry.state == .sending { return .sending }
+        let first = lanes[entry.scope]?.first.flatMap { entries[$0] } ?? entry
+        if first.state == .refused { return .behindRefused }
+        if operations[entry.operation] == nil || operations[first.operation] == nil { return .unregistered }
+        if isPaused { return .paused }
+        if isOffline { return .offline }
+        if refusedTurns > 0 { return .elsewhere }
+        return max(first.due, first.heldUntil) > time ? .postponed : .waiting
+    }
+}

@@ -1,0 +1,125 @@
+import LarderStorage
+public import LarderTime
+
+extension Outbox {
+    /// An operation in the outbox.
+    public struct Entry: Sendable, Identifiable {
+        /// The state of an operation.
+        public enum State: Int64, Sendable, Hashable {
+            /// Waiting to be sent.
+            case pending = 0
+            /// In flight.
+            case sending = 1
+            /// Sent, with an unknown outcome: it is sent again under the same key.
+            case inDoubt = 2
+            /// Rejected by the server: it waits for `retry`, `edit` or `drop`.
+            case refused = 3
+        }
+
+        /// Which operation.
+        public internal(set) var id: OperationID
+        /// The name under which the operation is registered.
+        public let operation: String
+        /// The ordering scope.
+        public let scope: String
+        public let coalescingKey: String?
+        /// The idempotency key, the same for every attempt.
+        public internal(set) var idempotencyKey: String
+        /// The encoded input.
+        public internal(set) var payload: [UInt8]
+        public internal(set) var state: State
+        /// The number of attempts.
+        public internal(set) var attempts: Int
+        /// When it was enqueued.
+        public let enqueuedAt: WallTime
+        /// The error of the last attempt in this process, or the rejection of an earlier process.
+        public internal(set) var error: LarderError?
+        /// Why and when it was rejected; nil if it was not.
+        public internal(set) var refusal: Outbox.Refusal?
+
+        /// Whether an earlier attempt may have been carried out.
+        var isInDoubt: Bool
+        /// The earliest time of the next attempt.
+        var due = MonotonicTime(nanoseconds: .min)
+        /// A lower bound of the next attempt that a network change does not lift: from `Retry-After`, or while a caller waits for the
+        /// result.
+        var heldUntil = MonotonicTime(nanoseconds: .min)
+        /// How many batches with this operation failed as a whole, perhaps because of one operation.
+        var failureCount = 0
+        /// Whether a newer operation is about to replace it.
+        var isReserved = false
+        /// Whether its caller was told that the outcome is unknown.
+        var isReportedInDoubt = false
+        /// The number of accepting replies that could not be decoded.
+        var unreadableReplies = 0
+
+        init(_ row: DiskOutboxRow, _ refusal: Outbox.Refusal? = nil) {
+            id = OperationID(row.sequence)
+            operation = row.operation
+            scope = row.scope
+            coalescingKey = row.coalescingKey
+            idempotencyKey = row.idempotencyKey
+            payload = row.payload
+            let state = State(rawValue: row.state) ?? .inDoubt
+            // What was on its way when a process died may have arrived.
+            self.state = state == .sending ? .inDoubt : state
+            attempts = Int(row.attempts)
+            enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
+            isInDoubt = self.state == .inDoubt
+            self.refusal = refusal
+            error = refusal?.error
+        }
+
+        /// As it is stored.
+        var row: DiskOutboxRow {
+            var row = DiskOutboxRow(
+                operation: operation,
+                scope: scope,
+                coalescingKey: coalescingKey,
+                idempotencyKey: idempotencyKey,
+                payload: payload
+            )
+            row.sequence = id.rawValue
+            row.state = state.rawValue
+            row.attempts = Int64(attempts)
+            row.enqueued = enqueuedAt.nanosecondsSinceEpoch
+            return row
+        }
+    }
+}
+
+extension Outbox.Entry {
+    /// The input, decoded.
+    ///
+    /// - Parameter codec: the operation's (`WriteBehind.codec`).
+    /// - Throws: `.encoding` if another version of the application has stored it.
+    public func input<Input: Codable & Sendable>(
+        as type: Input.Type = Input.self,
+        codec: PayloadCodec<Input> = .json
+    ) throws(LarderError) -> Input {
+        do { return try codec.decode(payload) } catch {
+            throw LarderError(.encoding, "Operation \(id) cannot be decoded as a \(type): \(error)", cause: error)
+        }
+    }
+}
+
+extension Outbox {
+    /// The state of the outbox.
+    public struct Status: Sendable, Hashable {
+        /// The number of operations that wait to be sent, including those in doubt.
+        public var pending = 0
+        /// The number of operations in flight.
+        public var inFlight = 0
+        /// The number of operations in doubt.
+        public var inDoubt = 0
+        /// The number of rejected operations that wait for a decision.
+        public var refused = 0
+        /// The number of scopes that are blocked by a rejected operation.
+        public var heldLanes = 0
+        /// When the oldest operation that is not rejected was enqueued.
+        public var oldest: WallTime?
+
+        /// Whether there is nothing left to send.
+        public var isDrained: Bool { pending == 0 && inFlight == 0 }
+    }
+}

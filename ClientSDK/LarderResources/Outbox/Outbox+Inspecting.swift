@@ -1,0 +1,83 @@
+public import LarderEvents
+import LarderTime
+import Synchronization
+
+/// Inspection of the outbox.
+extension Outbox {
+    /// All operations, in the order of enqueuing.
+    public var entries: [Outbox.Entry] { state.withLock { $0.entries.values.sorted { $0.id < $1.id } } }
+
+    /// The rejected operations, in the order of enqueuing, with the reason and the time (`Outbox.Entry.refusal`), also after a restart.
+    /// They wait for `retry`, `edit` or `drop`.
+    public var refused: [Outbox.Entry] { entries.filter { $0.state == .refused } }
+
+    /// The rejected operations, now and after each change. A slow reader gets the newest element.
+    public var refusals: EventSequence<[Outbox.Entry]> {
+        let sequence = refusalHub.subscribe(limit: 1)
+        telling.withLock { $0 = nil }
+        changed()
+        return sequence
+    }
+
+    /// The current state.
+    public var status: Outbox.Status {
+        state.withLock { state in
+            var status = Outbox.Status()
+            for entry in state.entries.values {
+                switch entry.state {
+                case .pending: status.pending += 1
+                case .sending: status.inFlight += 1
+                case .inDoubt:
+                    status.pending += 1
+                    status.inDoubt += 1
+                case .refused: status.refused += 1
+                }
+                guard entry.state != .refused else { continue }
+                status.oldest = min(status.oldest ?? entry.enqueuedAt, entry.enqueuedAt)
+            }
+            status.heldLanes = state.lanes.values.count { lane in
+                lane.first.flatMap { state.entries[$0] }?.state == .refused
+            }
+            return status
+        }
+    }
+
+    /// The state, now and after each change. A slow reader gets the newest element.
+    public var statuses: EventSequence<Outbox.Status> {
+        // First there, then told: what changes in between is not missed.
+        let sequence = hub.subscribe(limit: 1)
+        changed()
+        return sequence
+    }
+
+    /// Tells what has become of an operation.
+    func tell(_ step: CacheEvent.OutboxStep) {
+        core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.entries.count }))
+    }
+
+    /// Tells that something has changed. Costs little while nobody listens.
+    func changed() {
+        tellProblems()
+        let (isHeard, areRefusalsHeard) = (hub.hasListeners, refusalHub.hasListeners)
+        guard isHeard || areRefusalsHeard else { return }
+        // Looked at and told in one go: otherwise an older status could be the last that is heard.
+        let (wakeups, others) = telling.withLock {
+            told -> ([EventWakeup<Outbox.Status>], [EventWakeup<[Outbox.Entry]>]) in
+            let wakeups = isHeard ? hub.post(status) : []
+            guard areRefusalsHeard else { return (wakeups, []) }
+            let refused = refused
+            let marks = refused.map { RefusalMark(id: $0.id, refusedAt: $0.refusal?.refusedAt) }
+            guard marks != told else { return (wakeups, []) }
+            told = marks
+            return (wakeups, refusalHub.post(refused))
+        }
+        for wakeup in wakeups { wakeup.resume() }
+        for wakeup in others { wakeup.resume() }
+    }
+
+    /// By what it is known whether the refused operations are others than were told of.
+    struct RefusalMark: Sendable, Equatable {
+        let id: OperationID
+        let refusedAt: WallTime?
+    }
+}

@@ -1,0 +1,70 @@
+public import LarderStorage
+
+extension Outbox {
+    /// The local changes of an operation: shown over the server's values until the server has applied the operation.
+    ///
+    /// Changes are applied to the current server value and must be idempotent: set "liked", and do not add one to a count.
+    public struct LocalChanges: Sendable {
+        var entities: [(key: EntityKey, apply: @Sendable ((any Sendable)?) -> (any Sendable)?)] = []
+        var queries: [(key: QueryKey, apply: @Sendable (inout [EntityKey]) -> Void)] = []
+        /// For each change of an entity: whether a value has it already.
+        var checks: [Check] = []
+
+        struct Check: Sendable {
+            let key: EntityKey
+            let decode: @Sendable ([UInt8]) throws -> any Sendable
+            let isMet: @Sendable ((any Sendable)?) -> Bool
+
+            init<E: CacheEntity>(_ key: EntityKey, _ isMet: @escaping @Sendable (E?) -> Bool) {
+                self.key = key
+                decode = { try E.codec.decode($0) }
+                self.isMet = { isMet($0 as? E) }
+            }
+        }
+
+        init() {}
+
+        /// Changes an entity if it is stored.
+        public mutating func modify<E: CacheEntity>(
+            _ type: E.Type,
+            _ id: String,
+            _ change: @escaping @Sendable (inout E) -> Void
+        ) {
+            entities.append(
+                (
+                    E.key(id),
+                    { value in
+                        guard var entity = value as? E else { return value }
+                        change(&entity)
+                        return entity
+                    }
+                )
+            )
+            checks.append(
+                Check(E.key(id)) { (value: E?) in
+                    guard let value else { return false }
+                    var changed = value
+                    change(&changed)
+                    return changed == value
+                }
+            )
+        }
+
+        /// Shows an entity that the server does not have.
+        public mutating func create<E: CacheEntity>(_ entity: E) {
+            entities.append((entity.entityKey, { value in value ?? entity }))
+            checks.append(Check(entity.entityKey) { (value: E?) in value != nil })
+        }
+
+        /// Hides an entity.
+        public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: String) {
+            entities.append((E.key(id), { _ in nil }))
+            // An entity that is not stored may be there all the same.
+            checks.append(Check(E.key(id)) { (_: E?) in false })
+        }
+
+        public mutating func edit(_ list: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
+            queries.append((list, change))
+        }
+    }
+}

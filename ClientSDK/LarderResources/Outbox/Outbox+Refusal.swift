@@ -1,0 +1,72 @@
+import Foundation
+import LarderStorage
+public import LarderTime
+
+extension Outbox {
+    /// Why and when an operation was rejected. It is stored with the operation until a decision about it.
+    public struct Refusal: Sendable, Hashable {
+        /// The kind of failure.
+        public let code: LarderError.Code
+        /// The HTTP status of the reply, if there was one.
+        public let status: Int?
+        /// The `type` of the problem document in the reply (RFC 9457), if there was one.
+        public let problem: String?
+        /// The server's text for people: the title and detail of the problem document, if there was one.
+        public let title: String
+        /// When it was rejected.
+        public let refusedAt: WallTime
+
+        init(_ error: LarderError, at time: WallTime) {
+            code = error.code
+            status = error.status
+            problem = error.problem
+            title = error.description
+            refusedAt = time
+        }
+
+        /// The rejection as an error.
+        public var error: LarderError { LarderError(code, title, status: status, problem: problem) }
+
+        // MARK: As it is stored
+
+        private struct Stored: Codable {
+            var key: String
+            var code: String
+            var status: Int?
+            var problem: String?
+            var title: String
+            var refusedAt: Int64
+        }
+
+        /// A server may say much; more than this is cut.
+        private static let titleMaximum = 4_096
+
+        /// Where it is stored.
+        static func metadataKey(_ operation: Int64) -> String { DiskOutboxRow.noteKey(operation) }
+
+        /// - Parameter key: the operation's idempotency key: the refusal of another operation is not taken for its own.
+        func encoded(for key: String) throws -> [UInt8] {
+            let stored = Stored(
+                key: key,
+                code: code.rawValue,
+                status: status,
+                problem: problem.map { String($0.prefix(Self.titleMaximum)) },
+                title: String(title.prefix(Self.titleMaximum)),
+                refusedAt: refusedAt.nanosecondsSinceEpoch
+            )
+            return Array(try JSONEncoder().encode(stored))
+        }
+
+        /// Nil where it is another operation's, or cannot be read: then it is not known why.
+        init?(encoded bytes: [UInt8], for key: String) {
+            guard let stored = try? JSONDecoder().decode(Stored.self, from: Data(bytes)), stored.key == key else {
+                return nil
+            }
+            code = LarderError.Code(rawValue: stored.code)
+            status = stored.status
+            problem = stored.problem
+            title = stored.title
+            refusedAt = WallTime(nanosecondsSinceEpoch: stored.refusedAt)
+        }
+    }
+}

@@ -1,0 +1,321 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+extension Outbox {
+    // MARK: What came of a batch
+
+    /// Stores the results of a batch in one commit; if a result cannot be stored, each in a commit of its own.
+    func storeResults(_ batch: [Outbox.Entry], _ results: [OutboxResult], _ operation: OutboxOperation) {
+        let results = results.map { $0.refused(at: core.now().wall) }
+        suspect(batch, results)
+        var open = Array(zip(batch, results))[...]
+        do {
+            do {
+                try store(open, operation)
+                open = []
+            } catch  where !Self.isOfStore(error) {
+                while let (entry, result) = open.first {
+                    try storeAlone(entry, result, operation)
+                    open.removeFirst()
+                }
+            }
+            state.withLock { $0.storeFailure = nil }
+        } catch {
+            // They are kept as being in doubt: sent again, they do nothing twice.
+            noteStoreFailure(LarderError(error))
+            for (entry, result) in open {
+                postpone(entry, LarderError(error), operation, after: nil, isInDoubt: true)
+                answerUnstored(entry, result, operation, LarderError(error))
+            }
+        }
+        changed()
+        signal.put(())
+    }
+
+    /// Ends operations whose rows could not be marked as being sent. Nothing was sent, and another process may have changed the rows:
+    /// they are not overwritten, and only an awaited write that no process has begun to send is removed.
+    func storeUnmarked(_ batch: [Outbox.Entry], _ failure: LarderError, _ operation: OutboxOperation) {
+        for entry in batch {
+            if operation.isThrough, !entry.isInDoubt {
+                var update = CacheUpdate()
+                require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
+                removal(of: entry, in: &update)
+                do {
+                    try core.commit(update)
+                    finish(entry, .unsent(failure), operation)
+                    continue
+                } catch {
+                    // It may be another process's by now, or the store still fails: it stays, and its caller cannot know more.
+                    postpone(entry, failure, operation, after: nil, isInDoubt: false)
+                    answerUnstored(entry, .unsent(failure), operation, LarderError(error))
+                    continue
+                }
+            }
+            postpone(entry, failure, operation, after: nil, isInDoubt: entry.isInDoubt)
+        }
+        changed()
+        signal.put(())
+    }
+
+    /// Answers the caller of an operation whose result cannot be stored yet. The operation stays in the outbox and is sent again under
+    /// its key, so only a success is final.
+    private func answerUnstored(
+        _ entry: Outbox.Entry,
+        _ result: OutboxResult,
+        _ operation: OutboxOperation,
+        _ error: LarderError
+    ) {
+        if case .accepted(let receipt, _, _, _) = result { return answer(entry.id.rawValue, .success(receipt)) }
+        answer(entry.id.rawValue, .failure(doubt(entry, operation, error)))
+    }
+
+    private func doubt(_ entry: Outbox.Entry, _ operation: OutboxOperation, _ error: LarderError) -> LarderError {
+        LarderError(
+            .inDoubt,
+            "It is not known yet whether \"\(operation.name)\" was carried out. It is asked for again under the same key, and does nothing "
+                + "twice. (\(error.description))",
+            cause: error,
+            operation: entry.id
+        )
+    }
+
+    /// Whether the store could not be written at all, which may be possible later.
+    private static func isOfStore(_ error: any Error) -> Bool {
+        let error = LarderError(error)
+        guard error.code == .storage else { return error.code == .closed }
+        switch (error.cause as? DiskError)?.code {
+        case DiskError.Code.tooLarge, DiskError.Code.transform: return false
+        default: return true
+        }
+    }
+
+    private func store(_ ends: ArraySlice<(Outbox.Entry, OutboxResult)>, _ operation: OutboxOperation) throws {
+        var update = CacheUpdate()
+        for (entry, result) in ends { try plan(entry, result, operation, &update) }
+        try commit(update, ends.map { ($0, $1.names) })
+        for (entry, result) in ends { finish(entry, result, operation) }
+    }
+
+    /// Stores the result of one operation. If an acknowledgement cannot be stored, the operation ends nevertheless, because the server
+    /// has carried it out: the values that the acknowledgement would change are invalidated.
+    private func storeAlone(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) throws {
+        do { try store([(entry, result)], operation) } catch  where !Self.isOfStore(error) {
+            guard case .accepted(_, let acknowledge, var visibleAt, let names) = result else { throw error }
+            var acknowledged = CacheUpdate()
+            acknowledge(&acknowledged)
+            var update = acknowledged.invalidatingItsKeys
+            // The change stays visible until the server's value with it has come.
+            visibleAt.merge(acknowledged.versions) { given, _ in given }
+            removal(of: entry, visibleAt: visibleAt, in: &update)
+            try commit(update, [(entry, names)])
+            let text =
+                "The server has carried out operation \(entry.id) (\"\(operation.name)\"), and its acknowledgement cannot be stored. The "
+                + "operation has ended, and what it has changed is declared stale. (\(LarderError(error).description))"
+            core.configuration.onEvent(.storageFailed(LarderError(.storage, text, cause: error, operation: entry.id)))
+            finish(entry, result, operation)
+        }
+    }
+
+    /// Commits results, and replaces temporary client IDs in waiting operations by server IDs.
+    private func commit(_ update: CacheUpdate, _ names: [(entry: Outbox.Entry, names: [String: String])]) throws {
+        let names = names.filter { !$0.names.isEmpty }
+        guard !names.isEmpty else { return try core.commit(update) }
+        var adopted: Commit?
+        defer { if let adopted { core.announce(adopted) } }
+        // With the gate: nothing is put in or edited between reading the payloads and storing them.
+        let commit = try gate.withLock { _ in
+            // What another process has put in behind it gets the new names too.
+            adopted = try adoptUnseen()
+            var update = update
+            var rewritten: [Outbox.Entry] = []
+            for (entry, names) in names { rewritten += rename(names, behind: entry, in: &update) }
+            let commit = try core.carryOut(update)
+            state.withLock { state in
+                for entry in rewritten { state.entries[entry.id.rawValue]?.payload = entry.payload }
+            }
+            return commit
+        }
+        core.announce(commit)
+    }
+
+    private func plan(
+        _ entry: Outbox.Entry,
+        _ result: OutboxResult,
+        _ operation: OutboxOperation,
+        _ update: inout CacheUpdate
+    ) throws {
+        switch result {
+        case .accepted(_, let acknowledge, let visibleAt, _):
+            // The server's value first: between the two nothing would be shown.
+            acknowledge(&update)
+            removal(of: entry, visibleAt: visibleAt, in: &update)
+        case .rejected(let error, let refusal):
+            if error.isUnreadableAcceptance {
+                // The server has done it, and what it has now is not known here.
+                for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
+            }
+            if operation.isThrough { return removal(of: entry, in: &update) }
+            var row = entry.row
+            row.state = Outbox.Entry.State.refused.rawValue
+            store(row, in: &update)
+            if let refusal {
+                let bytes = try refusal.encoded(for: entry.idempotencyKey)
+                update.setMetadata(bytes, for: Outbox.Refusal.metadataKey(entry.id.rawValue))
+            }
+            hide(entry, in: &update)
+        case .unsent:
+            if operation.isThrough && !entry.isInDoubt { return removal(of: entry, in: &update) }
+            var row = entry.row
+            row.state = (entry.isInDoubt ? Outbox.Entry.State.inDoubt : .pending).rawValue
+            store(row, in: &update)
+        case .retry:
+            var row = entry.row
+            row.state = Outbox.Entry.State.inDoubt.rawValue
+            store(row, in: &update)
+        }
+    }
+
+    private func store(_ row: DiskOutboxRow, in update: inout CacheUpdate) {
+        update.mayUseReserve = true
+        if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
+    }
+
+    /// Replaces temporary client IDs in the operations behind one.
+    ///
+    /// - Returns: the operations with new payloads, which are valid when the update is committed.
+    private func rename(
+        _ names: [String: String],
+        behind entry: Outbox.Entry,
+        in update: inout CacheUpdate
+    ) -> [Outbox.Entry] {
+        let waiting = state.withLock { state in
+            (state.lanes[entry.scope] ?? []).filter { $0 != entry.id.rawValue }.compactMap { id in
+                state.entries[id].flatMap { entry in state.operations[entry.operation].map { (entry, $0) } }
+            }
+        }
+        var rewritten: [Outbox.Entry] = []
+        for (old, operation) in waiting {
+            var new = old
+            do { new.payload = try operation.rename(old.payload, names) } catch {
+                // It goes as it is, and the server decides.
+                state.withLock { $0.problems.append(LarderError(error)) }
+                continue
+            }
+            guard new.payload != old.payload else { continue }
+            store(new.row, in: &update)
+            hide(old, in: &update)
+            showAgain(new, operation, in: &update)
+            rewritten.append(new)
+        }
+        return rewritten
+    }
+
+    private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) {
+        let id = entry.id.rawValue
+        switch result {
+        case .accepted(let receipt, _, _, _):
+            forget(entry)
+            answer(id, .success(receipt))
+            tell(.accepted)
+            core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
+        case .rejected(let error, let refusal):
+            if operation.isThrough {
+                forget(entry)
+            } else {
+                state.withLock { state in
+                    state.entries[id]?.state = .refused
+                    state.entries[id]?.error = error
+                    state.entries[id]?.refusal = refusal
+                    guard operation.onRejection == .continue else { return }
+                    state.lanes[entry.scope]?.removeAll { $0 == id }
+                    if state.lanes[entry.scope]?.isEmpty ?? false { state.lanes[entry.scope] = nil }
+                }
+            }
+            answer(id, .failure(error))
+            tell(.rejected)
+            core.configuration.onEvent(.operation(operation.name, entry.id, .refused(error)))
+        case .unsent(let error):
+            if operation.isThrough && !entry.isInDoubt {
+                forget(entry)
+                return answer(id, .failure(error))
+            }
+            postpone(entry, error, operation, after: nil, isInDoubt: entry.isInDoubt)
+        case .retry(let error, let after):
+            postpone(entry, error, operation, after: after, isInDoubt: true)
+            tell(.inDoubt)
+            answer(id, .failure(doubt(entry, operation, error)))
+        }
+    }
+
+    func answer(_ id: Int64, _ result: Result<any Sendable, LarderError>) {
+        let waiter = state.withLock { state in
+            let waiter = state.waiters.removeValue(forKey: id)
+            if waiter != nil, case .failure(let error) = result, error.code == .inDoubt {
+                state.entries[id]?.isReportedInDoubt = true
+            }
+            return waiter
+        }
+        waiter?.resume(returning: result)
+    }
+
+    /// Schedules a retry: full jitter, and not before `Retry-After`.
+    private func postpone(
+        _ entry: Outbox.Entry,
+        _ error: LarderError,
+        _ operation: OutboxOperation,
+        after asked: Duration?,
+        isInDoubt: Bool
+    ) {
+        let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts))
+        let least = max(asked ?? .zero, error.retryAfter ?? .zero)
+        let wait = least + longest * core.configuration.random()
+        let now = core.now().uptime
+        let due = now + wait
+        state.withLock { state in
+            state.entries[entry.id.rawValue]?.state = isInDoubt ? .inDoubt : .pending
+            state.entries[entry.id.rawValue]?.isInDoubt = isInDoubt
+            state.entries[entry.id.rawValue]?.error = error
+            if error.isUnreadableAcceptance { state.entries[entry.id.rawValue]?.unreadableReplies += 1 }
+            state.entries[entry.id.rawValue]?.due = due
+            if least > .zero { state.entries[entry.id.rawValue]?.heldUntil = now + least }
+        }
+        core.configuration.onEvent(.operation(operation.name, entry.id, .postponed(error, wait)))
+    }
+
+    /// Counts a failed batch for each of its operations: one of them may have caused the failure.
+    private func suspect(_ batch: [Outbox.Entry], _ results: [OutboxResult]) {
+        guard batch.count > 1, results.allSatisfy({ $0.mayBeSomebodysFault }) else { return }
+        state.withLock { state in for entry in batch { state.entries[entry.id.rawValue]?.failureCount += 1 } }
+    }
+}
+
+extension CacheUpdate {
+    /// Invalidates the values that this update would change.
+    fileprivate var invalidatingItsKeys: CacheUpdate {
+        var update = CacheUpdate()
+        for step in steps {
+            switch step {
+            case .put(let draft, _, _, _): update.invalidate(draft.key)
+            case .modify(let key, _), .remove(let key, _), .touch(let key, _, _), .invalidate(let key):
+                update.invalidate(key)
+            case .putQuery(let query, _): update.invalidate(query.key)
+            case .insertNewest(let items): update.invalidate(items.timeline)
+            case .editQuery(let key, _), .mergeQuery(let key, _), .touchQuery(let key, _, _), .removeQuery(let key),
+                .invalidateQuery(let key):
+                update.invalidate(key)
+            case .invalidateTag: update.steps.append(step)
+            case .token, .metadata, .disk, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk: break
+            }
+        }
+        return update
+    }
+
+    /// The versions of the entities that it stores.
+    fileprivate var versions: [EntityKey: Int64] {
+        steps.reduce(into: [:]) { versions, step in
+            if case .put(let draft, _, _, _) = step { versions[draft.key] = draft.version }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+extension Outbox {
+    // MARK: Running
+
+    /// Starts sending, until `pause` or the end of the cache.
+    public func resume() {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.isPaused = false
+            // After a pause nothing waits longer than for its own jitter.
+            state.hurry()
+            guard state.task == nil else { return }
+            state.task = Task { [weak self, signal] in
+                await withDiscardingTaskGroup { group in
+                    repeat {
+                        guard let batches = self?.takeReady() else { return }
+                        for batch in batches { group.addTask { [weak self] in await self?.send(batch) } }
+                    } while await signal.next() != nil
+                }
+            }
+        }
+        signal.put(())
+        tellUnregistered()
+    }
+
+    /// Reports operations whose name is not registered.
+    private func tellUnregistered() {
+        let counts = state.withLock { $0.isClosed ? [:] : $0.unregistered }
+        for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
+            core.configuration.onEvent(.unregistered(operation: name, count: count))
+        }
+    }
+
+    /// Stops sending until `resume`. Operations in flight continue.
+    public func pause() {
+        state.withLock { $0.isPaused = true }
+        // Who waits for the outbox to be drained waits in vain now.
+        changed()
+    }
+
+    /// Sends delayed operations now, except those that the server asked to delay: the network has returned.
+    func hurry() {
+        state.withLock { $0.hurry() }
+        signal.put(())
+    }
+
+    /// Stops all work. Operations stay in the store.
+    func close() {
+        let (tasks, waiters) = state.withLock { state in
+            state.isClosed = true
+            defer {
+                // They may hold the owner of this cache: a source, and the session that authorizes it.
+                state.operations = [:]
+                state.waiters = [:]
+                state.task = nil
+                state.timer = nil
+            }
+            return ([state.task, state.timer].compactMap { $0 }, Array(state.waiters.values))
+        }
+        signal.end()
+        for task in tasks { task.cancel() }
+        turn.close()
+        for waiter in waiters {
+            waiter.resume(returning: .failure(LarderError(.closed, "The cache was closed or erased.")))
+        }
+        changed()
+    }
+
+    /// Takes the operations that can be sent now, in batches, each of which uses the send lock.
+    private func takeReady() -> [[Outbox.Entry]] {
+        let now = core.now().uptime
+        let conduct = core.configuration.networkBehavior()
+        guard conduct.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
+        let (isWorthwhile, next, hurries) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
+            guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
+            let (ready, next) = state.ready(at: now, seen: .max)
+            guard !ready.isEmpty || state.looksForOthers else { return (false, next, 0) }
+            if let due = state.turnDue, now < due { return (false, due, 0) }
+            return (true, next, state.hurries)
+        }
+        guard isWorthwhile else {
+            wake(at: next)
+            return []
+        }
+        do {
+            guard try turn.enter() else {
+                waitForTurn(now, hurries)
+                return []
+            }
+        } catch {
+            stall(now, hurries, error)
+            return []
+        }
+        defer { turn.leave() }
+        do { try adoptNew() } catch {
+            stall(now, hurries, error)
+            return []
+        }
+        // Replies to the process that held the lock before are shown from now on.
+        core.checkForeignCommits()
+        return take(now, conduct)
+    }
+
+    /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
+    private func stall(_ now: MonotonicTime, _ hurries: Int, _ error: any Error) {
+        guard !state.withLock({ $0.isClosed }) else { return }
+        noteStoreFailure(LarderError(error))
+        waitForTurn(now, hurries)
+        changed()
+    }
+
+    /// Reports an error of the store, also to waiting `drained` calls.
+    func noteStoreFailure(_ error: LarderError) {
+        // Another process is writing, and will end.
+        if (error.cause as? DiskError)?.code != .busy {
+            state.withLock { state in
+                state.storeFailure = error
+                state.storeFailures += 1
+            }
+        }
+        core.configuration.onEvent(.storageFailed(error))
+    }
+
+    private func take(_ now: MonotonicTime, _ conduct: NetworkBehavior) -> [[Outbox.Entry]] {
+        let (batches, next) = state.withLock { state -> ([[Outbox.Entry]], MonotonicTime?) in
+            state.looksForOthers = false
+            state.refusedTurns = 0
+            state.turnDue = nil
+            guard !state.isPaused, !state.isClosed else { return ([], nil) }
+            let (ready, next) = state.ready(at: now, seen: state.lastSeen)
+            var batches: [[Outbox.Entry]] = []
+            for (company, ids) in ready {
+                // Those that may have made a batch fail are sent in ever smaller ones, until it is known which of them does.
+                let largest = state.operations[company.operation]?.batchSize(conduct) ?? 1
+                let size = max(1, largest >> min(company.failureCount, 30))
+                let ids = ids.sorted()
+                for start in stride(from: 0, to: ids.count, by: size) {
+                    batches.append(
+                        ids[start..<min(start + size, ids.count)].compactMap { id in
+                            state.entries[id]?.state = .sending
+                            state.entries[id]?.attempts += 1
+                            return state.entries[id]
+                        }
+                    )
+                }
+            }
+            return (batches, next)
+        }
+        for _ in batches { turn.share() }
+        wake(at: next)
+        return batches
+    }
+
+    func wake(at due: MonotonicTime?) {
+        let sleeper = core.configuration.monotonicClock
+        let signal = signal
+        state.withLock { state in
+            state.timer?.cancel()
+            state.timer = due.map { due in
+                Task {
+                    do { try await sleeper.sleep(until: due) } catch { return }
+                    signal.put(())
+                }
+            }
+        }
+    }
+
+    // MARK: One batch
+
+    private func send(_ taken: [Outbox.Entry]) async {
+        // Its place in the turn was taken with it.
+        defer { turn.leave() }
+        guard let first = taken.first, let operation = state.withLock({ $0.operations[first.operation] }) else {
+            return
+        }
+        changed()
+        let batch: [Outbox.Entry]
+        do {
+            batch = try mark(taken, operation)
+        } catch {
+            noteStoreFailure(LarderError(error))
+            return storeUnmarked(taken, LarderError(error), operation)
+        }
+        guard !batch.isEmpty else { return signal.put(()) }
+        for _ in batch { tell(.sent) }
+        let results: [OutboxResult]
+        do {
+            results = try await within(
+                operation.timeout,
+                clock: core.configuration.monotonicClock,
+                sleeper: core.configuration.monotonicClock
+            ) {
+                await operation.send(batch)
+            }
+        } catch {
+            let failure =
+                error is TimeLimitExceeded
+                ? LarderError(
+                    .timedOut,
+                    "\"\(operation.name)\" was not answered within \(operation.timeout). It is sent again under the same key.",
+                    cause: error
+                ) : LarderError(error)
+            results = batch.map { _ in .retry(failure, after: nil) }
+        }
+        storeResults(batch, results, operation)
+    }
+}
+
+extension Outbox.State {
+    /// Operations that are sent together.
+    struct Company: Hashable {
+        let operation: String
+        let failureCount: Int
+    }
+
+    /// The first operation of each lane that can be sent now, and the time of the next one.
+    ///
+    /// - Parameter seen: the last known number: later operations are not taken, because other processes may have enqueued some before
+    /// them.
+    func ready(at now: MonotonicTime, seen: Int64) -> (ids: [Company: [Int64]], next: MonotonicTime?) {
+        var ready: [Company: [Int64]] = [:]
+        var next: MonotonicTime?
+        for lane in lanes.values {
+            guard let id = lane.first, id <= seen, let entry = entries[id], !entry.isReserved,
+                entry.state == .pending || entry.state == .inDoubt, operations[entry.operation] != nil
+            else { continue }
+            let due = max(entry.due, entry.heldUntil)
+            if due <= now {
+                ready[Company(operation: entry.operation, failureCount: entry.failureCount), default: []].append(id)
+            } else {
+                next = min(next ?? due, due)
+            }
+        }
+        return (ready, next)
+    }
+
+    /// The number of unsent operations by unregistered name.
+    var unregistered: [String: Int] {
+        entries.values.reduce(into: [:]) { counts, entry in
+            if entry.state != .refused, operations[entry.operation] == nil { counts[entry.operation, default: 0] += 1 }
+        }
+    }
+
+    /// Removes all delays.
+    mutating func hurry() {
+        for id in entries.keys { entries[id]?.due = MonotonicTime(nanoseconds: .min) }
+        looksForOthers = true
+        turnDue = nil
+        hurries += 1
+    }
+}

@@ -1,0 +1,321 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// Sharing of one outbox by several processes: the rows are authoritative, the process with the send lock sends, and the others read
+/// the rows again.
+extension Outbox {
+    static let turnRetry = RetryPolicy(base: .milliseconds(100), ceiling: .seconds(5))
+
+    // MARK: Reading rows
+
+    /// The rows after a number, each with its rejection, if any.
+    static func rows(in disk: DiskStore, after number: Int64) throws -> [(DiskOutboxRow, Outbox.Refusal?)] {
+        try disk.readOutbox(after: number) { transaction, rows in
+            var read: [(DiskOutboxRow, Outbox.Refusal?)] = []
+            for row in rows { read.append((row, try refusal(of: row, in: transaction))) }
+            return read
+        }
+    }
+
+    private static func refusal(
+        of row: DiskOutboxRow,
+        in transaction: borrowing DiskStore.ReadTransaction
+    ) throws -> Outbox.Refusal? {
+        guard row.state == Outbox.Entry.State.refused.rawValue else { return nil }
+        let bytes = try transaction.metadata(Outbox.Refusal.metadataKey(row.sequence))
+        return bytes.flatMap { Outbox.Refusal(encoded: $0, for: row.idempotencyKey) }
+    }
+
+    /// Makes the update fail unless the row is as expected: another process may have changed it.
+    func require(
+        _ entry: Outbox.Entry,
+        in update: inout CacheUpdate,
+        _ isAllowed: @escaping @Sendable (DiskOutboxRow) -> Bool
+    ) {
+        guard core.disk != nil else { return }
+        let payload = entry.payload
+        let key = entry.idempotencyKey
+        let number = entry.id.rawValue
+        update.steps.append(
+            .disk { transaction in
+                let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+                guard let row, row.sequence == number, row.payload == payload, row.idempotencyKey == key,
+                    isAllowed(row)
+                else { throw Overtaken() }
+            }
+        )
+    }
+
+    /// Makes the update fail if another process has sent or changed the operation or has enqueued later ones.
+    func requireUntouched(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
+        require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
+        guard core.disk != nil else { return }
+        let (seen, own) = state.withLock { state -> (Int64, Set<Int64>) in
+            // What a function of the operation has put in meanwhile. Usually nothing, and then nothing is searched.
+            let isSeen = state.newestOwn <= state.lastSeen
+            return (state.lastSeen, isSeen ? [] : Set(state.entries.keys.filter { $0 > state.lastSeen }))
+        }
+        update.steps.append(
+            .disk { transaction in
+                let rows = try transaction.read { reading in try reading.outbox(after: seen, limit: own.count + 1) }
+                guard rows.allSatisfy({ own.contains($0.sequence) }) else { throw Overtaken() }
+            }
+        )
+    }
+
+    // MARK: What others have put in
+
+    /// Reads the rows after the known ones. Called before sending, so that operations of other processes are in order with them.
+    func adoptNew() throws {
+        guard let commit = try gate.withLock({ _ in try adoptUnseen() }) else { return }
+        core.announce(commit)
+        changed()
+    }
+
+    /// The same with the gate held; the caller announces the commit after releasing it.
+    func adoptUnseen() throws -> Commit? {
+        guard let disk = core.disk else {
+            state.withLock { $0.lastSeen = .max }
+            return nil
+        }
+        let known = state.withLock { $0.lastSeen }
+        let rows = try Self.rows(in: disk, after: known)
+        var update = CacheUpdate()
+        update.isMemoryOnly = true
+        for (row, refusal) in rows where state.withLock({ $0.entries[row.sequence] == nil }) {
+            adopt(row, refusal, in: &update)
+        }
+        state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
+        return update.steps.isEmpty ? nil : try core.carryOut(update)
+    }
+
+    /// Compares the known operations with the rows while another process holds the send lock, and applies its results.
+    func reconcile() throws {
+        guard let disk = core.disk else { return }
+        var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
+        defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
+        let commit = try gate.withLock { _ in
+            let rows = try Self.rows(in: disk, after: 0)
+            var update = CacheUpdate()
+            update.isMemoryOnly = true
+            let numbers = Set(rows.map(\.0.sequence))
+            let vanished = state.withLock { $0.entries.values.filter { !numbers.contains($0.id.rawValue) } }
+            waiters = vanished.compactMap { absorb($0, in: &update) }
+            for (row, refusal) in rows { adopt(row, refusal, in: &update) }
+            state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
+            return update.steps.isEmpty ? nil : try core.carryOut(update)
+        }
+        if let commit { core.announce(commit) }
+        changed()
+    }
+
+    /// Applies the current state of a row.
+    private func adopt(_ row: DiskOutboxRow, _ refusal: Outbox.Refusal?, in update: inout CacheUpdate) {
+        let (known, operation) = state.withLock { ($0.entries[row.sequence], $0.operations[row.operation]) }
+        var entry = Outbox.Entry(row, refusal)
+        if let known {
+            let isDecided = (known.state == .refused) != (entry.state == .refused)
+            guard isDecided || known.payload != row.payload || known.idempotencyKey != row.idempotencyKey else {
+                return
+            }
+            entry.due = known.due
+            entry.heldUntil = known.heldUntil
+            if operation != nil, known.state != .refused { hide(known, in: &update) }
+        } else {
+            let now = core.now().uptime
+            if let operation, entry.attempts > 0 {
+                entry.due = now + operation.retry.backoffMaximum(attempt: entry.attempts) * core.configuration.random()
+            }
+            // Somebody waits for its end in the other process: it is that one's, for as long as it can be expected to send it.
+            if let operation, operation.isThrough, entry.state == .pending { entry.heldUntil = now + operation.timeout }
+        }
+        let isInLane = entry.state != .refused || operation?.onRejection == .block
+        let adopted = entry
+        state.withLock { state in
+            state.entries[row.sequence] = adopted
+            state.place(adopted, inLane: isInLane)
+        }
+        if let operation, entry.state != .refused { showAgain(entry, operation, in: &update) }
+    }
+
+    /// Removes an operation that another process has carried out or dropped: its values are read from the store again.
+    ///
+    /// - Returns: the caller that waits for its result.
+    func absorb(
+        _ entry: Outbox.Entry,
+        in update: inout CacheUpdate
+    ) -> CheckedContinuation<Result<any Sendable, LarderError>, Never>? {
+        if let changes = shown(by: entry) {
+            for (key, _) in changes.entities { update.steps.append(.reread(key)) }
+            for (key, _) in changes.queries { update.steps.append(.rereadQuery(key)) }
+        }
+        hide(entry, in: &update)
+        forget(entry)
+        return state.withLock { $0.waiters.removeValue(forKey: entry.id.rawValue) }
+    }
+
+    static var takenOver: LarderError {
+        LarderError(
+            .inDoubt,
+            "Another process of this account has taken the operation over, and does not tell what came of it. Read what it was to "
+                + "change."
+        )
+    }
+
+    /// Makes the next check read the rows of other processes, at once.
+    func checkForeignCommits() {
+        state.withLock { state in
+            state.looksForOthers = true
+            state.turnDue = nil
+            state.hurries += 1
+        }
+        signal.put(())
+    }
+
+    // MARK: The turn
+
+    /// Another process is sending: reads its results, and tries the lock again later.
+    ///
+    /// - Parameter hurries: the value of `hurries` when the lock was requested.
+    func waitForTurn(_ now: MonotonicTime, _ hurries: Int) {
+        do { try reconcile() } catch {
+            guard !state.withLock({ $0.isClosed }) else { return }
+            core.configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+        let random = core.configuration.random()
+        let due = state.withLock { state in
+            state.refusedTurns += 1
+            let longest = Self.turnRetry.backoffMaximum(attempt: state.refusedTurns)
+            // Half of it is certain: however the dice fall, nobody asks without a pause.
+            let due = now + longest / 2 + longest / 2 * random
+            if state.hurries == hurries { state.turnDue = due }
+            return due
+        }
+        wake(at: due)
+    }
+
+    /// Marks a batch as being sent before its first byte is sent: after process death its outcome is unknown.
+    ///
+    /// - Returns: the operations to send. The others were sent or decided about by another process.
+    func mark(_ batch: [Outbox.Entry], _ operation: OutboxOperation) throws -> [Outbox.Entry] {
+        guard core.disk != nil else { return batch }
+        let found = FoundRows()
+        var update = CacheUpdate()
+        update.mayUseReserve = true
+        update.steps.append(
+            .disk { transaction in
+                var rows: [Int64: DiskOutboxRow] = [:]
+                for entry in batch {
+                    let number = entry.id.rawValue
+                    let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+                    guard var row, row.sequence == number, row.operation == entry.operation, row.scope == entry.scope
+                    else { continue }
+                    rows[number] = row
+                    guard row.state != Outbox.Entry.State.refused.rawValue else { continue }
+                    row.state = Outbox.Entry.State.sending.rawValue
+                    row.attempts = max(row.attempts + 1, Int64(entry.attempts))
+                    try transaction.update(row)
+                }
+                found.set(rows)
+            }
+        )
+        try core.commit(update)
+        let rows = found.rows
+        let isAsKnown = batch.allSatisfy { entry in
+            rows[entry.id.rawValue].map {
+                $0.payload == entry.payload && $0.idempotencyKey == entry.idempotencyKey
+                    && $0.state != Outbox.Entry.State.refused.rawValue
+            }
+                ?? false
+        }
+        // With the turn held, a row that is being sent is sent by nobody any more: it is in doubt.
+        let marked = batch.compactMap { entry -> Outbox.Entry? in
+            guard let row = rows[entry.id.rawValue], row.state != Outbox.Entry.State.refused.rawValue else {
+                return nil
+            }
+            var entry = entry
+            entry.payload = row.payload
+            // Another process may have edited it: that is another operation to the server.
+            entry.idempotencyKey = row.idempotencyKey
+            entry.attempts = max(Int(row.attempts) + 1, entry.attempts)
+            entry.isInDoubt = entry.isInDoubt || row.state != Outbox.Entry.State.pending.rawValue
+            return entry
+        }
+        state.withLock { state in
+            for entry in marked {
+                state.entries[entry.id.rawValue]?.idempotencyKey = entry.idempotencyKey
+                state.entries[entry.id.rawValue]?.attempts = entry.attempts
+                state.entries[entry.id.rawValue]?.isInDoubt = entry.isInDoubt
+            }
+        }
+        if !isAsKnown { try takeOver(marked, of: batch, rows, operation) }
+        return marked
+    }
+
+    /// Some rows are not as expected.
+    private func takeOver(
+        _ marked: [Outbox.Entry],
+        of batch: [Outbox.Entry],
+        _ rows: [Int64: DiskOutboxRow],
+        _ operation: OutboxOperation
+    ) throws {
+        var update = CacheUpdate()
+        update.isMemoryOnly = true
+        var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
+        defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
+        for entry in batch where rows[entry.id.rawValue] == nil {
+            if let waiter = absorb(entry, in: &update) { waiters.append(waiter) }
+        }
+        for entry in batch {
+            guard let row = rows[entry.id.rawValue], row.state == Outbox.Entry.State.refused.rawValue else { continue }
+            let refusal = try core.disk?.read { transaction in try Self.refusal(of: row, in: transaction) }
+            adopt(row, refusal, in: &update)
+        }
+        let payloads = Dictionary(batch.map { ($0.id, $0.payload) }, uniquingKeysWith: { $1 })
+        for entry in marked where payloads[entry.id] != entry.payload {
+            if let old = batch.first(where: { $0.id == entry.id }) { hide(old, in: &update) }
+            showAgain(entry, operation, in: &update)
+            state.withLock { $0.entries[entry.id.rawValue]?.payload = entry.payload }
+        }
+        try core.commit(update)
+        changed()
+    }
+}
+
+extension Outbox.State {
+    /// All rows were read. Called with the gate held: this process has enqueued nothing in between, and rows with smaller numbers
+    /// existed before its own.
+    mutating func noteSeen(upTo number: Int64?) {
+        lastSeen = max(lastSeen, number ?? 0, newestOwn)
+    }
+
+    /// Adds an operation to its lane, or removes it.
+    mutating func place(_ entry: Outbox.Entry, inLane isInLane: Bool) {
+        let id = entry.id.rawValue
+        var lane = lanes[entry.scope] ?? []
+        lane.removeAll { $0 == id }
+        if isInLane {
+            lane.append(id)
+            lane.sort()
+        }
+        lanes[entry.scope] = lane.isEmpty ? nil : lane
+    }
+}
+
+/// A row is not as expected: another process has changed it.
+struct Overtaken: Error {
+    static func isCause(of error: any Error) -> Bool {
+        error is Overtaken || (error as? LarderError)?.cause is Overtaken
+    }
+}
+
+/// The rows that a transaction has read, as they were before it.
+private final class FoundRows: Sendable {
+    private let found = Mutex<[Int64: DiskOutboxRow]>([:])
+
+    var rows: [Int64: DiskOutboxRow] { found.withLock { $0 } }
+
+    func set(_ rows: [Int64: DiskOutboxRow]) { found.withLock { $0 = rows } }
+}

@@ -1,0 +1,51 @@
+extension Outbox {
+    /// What a failure means for an operation. The only place where failures of writes are classified.
+    public enum Verdict: Sendable, Hashable {
+        /// The server has rejected it, or it cannot be sent: a retry fails again.
+        case refused
+        /// Nothing has reached the server.
+        case unsent
+        /// The attempt was turned away by the server or an intermediary without a decision.
+        case undecided
+        /// It may have been carried out.
+        case unknown
+
+        /// Classifies a failure.
+        ///
+        /// | failure | verdict |
+        /// | --- | --- |
+        /// | no connection, or no authorization to send it with | unsent |
+        /// | not validated, gone, conflict (412), encoding, invalid argument | refused |
+        /// | a problem of the type `idempotency-in-progress`, with any status | unknown |
+        /// | 401, 407, 408, 421, 425, 429, 511 | undecided |
+        /// | 501, 505, 510 and any 4xx that is not named here | refused |
+        /// | any other status, 3xx and unknown 5xx included; a refusal without a status | unknown |
+        /// | no reply, a reply that is not the API's, and everything else | unknown |
+        public init(_ error: LarderError) {
+            switch error.code {
+            case .offline where error.isUnsent: self = .unsent
+            case .unauthorized: self = .unsent
+            case .notValidated, .invalidArgument, .encoding, .gone, .conflict: self = .refused
+            case .refused: self.init(status: error.status, problem: error.problem)
+            default: self = .unknown
+            }
+        }
+
+        private init(status: Int?, problem: String?) {
+            if problem?.split(whereSeparator: { "/:#".contains($0) }).last == Self.inProgress[...] {
+                self = .unknown
+                return
+            }
+            switch status {
+            // 511 comes from a portal on the way (RFC 6585 section 6).
+            case 401, 407, 408, 421, 425, 429, 511: self = .undecided
+            case 501, 505, 510: self = .refused
+            case let status?: self = (400..<500).contains(status) ? .refused : .unknown
+            case nil: self = .unknown
+            }
+        }
+
+        /// The first request with the key is still running (draft-ietf-httpapi-idempotency-key-header-07, section 2.6).
+        private static let inProgress = "idempotency-in-progress"
+    }
+}

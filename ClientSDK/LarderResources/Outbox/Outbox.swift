@@ -1,0 +1,231 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// Durable operations that wait to be sent: in order within each scope, concurrently across scopes, each with one effect.
+///
+/// Each operation is a row of the cache's store and commits together with other changes. The cost of enqueuing does not depend on the
+/// number of waiting operations. Safe from any task and thread.
+public final class Outbox: Sendable {
+    struct State {
+        var operations: [String: OutboxOperation] = [:]
+        var entries: [Int64: Outbox.Entry] = [:]
+        /// The operations to send, by scope, in order. Rejected operations that do not block their scope are not in it.
+        var lanes: [String: [Int64]] = [:]
+        var waiters: [Int64: CheckedContinuation<Result<any Sendable, LarderError>, Never>] = [:]
+        var task: Task<Void, Never>?
+        var timer: Task<Void, Never>?
+        var isPaused = true
+        var isClosed = false
+        var lastInMemory: Int64 = 0
+        /// The number up to which rows were read from the store: later operations are not sent before rows of other processes in
+        /// between were read.
+        var lastSeen: Int64 = 0
+        /// The largest number that was enqueued in this process.
+        var newestOwn: Int64 = 0
+        /// Whether to read rows of other processes although this process has nothing to send.
+        var looksForOthers = false
+        /// How often in a row another process held the lock, and when to try again.
+        var refusedTurns = 0
+        var turnDue: MonotonicTime?
+        /// The number of calls that asked for an immediate check: a decision to wait is void if it has changed since.
+        var hurries = 0
+        /// The error of the store or the lock since the last progress, and the total number of errors.
+        var storeFailure: LarderError?
+        var storeFailures = 0
+        /// Errors to report after the gate is released.
+        var problems: [LarderError] = []
+    }
+
+    let core: CacheCore
+    let state = Mutex(State())
+    /// Held while an operation is enqueued or edited, so that operations that may coalesce do not overtake each other.
+    let gate: OutboxGate
+    let signal = Mailbox<Void>()
+    let turn: SendLock
+    let hub = EventHub<Outbox.Status>()
+    let refusalHub = EventHub<[Outbox.Entry]>()
+    /// The rejected operations that observers were told of; held while they are told.
+    let telling = Mutex<[RefusalMark]?>(nil)
+
+    init(_ core: CacheCore) throws(LarderError) {
+        self.core = core
+        gate = OutboxGate(core)
+        let file = core.disk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
+        turn = SendLock(core.configuration.outboxLock ?? file)
+        do { try load() } catch { throw LarderError(error) }
+        for operation in core.configuration.operations { register(OutboxOperation(any: operation)) }
+    }
+
+    private func load() throws {
+        guard let disk = core.disk else { return }
+        let rows = try Self.rows(in: disk, after: 0)
+        state.withLock { state in
+            for (row, refusal) in rows {
+                let entry = Outbox.Entry(row, refusal)
+                state.entries[row.sequence] = entry
+                state.lastSeen = row.sequence
+                // Refused operations find their place when it is known what their lanes do about them.
+                if entry.state != .refused { state.lanes[entry.scope, default: []].append(row.sequence) }
+            }
+        }
+    }
+
+    // MARK: Registering
+
+    /// Registers an operation: stored operations of its name are shown and sent from now on.
+    ///
+    /// For an operation that needs the open cache. Call it before the first read. Other operations belong in
+    /// `CacheConfiguration.operations`, so that pending changes are visible from the first read on.
+    public func register<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
+        register(OutboxOperation(operation))
+    }
+
+    /// Registers an operation: operations in doubt are resolved from now on.
+    public func register<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
+        register(OutboxOperation(operation))
+    }
+
+    private func register(_ operation: OutboxOperation) {
+        let restored = state.withLock { state -> [Outbox.Entry] in
+            let isNew = state.operations[operation.name] == nil
+            state.operations[operation.name] = operation
+            guard isNew else { return [] }
+            let entries = state.entries.values.filter { $0.operation == operation.name }.sorted { $0.id < $1.id }
+            if operation.onRejection == .block {
+                for entry in entries where entry.state == .refused {
+                    state.lanes[entry.scope, default: []].append(entry.id.rawValue)
+                    state.lanes[entry.scope]?.sort()
+                }
+            }
+            return entries.filter { $0.state != .refused }
+        }
+        guard !restored.isEmpty else { return }
+        var update = CacheUpdate()
+        for entry in restored { showAgain(entry, operation, in: &update) }
+        // Nothing is written by it.
+        update.isMemoryOnly = true
+        do { try core.commit(update) } catch { core.configuration.onEvent(.storageFailed(error)) }
+        tellProblems()
+        signal.put(())
+    }
+
+    func ensureRegistered(_ name: String, _ make: () -> OutboxOperation) {
+        guard state.withLock({ $0.operations[name] == nil }) else { return }
+        register(make())
+    }
+
+    /// Replaces the local changes that an operation shows.
+    func showAgain(_ entry: Outbox.Entry, _ operation: OutboxOperation, in update: inout CacheUpdate) {
+        do {
+            show(try operation.changes(entry.payload), of: entry.id.rawValue, in: &update)
+        } catch {
+            // Another version of the application stored it. The gate may be held here.
+            state.withLock { $0.problems.append(LarderError(error)) }
+        }
+    }
+
+    /// Reports errors that occurred while the gate was held.
+    func tellProblems() {
+        for problem in state.withLock({ $0.takeProblems() }) { core.configuration.onEvent(.storageFailed(problem)) }
+    }
+
+    func show(_ changes: Outbox.LocalChanges, of id: Int64, in update: inout CacheUpdate) {
+        for (key, apply) in changes.entities {
+            let overlay = Overlay(operation: id, apply: apply)
+            update.steps.append(.overlay(key) { Self.insert(overlay, into: &$0) })
+        }
+        for (key, apply) in changes.queries {
+            let overlay = QueryOverlay(operation: id, apply: apply)
+            update.steps.append(
+                .queryOverlay(key) { list in
+                    list.append(overlay)
+                    list.sort { $0.operation < $1.operation }
+                }
+            )
+        }
+    }
+
+    static func insert(_ overlay: Overlay, into list: inout [Overlay]) {
+        list.append(overlay)
+        list.sort { $0.operation < $1.operation }
+    }
+
+    /// The local changes of an operation; nil if it is not registered, or if its input cannot be decoded, which was reported before.
+    func shown(by entry: Outbox.Entry) -> Outbox.LocalChanges? {
+        guard let operation = state.withLock({ $0.operations[entry.operation] }) else { return nil }
+        do { return try operation.changes(entry.payload) } catch { return nil }
+    }
+
+    /// Removes the local changes of an operation, or limits them until the server's value has a version.
+    func hide(_ entry: Outbox.Entry, visibleAt: [EntityKey: Int64] = [:], in update: inout CacheUpdate) {
+        guard let changes = shown(by: entry) else { return }
+        hide(changes, of: entry.id.rawValue, visibleAt: visibleAt, in: &update)
+    }
+
+    func hide(
+        _ changes: Outbox.LocalChanges,
+        of id: Int64,
+        visibleAt: [EntityKey: Int64] = [:],
+        in update: inout CacheUpdate
+    ) {
+        for (key, _) in changes.entities {
+            let version = visibleAt[key]
+            update.steps.append(
+                .overlay(key) { list in
+                    guard let version, let index = list.firstIndex(where: { $0.operation == id }) else {
+                        return list.removeAll { $0.operation == id }
+                    }
+                    list[index].endsAtVersion = version
+                }
+            )
+        }
+        for (key, _) in changes.queries {
+            update.steps.append(.queryOverlay(key) { $0.removeAll { $0.operation == id } })
+        }
+    }
+
+    // MARK: Taking out
+
+    /// - Parameter isAllowed: the condition on the row, which other processes may have changed.
+    func remove(
+        _ entry: Outbox.Entry,
+        where isAllowed: @escaping @Sendable (DiskOutboxRow) -> Bool
+    ) throws -> (OperationID?, Commit) {
+        var update = CacheUpdate()
+        require(entry, in: &update, isAllowed)
+        removal(of: entry, in: &update)
+        let commit = try core.carryOut(update)
+        forget(entry)
+        return (nil, commit)
+    }
+
+    func removal(of entry: Outbox.Entry, visibleAt: [EntityKey: Int64] = [:], in update: inout CacheUpdate) {
+        removeRow(of: entry, in: &update)
+        hide(entry, visibleAt: visibleAt, in: &update)
+    }
+
+    func removeRow(of entry: Outbox.Entry, in update: inout CacheUpdate) {
+        let id = entry.id.rawValue
+        update.mayUseReserve = true
+        if core.disk != nil { update.steps.append(.disk { transaction in try transaction.removeOperation(id) }) }
+        if entry.refusal != nil { update.setMetadata(nil, for: Outbox.Refusal.metadataKey(id)) }
+    }
+
+    func forget(_ entry: Outbox.Entry) {
+        state.withLock { state in
+            state.entries[entry.id.rawValue] = nil
+            state.lanes[entry.scope]?.removeAll { $0 == entry.id.rawValue }
+            if state.lanes[entry.scope]?.isEmpty ?? false { state.lanes[entry.scope] = nil }
+        }
+    }
+}
+
+extension Outbox.State {
+    fileprivate mutating func takeProblems() -> [LarderError] {
+        guard !problems.isEmpty else { return [] }
+        defer { problems = [] }
+        return problems
+    }
+}

@@ -1,0 +1,32 @@
+import Synchronization
+
+/// A lock that stops the process with a sentence where its holder enters it again, instead of waiting for itself for ever.
+///
+/// Functions of the user's may run while it is held (`changes`, `replacingIDs`). It notices a call from the thread that holds it: nothing
+/// suspends while it is held, so that thread is in such a function.
+struct OutboxGate: ~Copyable, Sendable {
+    private let mutex = Mutex(())
+    private let owner: ChangeOwner
+    private let delayed: DelayedEvents
+
+    init(_ core: CacheCore) {
+        owner = core.gateOwner
+        delayed = core.delayed
+    }
+
+    func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending ()) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        precondition(
+            !owner.isCaller,
+            "A function of an operation (changes, replacingIDs) must not call the outbox of its own cache. Call it outside of that function."
+        )
+        // Events that the store has reported meanwhile, also where this fails.
+        defer { delayed.deliver() }
+        return try mutex.withLock { (value: inout sending ()) throws(Failure) -> sending Result in
+            owner.begin()
+            defer { owner.end() }
+            return try body(&value)
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+
+/// A registered operation without its types.
+struct OutboxOperation: Sendable {
+    let name: String
+    /// Whether somebody waits for it to be done, and it is not sent again where it certainly was not.
+    let isThrough: Bool
+    let batchMaximum: Int
+    /// How many are sent together on a good network.
+    let batchUsual: Int
+    let onRejection: Outbox.RejectionPolicy
+    let retry: RetryPolicy
+    let timeout: Duration
+    let changes: @Sendable ([UInt8]) throws -> Outbox.LocalChanges
+    let send: @Sendable ([Outbox.Entry]) async -> [OutboxResult]
+    let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
+
+    /// How many are sent together now.
+    func batchSize(_ conduct: NetworkBehavior) -> Int { min(batchMaximum, conduct.batch(batchUsual)) }
+
+    init(any operation: any CacheConfiguration.Operation) {
+        guard let definition = operation as? any OutboxDefinition else {
+            preconditionFailure("\(type(of: operation)) is neither a WriteBehind nor a WriteThrough.")
+        }
+        self = definition.untyped
+    }
+
+    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
+        name = operation.name
+        isThrough = false
+        batchMaximum = max(1, operation.batchMaximum)
+        batchUsual = min(batchMaximum, max(1, operation.batchUsual ?? batchMaximum))
+        onRejection = operation.onRejection
+        retry = operation.retry
+        timeout = operation.timeout
+        changes = { bytes in
+            var changes = Outbox.LocalChanges()
+            operation.changes(try operation.codec.decode(bytes), &changes)
+            return changes
+        }
+        send = { entries in
+            await Self.send(
+                entries,
+                by: operation.send,
+                operation.codec,
+                operation.acknowledge,
+                serverIDs: operation.serverIDs
+            )
+        }
+        rename = { bytes, names in
+            try Self.encode(operation.replacingIDs(try operation.codec.decode(bytes), names), operation.codec)
+        }
+    }
+
+    init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
+        name = operation.name
+        isThrough = true
+        batchMaximum = 1
+        batchUsual = 1
+        onRejection = .continue
+        retry = operation.retry
+        timeout = operation.timeout
+        changes = { _ in Outbox.LocalChanges() }
+        send = { entries in
+            await Self.send(
+                entries,
+                by: { (attempts: [Outbox.Attempt<Input>]) in
+                    var outcomes: [Outbox.Outcome<Receipt>] = []
+                    for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
+                    return outcomes
+                },
+                .json,
+                operation.acknowledge,
+                serverIDs: { _, _ in [:] }
+            )
+        }
+        rename = { bytes, _ in bytes }
+    }
+
+    /// How many replies that accept an operation and cannot be decoded end it. Before that it is asked for again: the reply may have
+    /// been damaged on its way.
+    private static let unreadableRepliesMaximum = 5
+
+    private static func unreadable(_ error: LarderError) -> LarderError {
+        LarderError(
+            .unexpectedReply,
+            "The server accepted the operation, and \(unreadableRepliesMaximum) replies could not be read. It is not sent again: "
+                + "do not repeat it, and read the present state. (\(error.description))",
+            cause: error,
+            status: error.status,
+            retryAfter: nil,
+            isFromAPI: true
+        )
+    }
+
+    static func encode<Input>(_ input: Input, _ codec: PayloadCodec<Input>) throws -> [UInt8] {
+        do { return try codec.encode(input) } catch {
+            throw LarderError(.encoding, "The operation could not be encoded: \(error)", cause: error)
+        }
+    }
+
+    private static func send<Input: Codable & Sendable, Receipt: Sendable>(
+        _ entries: [Outbox.Entry],
+        by send: @Sendable ([Outbox.Attempt<Input>]) async throws -> [Outbox.Outcome<Receipt>],
+        _ codec: PayloadCodec<Input>,
+        _ acknowledge: @escaping @Sendable (Input, Receipt, inout CacheUpdate) -> Void,
+        serverIDs: @Sendable (Input, Receipt) -> [String: String]
+    ) async -> [OutboxResult] {
+        var attempts: [Outbox.Attempt<Input>?] = []
+        for entry in entries {
+            do {
+                attempts.append(
+                    Outbox.Attempt(
+                        id: entry.id,
+                        idempotencyKey: entry.idempotencyKey,
+                        input: try codec.decode(entry.payload),
+                        number: entry.attempts,
+                        isInDoubt: entry.isInDoubt
+                    )
+                )
+            } catch {
+                attempts.append(nil)
+            }
+        }
+        let readable = attempts.compactMap { $0 }
+        var outcomes: [Outbox.Outcome<Receipt>]
+        do {
+            outcomes = readable.isEmpty ? [] : try await send(readable)
+            if outcomes.count != readable.count {
+                let text = "\(outcomes.count) outcomes came for \(readable.count) operations."
+                outcomes = readable.map { _ in .retry(LarderError(.unexpectedReply, text)) }
+            }
+        } catch {
+            outcomes = readable.map { _ in .failure(error) }
+            // Refused as a whole, perhaps for one of them: each by itself shows for which.
+            if readable.count > 1, case .rejected? = outcomes.first {
+                outcomes = []
+                for attempt in readable {
+                    do { outcomes.append(try await send([attempt]).first ?? .failure(error)) } catch {
+                        outcomes.append(.failure(error))
+                    }
+                }
+            }
+        }
+        var next = outcomes.makeIterator()
+        return zip(entries, attempts).map { entry, attempt in
+            guard let attempt, let outcome = next.next() else {
+                // It is kept, and told of: another version of the application may be able to read it.
+                let error = LarderError(.encoding, "The stored operation cannot be read by this version.")
+                return .rejected(error, nil)
+            }
+            switch outcome {
+            case .accepted(let receipt, let visibleAt):
+                let input = attempt.input
+                return .accepted(
+                    receipt,
+                    acknowledge: { acknowledge(input, receipt, &$0) },
+                    visibleAt: visibleAt,
+                    serverIDs: serverIDs(input, receipt)
+                )
+            case .rejected(let error): return .rejected(error, nil)
+            case .unsent(let error): return .unsent(error)
+            case .retry(let error, _)
+            where error.isUnreadableAcceptance && entry.unreadableReplies + 1 >= Self.unreadableRepliesMaximum:
+                return .rejected(Self.unreadable(error), nil)
+            case .retry(let error, let after): return .retry(error, after: after)
+            }
+        }
+    }
+}
+
+/// What came of an attempt, without its types.
+enum OutboxResult: Sendable {
+    case accepted(
+        any Sendable,
+        acknowledge: @Sendable (inout CacheUpdate) -> Void,
+        visibleAt: [EntityKey: Int64],
+        serverIDs: [String: String]
+    )
+    /// With the refusal as it is kept, once it is known when that was.
+    case rejected(LarderError, Outbox.Refusal?)
+    case unsent(LarderError)
+    case retry(LarderError, after: Duration?)
+
+    func refused(at time: WallTime) -> OutboxResult {
+        guard case .rejected(let error, _) = self else { return self }
+        return .rejected(error, Outbox.Refusal(error, at: time))
+    }
+
+    /// The names that others wait for.
+    var names: [String: String] {
+        if case .accepted(_, _, _, let names) = self { names } else { [:] }
+    }
+
+    /// Whether the server could be reached and failed at it: perhaps because of one operation among several.
+    var mayBeSomebodysFault: Bool {
+        guard case .retry(let error, _) = self else { return false }
+        return error.status == 500 || error.code == .unexpectedReply
+    }
+}
+
+/// A `WriteBehind` or a `WriteThrough`.
+private protocol OutboxDefinition {
+    var untyped: OutboxOperation { get }
+}
+
+extension WriteBehind: OutboxDefinition {
+    fileprivate var untyped: OutboxOperation { OutboxOperation(self) }
+}
+
+extension WriteThrough: OutboxDefinition {
+    fileprivate var untyped: OutboxOperation { OutboxOperation(self) }
+}

@@ -1,0 +1,105 @@
+public import LarderTime
+
+extension Outbox {
+    /// What to do with two operations that have one coalescing key, while the older one has not been sent.
+    public enum Coalesced<Input: Sendable>: Sendable {
+        /// Both are sent.
+        case keepBoth
+        /// One operation is sent in place of both.
+        case replace(Input)
+        /// They cancel each other: neither is sent if the newer one does not change the stored server value. If that value is unknown,
+        /// has no version, is invalidated or differs, the newer operation is sent in place of both.
+        case cancelOut
+    }
+}
+
+extension Outbox {
+    /// Whether later operations in a scope are sent after one was rejected.
+    public enum RejectionPolicy: String, Sendable, Hashable {
+        /// The rejected operation is set aside, and later ones are sent.
+        case `continue`
+        /// Later operations wait for a decision about the rejected one: `Outbox.retry`, `edit` or `drop`.
+        case block
+    }
+}
+
+/// A change that is shown at once and sent later. It survives process death, takes effect on the server exactly once, and is rolled
+/// back if the server rejects it.
+public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheConfiguration.Operation {
+    /// The name of the operation in the store. Register the operation when the cache is opened (`CacheConfiguration.operations`):
+    /// stored operations whose name is not registered are kept, and neither shown nor sent.
+    public let name: String
+    /// The ordering scope. Operations of one scope are sent one after another, in the order in which they were enqueued.
+    public var scope: @Sendable (Input) -> String
+    /// The coalescing key. Unsent operations with the same key may become one; nil: never.
+    public var coalescingKey: @Sendable (Input) -> String? = { _ in nil }
+    /// Decides about two operations with one coalescing key, the older first. It may be called more than once.
+    public var coalesce: @Sendable (Input, Input) -> Outbox.Coalesced<Input> = { _, _ in .keepBoth }
+    /// The maximum number of operations in one batch.
+    public var batchMaximum = 1
+    /// The batch size on a good network; on a poor network batches grow up to the maximum. Nil: the maximum.
+    public var batchUsual: Int?
+    /// Whether later operations in the same scope are sent after one was rejected.
+    public var onRejection = Outbox.RejectionPolicy.continue
+    /// Back-off between attempts. The number of attempts is not limited: `attemptsMaximum` and `elapsedMaximum` have no effect.
+    public var retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
+    /// How long an attempt may take before its outcome counts as unknown.
+    public var timeout: Duration = .seconds(60)
+    /// How inputs are encoded. `Outbox.Entry.input` reads JSON. A new codec must still decode inputs that are stored already.
+    public var codec: PayloadCodec<Input> = .json
+    /// The local changes that are shown at once.
+    public var changes: @Sendable (Input, inout Outbox.LocalChanges) -> Void
+    /// Sends a batch, and returns one outcome per operation in the same order.
+    public var send: @Sendable ([Outbox.Attempt<Input>]) async throws -> [Outbox.Outcome<Receipt>]
+    /// Stores the server's answer in the transaction that removes the operation. It may be called more than once for one receipt. If
+    /// the answer cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
+    public var acknowledge: @Sendable (Input, Receipt, inout CacheUpdate) -> Void = { _, _, _ in }
+    /// Maps temporary client IDs to server IDs, so that queued operations can be rewritten.
+    public var serverIDs: @Sendable (Input, Receipt) -> [String: String] = { _, _ in [:] }
+    /// Replaces temporary client IDs in an input by server IDs: for operations that depend on an entity that did not exist on the
+    /// server yet.
+    public var replacingIDs: @Sendable (Input, [String: String]) -> Input = { input, _ in input }
+
+    /// Creates an operation that is sent later.
+    public init(
+        _ name: String,
+        scope: @escaping @Sendable (Input) -> String,
+        changes: @escaping @Sendable (Input, inout Outbox.LocalChanges) -> Void,
+        send: @escaping @Sendable ([Outbox.Attempt<Input>]) async throws -> [Outbox.Outcome<Receipt>]
+    ) {
+        self.name = name
+        self.scope = scope
+        self.changes = changes
+        self.send = send
+    }
+}
+
+/// A change that is shown only after the server has carried it out. It is stored before its first byte is sent. If its outcome is
+/// unknown it is *in doubt*, and it is sent again under the same idempotency key on the next contact.
+public struct WriteThrough<Input: Codable & Sendable, Receipt: Sendable>: CacheConfiguration.Operation {
+    /// The name of the operation in the store. Register the operation when the cache is opened (`CacheConfiguration.operations`), so
+    /// that operations in doubt are resolved after a restart.
+    public let name: String
+    /// The ordering scope. While one operation of a scope is in doubt, no other operation of the scope is accepted.
+    public var scope: @Sendable (Input) -> String
+    /// Back-off between attempts for an operation in doubt. The number of attempts is not limited.
+    public var retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
+    /// How long an attempt may take before its outcome counts as unknown.
+    public var timeout: Duration = .seconds(60)
+    /// Sends an operation, and returns its outcome.
+    public var send: @Sendable (Outbox.Attempt<Input>) async throws -> Outbox.Outcome<Receipt>
+    /// Stores the server's answer in the transaction that removes the operation. It may be called more than once for one receipt. If
+    /// the answer cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
+    public var acknowledge: @Sendable (Input, Receipt, inout CacheUpdate) -> Void = { _, _, _ in }
+
+    /// Creates an operation that is awaited.
+    public init(
+        _ name: String,
+        scope: @escaping @Sendable (Input) -> String,
+        send: @escaping @Sendable (Outbox.Attempt<Input>) async throws -> Outbox.Outcome<Receipt>
+    ) {
+        self.name = name
+        self.scope = scope
+        self.send = send
+    }
+}

@@ -1,0 +1,79 @@
+import LarderStorage
+import LarderTime
+
+extension Resource where Value: Codable {
+    /// Any asynchronous function under a key, as a resource: it is read, observed, refreshed and invalidated like every other.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the request; with the parameters it is the key, in any order.
+    ///   - policy: how it is read, unless a reader says otherwise.
+    ///   - lifetime: how long an answer is fresh. An outdated one is shown as `.stale(.expired)`.
+    ///   - load: the function. It is called once for all who wait for the key at that time.
+    public static func request(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        policy: ReadPolicy = .cacheFirst,
+        lifetime: Duration = .seconds(86_400),
+        codec: PayloadCodec<Value>? = nil,
+        load: @escaping @Sendable () async throws -> Value
+    ) -> Resource {
+        var resource = Resource(
+            "request " + name,
+            parameters,
+            freshness: .timeToLive(lifetime),
+            policy: policy,
+            codec: codec
+        ) { _ in .value(try await load()) }
+        resource.timeout = nil
+        return resource
+    }
+}
+
+extension LarderCache {
+    /// Runs any asynchronous function with a cache: `value` of `Resource.request`.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the request; with the parameters it is the key, in any order.
+    ///   - policy: how the answer is read; the same as for any resource.
+    ///   - lifetime: how long an answer is fresh.
+    ///   - storage: where answers are recorded; nil: in the cache's own store.
+    ///   - load: the function. It is called once for all who wait for the key at that time.
+    /// - Throws: `.notCached`, or what the function failed with.
+    nonisolated(nonsending) public func request<Value: Codable & Sendable & Equatable>(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        as type: Value.Type = Value.self,
+        policy: ReadPolicy = .cacheFirst,
+        lifetime: Duration = .seconds(86_400),
+        codec: PayloadCodec<Value> = .json,
+        storage: (any RequestStorage)? = nil,
+        load: @escaping @Sendable () async throws -> Value
+    ) async throws(LarderError) -> Value {
+        guard let storage else {
+            let resource = Resource.request(name, parameters, lifetime: lifetime, codec: codec, load: load)
+            return try await value(resource, policy)
+        }
+        let key = QueryKey(name, parameters).description
+        let configuration = configuration
+        var resource = Resource.request(name, parameters, lifetime: lifetime, codec: codec) {
+            let now = configuration.wallClock.now
+            let value = try await load()
+            do { try storage.store(RecordedAnswer(payload: try codec.encode(value), recordedAt: now), for: key) } catch
+            {
+                configuration.onEvent(.storageFailed(LarderError(error)))
+            }
+            return value
+        }
+        resource.retention = .memory
+        if stored(resource) == nil {
+            do {
+                if let answer = try storage.answer(for: key) {
+                    try store(try codec.decode(answer.payload), in: resource, fetchedAt: answer.recordedAt)
+                }
+            } catch {
+                configuration.onEvent(.storageFailed(LarderError(error)))
+            }
+        }
+        return try await value(resource, policy)
+    }
+}

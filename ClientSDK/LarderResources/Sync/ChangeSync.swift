@@ -1,0 +1,261 @@
+public import LarderEvents
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// Follows a change feed. A token and the changes it covers commit together, so that no change is skipped when the process dies.
+///
+/// Nothing is requested while the network may not be used. A synchronisation that failed without a network is repeated when it returns
+/// (`LarderCache.networkReturned`). Safe from any task; calls run one after another.
+public final class ChangeSync: Sendable {
+    /// The state of a synchronisation.
+    public struct Status: Sendable, Hashable {
+        /// The number of changes that were applied in this process.
+        public var applied = 0
+        /// How often everything was invalidated because the token was no longer valid.
+        public var resyncs = 0
+        /// Whether it has caught up with the feed.
+        public var isCaughtUp = false
+        /// The error of the last attempt; nil if it succeeded.
+        public var failure: String?
+    }
+
+    private let cache: LarderCache
+    private let feed: ChangeFeed
+    private let gate = SerialGate()
+    private let state = Mutex(State())
+    private let hub = EventHub<Status>()
+
+    private struct State {
+        var status = Status()
+        /// The last tokens, to recognise repeated changes.
+        var seen: [String] = []
+        var followedSince: WallTime?
+        /// Whether an attempt to catch up found no network.
+        var isOwed = false
+        var returning: EventRegistration?
+        var makingUp: Task<Void, Never>?
+    }
+
+    private static let seenMaximum = 256
+
+    /// Follows a feed into a cache.
+    public init(_ feed: ChangeFeed, into cache: LarderCache) {
+        self.feed = feed
+        self.cache = cache
+        let registration = cache.core.returns.add { [weak self] _ in self?.makeUp() }
+        state.withLock { $0.returning = registration }
+    }
+
+    deinit { state.withLock { $0.makingUp }?.cancel() }
+
+    /// Repeats what failed without a network.
+    private func makeUp() {
+        state.withLock { state in
+            guard state.isOwed else { return }
+            state.isOwed = false
+            state.makingUp = Task { [weak self] in
+                do { try await self?.catchUp() } catch {
+                    // `catchUp` has put the error into the status.
+                }
+            }
+        }
+    }
+
+    /// The current state.
+    public var status: Status { state.withLock { $0.status } }
+
+    /// The state, now and after each change.
+    public var statuses: EventSequence<Status> {
+        let sequence = hub.subscribe(limit: 1)
+        change { _ in }
+        return sequence
+    }
+
+    /// The token up to which changes are stored; nil before the first one, and if the store cannot be read.
+    public var token: String? {
+        do { return try stored() } catch { return nil }
+    }
+
+    /// The token up to which changes are stored; nil before the first one, and if it was lost with a damaged store. A read error is not
+    /// treated as a missing token, because starting again would skip changes.
+    private func stored() throws(LarderError) -> String? {
+        guard let disk = cache.disk else { return state.withLock { $0.seen.last } }
+        do {
+            return try disk.token(feed.name)
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    private func change(_ body: (inout Status) -> Void) {
+        // Changed and told in one go: otherwise an older status could be the last that is heard.
+        let wakeups = state.withLock { state in
+            body(&state.status)
+            return hub.post(state.status)
+        }
+        for wakeup in wakeups { wakeup.resume() }
+    }
+
+    /// Reads and stores changes until there are no more. Each page is one commit, so that reads wait only briefly.
+    ///
+    /// - Returns: the number of changes that were applied.
+    /// - Throws: the error of the feed; pages that were stored stay.
+    @discardableResult
+    public func catchUp() async throws(LarderError) -> Int {
+        do {
+            let count = try await gate.run { () async throws(LarderError) in
+                guard cache.configuration.mayUseNetwork() else {
+                    let text = "The network may not be used at present; \"\(feed.name)\" is read when it may."
+                    throw LarderError(.offline, text, retryAfter: nil, isUnsent: true)
+                }
+                return try await readAll()
+            }
+            state.withLock { $0.isOwed = false }
+            change { $0.failure = nil }
+            return count
+        } catch {
+            if error.code == .offline || error.code == .timedOut { state.withLock { $0.isOwed = true } }
+            change { status in
+                status.failure = error.description
+                status.isCaughtUp = false
+            }
+            throw error
+        }
+    }
+
+    private func readAll() async throws(LarderError) -> Int {
+        var count = 0
+        while true {
+            guard !Task.isCancelled else { throw LarderError(CancellationError()) }
+            guard let token = try stored() else {
+                // There was one: the store was replaced, and not all that the token covers was saved.
+                if !state.withLock({ $0.seen.isEmpty }) || followedSince != nil {
+                    try await resync()
+                    break
+                }
+                try await begin()
+                continue
+            }
+            let batch: ChangeFeed.Batch
+            do {
+                batch = try await feed.read(token)
+            } catch {
+                guard error.isTokenGone else { throw error }
+                try await resync()
+                // The token is that of now: there is nothing behind it yet.
+                break
+            }
+            try store(batch.changes, token: batch.nextToken)
+            count += batch.changes.count
+            // A page that leads back to itself would be read for ever.
+            guard batch.hasMore, batch.nextToken != token else { break }
+            await Task.yield()
+        }
+        vouch()
+        return count
+    }
+
+    /// Fetches the current token before anything else is read.
+    private func begin() async throws(LarderError) {
+        let since = cache.core.now().wall
+        let token = try await feed.present()
+        try cache.update { update in
+            update.setToken(token, for: feed.name)
+            update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+        }
+        state.withLock { state in
+            state.seen = [token]
+            state.followedSince = since
+        }
+    }
+
+    /// Handles a lost token: everything is invalidated and stays visible until it is fetched again. Pending operations stay.
+    private func resync() async throws(LarderError) {
+        let since = cache.core.now().wall
+        let token = try await feed.present()
+        let invalidateAll = feed.invalidateAll
+        try cache.update { update in
+            invalidateAll(&update)
+            update.setToken(token, for: feed.name)
+            update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+        }
+        state.withLock { state in
+            state.seen = [token]
+            state.followedSince = since
+        }
+        change { $0.resyncs += 1 }
+    }
+
+    private var sinceKey: String { "larder.sync " + feed.name }
+
+    private func store(_ changes: [ChangeFeed.Change], token: String) throws(LarderError) {
+        let name = feed.name
+        try cache.update { update in
+            for change in changes { change.apply(&update) }
+            update.setToken(token, for: name)
+        }
+        note(token)
+        if !changes.isEmpty { change { $0.applied += changes.count } }
+    }
+
+    private func note(_ token: String) {
+        state.withLock { state in
+            state.seen.append(token)
+            if state.seen.count > Self.seenMaximum { state.seen.removeFirst(Self.seenMaximum / 2) }
+        }
+    }
+
+    /// Notes that the feed has no more changes.
+    private func vouch() {
+        if let since = followedSince { cache.noteCaughtUp(feed.name, followedSince: since) }
+        change { $0.isCaughtUp = true }
+    }
+
+    private var followedSince: WallTime? {
+        if let known = state.withLock({ $0.followedSince }) { return known }
+        do {
+            guard let bytes = try cache.disk?.metadata(sinceKey),
+                let time = Int64(String(decoding: bytes, as: UTF8.self))
+            else { return nil }
+            let since = WallTime(nanosecondsSinceEpoch: time)
+            state.withLock { $0.followedSince = since }
+            return since
+        } catch {
+            // Nothing is vouched for then: what is stored is asked about as if no feed were followed.
+            return nil
+        }
+    }
+
+    // MARK: Live
+
+    /// Receives a change from a live channel: stores it if it follows the stored token, ignores it if it is stored already, and
+    /// otherwise reads the missed changes.
+    public func receive(_ live: LiveSync.Change) async throws(LarderError) {
+        try await gate.run { () async throws(LarderError) in
+            if state.withLock({ $0.seen.contains(live.token) }) { return }
+            if live.previousToken == (try stored()) {
+                try store([live.change], token: live.token)
+                return vouch()
+            }
+            _ = try await readAll()
+        }
+    }
+
+    /// Receives a page of the feed from a live channel, as `receive(_:)` does a change.
+    func receive(_ batch: ChangeFeed.Batch, since token: String) async throws(LarderError) {
+        try await gate.run { () async throws(LarderError) in
+            guard token == (try stored()) else {
+                // Somebody has read on meanwhile: what the page has may be older than what is stored.
+                if state.withLock({ $0.seen.contains(batch.nextToken) }), !batch.hasMore { return }
+                _ = try await readAll()
+                return
+            }
+            try store(batch.changes, token: batch.nextToken)
+            if batch.hasMore, batch.nextToken != token { _ = try await readAll() } else { vouch() }
+        }
+    }
+
+    /// Notes that the live channel has ended: the feed covers nothing until it is read again.
+    func lostLive() { change { $0.isCaughtUp = false } }
+}

@@ -1,0 +1,203 @@
+public import LarderEvents
+public import LarderTime
+import Synchronization
+
+extension LiveSync {
+    /// The kinds of live channels.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        case webSocket
+        /// Server-sent events.
+        case eventStream
+        /// Long polling.
+        case longPoll
+    }
+}
+
+extension LiveSync {
+    /// A message of a live channel.
+    public enum Message: Sendable {
+        /// The channel delivers all changes after the token.
+        case hello(token: String)
+        case change(LiveSync.Change)
+        /// A page of the change feed, and the token before it.
+        case page(ChangeFeed.Batch, since: String)
+    }
+}
+
+extension LiveSync {
+    /// An open live channel for one reader. It is closed when it is released.
+    public protocol Channel: Sendable {
+        /// The next message; nil after a regular end.
+        func receive() async throws(LarderError) -> LiveSync.Message?
+    }
+}
+
+extension LiveSync {
+    /// Opens live channels.
+    public struct Source: Sendable {
+        /// The available kinds, the best first. If it is empty, `LiveSync.run` returns at once.
+        public let kinds: [LiveSync.Kind]
+        public let open: @Sendable (LiveSync.Kind, _ since: String?) async throws(LarderError) -> any LiveSync.Channel
+
+        /// Creates a source of channels.
+        public init(
+            _ kinds: [LiveSync.Kind],
+            open:
+                @escaping @Sendable (LiveSync.Kind, _ since: String?) async throws(LarderError) -> any LiveSync.Channel
+        ) {
+            self.kinds = kinds
+            self.open = open
+        }
+    }
+}
+
+/// Keeps a cache up to date with a change feed and a live channel: it reconnects, falls back to another kind of channel, and reads
+/// missed changes from the feed.
+///
+/// It does nothing while the network may not be used, and continues at once when it returns (`LarderCache.networkReturned`). It adds no
+/// jitter: `NetworkMonitor.resumes` spreads the return of many clients. Safe from any task.
+public final class LiveSync: Sendable {
+    /// The state of a live sync.
+    public enum State: Sendable, Hashable {
+        /// It is not running.
+        case idle
+        /// It is connecting.
+        case connecting(LiveSync.Kind)
+        /// It receives all changes from a channel of this kind.
+        case live(LiveSync.Kind)
+        /// It waits before the next attempt.
+        case waiting(failures: Int)
+        /// The network may not be used: it waits for the network.
+        case offline
+    }
+
+    private let sync: ChangeSync
+    private let source: LiveSync.Source
+    private let configuration: CacheConfiguration
+    private let retry: RetryPolicy
+    private let hub = EventHub<State>()
+    private let present = Mutex(State.idle)
+    private let returns = EventHub<Void>()
+    private let returning: EventRegistration
+    /// How often it checks whether the network may be used. A check sends nothing.
+    private static let look: Duration = .seconds(30)
+    /// How long a channel must work to reset the back-off.
+    private static let stableAfter: Duration = .seconds(10)
+
+    /// Creates a live sync.
+    public init(
+        _ sync: ChangeSync,
+        _ source: LiveSync.Source,
+        in cache: LarderCache,
+        retry: RetryPolicy = RetryPolicy(base: .milliseconds(500), ceiling: .seconds(30))
+    ) {
+        self.sync = sync
+        self.source = source
+        configuration = cache.configuration
+        self.retry = retry
+        returning = cache.core.returns.add { [returns] _ in for wakeup in returns.post(()) { wakeup.resume() } }
+    }
+
+    /// The current state.
+    public var state: State { present.withLock { $0 } }
+
+    /// The state, now and after each change.
+    public var states: EventSequence<State> {
+        let sequence = hub.subscribe(limit: 16)
+        become(nil)
+        return sequence
+    }
+
+    /// Publishes the state: a new one, or the current one again.
+    private func become(_ state: State?) {
+        let wakeups = present.withLock { present in
+            present = state ?? present
+            return hub.post(present)
+        }
+        for wakeup in wakeups { wakeup.resume() }
+    }
+
+    /// Runs until the calling task is cancelled. Returns at once if the source has no kind of channel.
+    public func run() async {
+        guard !source.kinds.isEmpty else { return become(.idle) }
+        var failures = 0
+        var kind = 0
+        let returns = returns.subscribe(limit: 1)
+        while !Task.isCancelled {
+            // A return that comes from here on is not missed: it ends the pause that is to come.
+            _ = returns.takeAvailable()
+            guard configuration.mayUseNetwork() else {
+                become(.offline)
+                await pause(Self.look, endedBy: returns)
+                (failures, kind) = (0, 0)
+                continue
+            }
+            let choice = source.kinds[kind % source.kinds.count]
+            var since: MonotonicTime?
+            do {
+                become(.connecting(choice))
+                try await follow(choice) { since = configuration.monotonicClock.uptime }
+            } catch {
+                // What is done about it is the same whatever it failed with, and the same as where the server has ended it in order:
+                // who came back at once would be sent away again at once, for ever.
+            }
+            sync.lostLive()
+            guard !Task.isCancelled else { break }
+            if let since, configuration.monotonicClock.uptime - since >= Self.stableAfter { (failures, kind) = (0, 0) }
+            failures += 1
+            // One that does not work here may work never: behind some proxies no WebSocket does. Each second failure in a row
+            // changes the kind, and after a success the best is tried first again.
+            if failures % 2 == 0 { kind += 1 }
+            become(.waiting(failures: failures))
+            let wait = retry.backoffMaximum(attempt: failures) * configuration.random()
+            // Another network may let through what the one before did not.
+            if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
+        }
+        become(.idle)
+    }
+
+    /// Waits for a time or until the network returns; true in the latter case.
+    @discardableResult
+    private func pause(_ wait: Duration, endedBy returns: EventSequence<Void>) async -> Bool {
+        let due = configuration.monotonicClock.uptime + wait
+        return await returns.next(until: due, by: configuration.monotonicClock) != nil
+    }
+
+    /// Opens a channel. If the token is no longer valid, the channel starts at the token of a resync.
+    private func open(_ kind: LiveSync.Kind) async throws(LarderError) -> any LiveSync.Channel {
+        do {
+            return try await source.open(kind, sync.token)
+        } catch {
+            guard error.isTokenGone else { throw error }
+            try await sync.catchUp()
+            return try await source.open(kind, sync.token)
+        }
+    }
+
+    private func follow(_ kind: LiveSync.Kind, _ connected: () -> Void) async throws(LarderError) {
+        // A token there must be before the channel: otherwise nobody would know what it follows on.
+        if sync.token == nil { try await sync.catchUp() }
+        let channel = try await open(kind)
+        var isLive = false
+        while true {
+            let message: LiveSync.Message?
+            do throws(LarderError) { message = try await channel.receive() } catch {
+                // The next channel follows on the token that this gets.
+                if error.isTokenGone { try await sync.catchUp() }
+                throw error
+            }
+            guard let message else { return }
+            switch message {
+            case .hello(let token):
+                // What happened before the channel tells is in the feed.
+                if token != sync.token { try await sync.catchUp() }
+            case .change(let change): try await sync.receive(change)
+            case .page(let batch, let since): try await sync.receive(batch, since: since)
+            }
+            guard !isLive else { continue }
+            isLive = true
+            connected()
+            become(.live(kind))
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import LarderEvents
+public import LarderStorage
+
+/// A list that is fetched in pages by cursor, newest first: a feed, a conversation, an account's history.
+///
+/// Its pages are merged into a `Timeline`. The identity is the key and the type of item: resources with one identity share the stored
+/// list and requests. Other settings apply per `Timeline`, as with reads of a `Resource`; pages are fetched and merged as the resource
+/// that was passed last says.
+public struct PagedResource<Item: CacheEntity>: Sendable {
+    /// The name and the parameters.
+    public let key: QueryKey
+    /// When the newest page is fresh.
+    public var freshness: Freshness.Demand
+    /// The read policy, unless a reader passes another one.
+    public var policy: ReadPolicy
+    /// The number of items of a page.
+    public var pageSize: Int
+    /// The largest page of the source: on a poor network pages grow up to it. Nil: always `pageSize`.
+    public var pageSizeMaximum: Int?
+    /// The maximum number of stored items, at least two pages. Older items are dropped and can be loaded again.
+    public var itemsMaximum = 5_000
+    /// What to do with older items when the refreshed first page does not overlap them.
+    public var onDiscontinuity = GapPolicy.keepBehindGap
+    /// How long an inserted item (`insertNewest`) stays if pages do not contain it, because a replica may lag.
+    public var settlingTime: Duration = .seconds(60)
+    /// How complete the items of a page are.
+    public var completeness = Completeness.complete
+    /// Where the list is stored.
+    public var retention = QueryRetention.disk
+    /// Names for invalidation of many values at once.
+    public var tags: Set<String> = []
+    /// The temporary client ID of an item that was created on this device. If both items are in the list, because an event came before
+    /// the acknowledgement, only the server's is shown.
+    public var localName: (@Sendable (Item) -> String?)?
+    /// The time limit of a page; nil: no limit.
+    public var timeout: Duration? = .seconds(30)
+
+    let fetch: @Sendable (PageRequest) async throws -> Fetched<EntityList<Item>>
+
+    /// The list as a resource: what is loaded of it, refreshed by its newest page. Reads of it and timelines share one value.
+    public var list: Resource<Timeline<Item>.List> {
+        let fetch = fetch
+        let limit = max(1, pageSize)
+        var list = Resource<Timeline<Item>.List>(
+            key,
+            freshness: freshness,
+            policy: policy,
+            demands: .partial,
+            shape: .normalized(Timeline<Item>.List.normalizer(of: self))
+        ) { context in
+            let request = PageRequest(limit: limit, validator: context.validator, isForced: context.mustRevalidate)
+            var list = try await fetch(request).map { Timeline<Item>.List($0) }
+            list.completeness = .complete
+            return list
+        }
+        list.retention = retention
+        list.tags = tags
+        list.timeout = timeout
+        return list
+    }
+
+    /// The page size at the current network level.
+    func pageSize(_ conduct: NetworkBehavior) -> Int {
+        let usual = max(1, pageSize)
+        return max(usual, min(pageSizeMaximum ?? usual, conduct.batch(usual)))
+    }
+
+    /// Where a list is stored: `Resource.Retention` of any value.
+    public typealias QueryRetention = Resource<Timeline<Item>.List>.Retention
+
+    /// A paged list.
+    ///
+    /// - Parameters:
+    ///   - name: the name; with the parameters it is the key.
+    ///   - fetch: gets a page. It says "not modified" where the validator that it is given still holds, and "gone" where the server
+    ///     does not know the cursor any more. It should notice cancellation: one that does not is abandoned at its timeout.
+    public init(
+        _ name: String,
+        _ parameters: [String: String] = [:],
+        of type: Item.Type = Item.self,
+        pageSize: Int = 20,
+        freshness: Freshness.Demand = .interactive,
+        policy: ReadPolicy = .staleWhileRevalidate,
+        fetch: @escaping @Sendable (PageRequest) async throws -> Fetched<EntityList<Item>>
+    ) {
+        key = QueryKey(name, parameters)
+        self.pageSize = pageSize
+        self.freshness = freshness
+        self.policy = policy
+        self.fetch = fetch
+    }
+}
+
+public struct PageRequest: Sendable, Hashable {
+    /// The cursor, from the previous page; nil: the newest page.
+    public var cursor: String?
+    /// The number of items.
+    public var limit: Int
+    /// The validator of the stored page; nil if there is none.
+    public var validator: String?
+    /// Whether the page must come from the origin, as for a refresh or a gate: caches on the way must revalidate.
+    public var isForced: Bool
+
+    /// Creates a request, for direct calls of a fetch function.
+    public init(cursor: String? = nil, limit: Int, validator: String? = nil, isForced: Bool = false) {
+        self.cursor = cursor
+        self.limit = limit
+        self.validator = validator
+        self.isForced = isForced
+    }
+}

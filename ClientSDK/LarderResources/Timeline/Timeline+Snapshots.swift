@@ -1,0 +1,76 @@
+import LarderEvents
+import Synchronization
+
+extension Timeline {
+    /// The snapshots of a timeline as they come. Each iteration observes by itself; one task iterates.
+    public struct Snapshots: AsyncSequence, Sendable {
+        /// Gives snapshots, the newest when there are several.
+        public struct Iterator: AsyncIteratorProtocol {
+            let timeline: Timeline<Item>
+            private var subscription: Subscription?
+            private var last: Timeline<Item>.Snapshot?
+
+            init(_ timeline: Timeline<Item>) { self.timeline = timeline }
+
+            /// The next snapshot; nil when the task was cancelled or the cache closed.
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Timeline<Item>.Snapshot? {
+                let subscription = subscription ?? Subscription(timeline)
+                self.subscription = subscription
+                while let snapshot = await subscription.mailbox.next() {
+                    subscription.note(snapshot)
+                    var view = timeline.view(snapshot)
+                    if let last, last.says(thatOf: view) { continue }
+                    view.difference = ListDifference(from: last?.items ?? [], to: view.items)
+                    last = view
+                    return view
+                }
+                return nil
+            }
+        }
+
+        /// Observes for as long as it lives.
+        private final class Subscription: Sendable {
+            typealias Element = LarderResources.Snapshot<Timeline<Item>.List>
+
+            let mailbox = Mailbox<Element>()
+            private let timeline: Timeline<Item>
+            private let observer: UInt64
+            private let watcher: UInt64
+            private let waker: UInt64
+            private let last: LastSeen
+
+            private final class LastSeen: Sendable {
+                let snapshot = Mutex<Element?>(nil)
+            }
+
+            init(_ timeline: Timeline<Item>) {
+                self.timeline = timeline
+                let last = LastSeen()
+                self.last = last
+                let mailbox = mailbox
+                let again: @Sendable () -> Void = {
+                    // Before the first there is nothing to be said again: that one will say it.
+                    if let snapshot = last.snapshot.withLock({ $0 }) { mailbox.putAgain(snapshot) }
+                }
+                watcher = timeline.engine.watch(again)
+                waker = timeline.wake(again)
+                observer = timeline.engine.node.observe(timeline.options, mailbox)
+            }
+
+            deinit {
+                timeline.engine.node.removeObserver(observer)
+                timeline.engine.removeWatcher(watcher)
+                timeline.removeWaker(waker)
+            }
+
+            func note(_ snapshot: Element) { last.snapshot.withLock { $0 = snapshot } }
+        }
+
+        private let timeline: Timeline<Item>
+
+        init(_ timeline: Timeline<Item>) { self.timeline = timeline }
+
+        /// Begins to observe, at the first call of `next`.
+        public func makeAsyncIterator() -> Iterator { Iterator(timeline) }
+    }
+}

@@ -1,0 +1,78 @@
+public import LarderStorage
+
+/// An event of a cache. Cases may be added.
+public enum CacheEvent: Sendable {
+    /// A read was answered from a tier. `bytes` is the stored size; 0 if it was not determined.
+    case hit(resource: String, Tier, bytes: Int)
+    /// A read found no usable value.
+    case miss(resource: String)
+    /// A read joined a request in flight.
+    case merged(resource: String)
+    /// The source returned a value.
+    case fetched(resource: String, Duration)
+    /// The source confirmed the stored value.
+    case revalidated(resource: String, Duration)
+    /// A request failed.
+    case failed(resource: String, LarderError)
+    /// A gate could not be satisfied.
+    case gateRefused(resource: String)
+    /// An event of the disk tier.
+    case disk(DiskStore.Event)
+    /// The disk could not be written or read. The cache continues in memory; values that were not stored are lost when they are
+    /// evicted.
+    case storageFailed(LarderError)
+    /// The clock was set back: all values must be validated again.
+    case clockSetBack
+
+    /// A reader or an observer got its first content after this time; nil: from several tiers.
+    case firstContent(resource: String, Tier?, Duration)
+    /// A confirmed value did not have to be sent again: its stored size.
+    case spared(resource: String, bytes: Int)
+    /// Entries were evicted from memory; `reason` is the tier's term.
+    case evicted(reason: String, count: Int, bytes: Int)
+    /// An operation of the outbox changed its state; `depth` operations are in the outbox.
+    case outbox(OutboxStep, depth: Int)
+
+    /// The outbox holds operations of a name that is not registered: they are kept, and neither shown nor sent. Add the operation to
+    /// `CacheConfiguration.operations`.
+    case unregistered(operation: String, count: Int)
+    /// An attempt of an operation ended.
+    case operation(String, OperationID, OperationEnd)
+
+    /// The end of an attempt.
+    public enum OperationEnd: Sendable {
+        /// The server has carried it out.
+        case accepted
+        /// The server has rejected it.
+        case refused(LarderError)
+        /// It is sent again after this time.
+        case postponed(LarderError, Duration)
+    }
+
+    /// A step of an operation.
+    public enum OutboxStep: String, Sendable, Hashable, CaseIterable {
+        /// It was stored durably.
+        case enqueued
+        /// It was coalesced with an older one.
+        case coalesced
+        /// It and an older one cancelled each other.
+        case cancelled
+        /// It was sent.
+        case sent
+        /// The server has carried it out.
+        case accepted
+        /// The server has rejected it.
+        case rejected
+        /// The outcome is unknown.
+        case inDoubt
+    }
+
+    /// Where a value was found.
+    public enum Tier: String, Sendable, Hashable {
+        case memory
+        /// On disk.
+        case disk
+        /// On the server.
+        case network
+    }
+}

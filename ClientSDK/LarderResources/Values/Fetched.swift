@@ -1,0 +1,93 @@
+public import LarderStorage
+
+/// The result of a fetch function.
+public struct Fetched<Value: Sendable>: Sendable {
+    enum Content: Sendable {
+        case value(Value)
+        case notModified
+        case gone
+    }
+
+    let content: Content
+    /// The validator for the next request, so that the source can answer "not modified": an ETag, a version, a date.
+    public var validator: String?
+    /// The source's freshness lifetime, if it is shorter than the resource's rule.
+    public var lifetime: Duration?
+    /// How complete the value is.
+    public var completeness: Completeness
+    /// Whether the value may be written to the disk. False for a reply with `Cache-Control: no-store`: the value stays in memory, and
+    /// its copy on disk is removed. It applies to "not modified" too.
+    public var mayStore = true
+    /// The age of the reply, if a cache on the way has answered (`Age`, RFC 9111 §5.1). The value counts as fetched and validated that
+    /// much earlier. Not negative.
+    public var age: Duration = .zero
+
+    private init(_ content: Content, validator: String?, lifetime: Duration?, completeness: Completeness) {
+        self.content = content
+        self.validator = validator
+        self.lifetime = lifetime
+        self.completeness = completeness
+    }
+
+    /// The value, if the source returned one.
+    public var value: Value? {
+        guard case .value(let value) = content else { return nil }
+        return value
+    }
+
+    /// Whether the source says that the value does not exist.
+    public var isGone: Bool {
+        if case .gone = content { true } else { false }
+    }
+
+    /// The same reply with a transformed value: validator, lifetime, age and storage rule stay.
+    public func map<Other: Sendable>(_ transform: (Value) -> Other) -> Fetched<Other> {
+        let content: Fetched<Other>.Content =
+            switch content {
+            case .value(let value): .value(transform(value))
+            case .notModified: .notModified
+            case .gone: .gone
+            }
+        var other = Fetched<Other>(content, validator: validator, lifetime: lifetime, completeness: completeness)
+        other.mayStore = mayStore
+        other.age = age
+        return other
+    }
+
+    /// The source returned a value.
+    public static func value(
+        _ value: Value,
+        validator: String? = nil,
+        lifetime: Duration? = nil,
+        completeness: Completeness = .complete
+    ) -> Fetched {
+        Fetched(.value(value), validator: validator, lifetime: lifetime, completeness: completeness)
+    }
+
+    /// The source confirmed the value with the validator that it was sent: only times are renewed.
+    public static func notModified(lifetime: Duration? = nil) -> Fetched {
+        Fetched(.notModified, validator: nil, lifetime: lifetime, completeness: .complete)
+    }
+
+    /// The value does not exist at the source: the stored value is removed.
+    public static var gone: Fetched { Fetched(.gone, validator: nil, lifetime: nil, completeness: .complete) }
+}
+
+public struct FetchContext: Sendable, Hashable {
+    /// The validator of the stored value; nil if there is none, or if the value must not be confirmed.
+    public let validator: String?
+    /// Whether the caller asked for the network explicitly, and not a policy.
+    public let isForced: Bool
+    /// Whether the answer must come from the origin: caches on the way must revalidate (`Cache-Control: no-cache`). True for a refresh,
+    /// a gate, an invalidated value, bounded staleness, and a network-only policy.
+    public let mustRevalidate: Bool
+
+    /// Creates a context, for direct calls of a fetch function.
+    ///
+    /// - Parameter mustRevalidate: `isForced` implies it.
+    public init(validator: String? = nil, isForced: Bool = false, mustRevalidate: Bool = false) {
+        self.validator = validator
+        self.isForced = isForced
+        self.mustRevalidate = mustRevalidate || isForced
+    }
+}

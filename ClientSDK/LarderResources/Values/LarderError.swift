@@ -1,0 +1,136 @@
+import LarderEvents
+import LarderStorage
+public import LarderTime
+
+/// The error of a read or a write.
+public struct LarderError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure. More codes may be added.
+    public typealias Code = ErrorCode<LarderError>
+
+    /// The kind of failure.
+    public let code: Code
+    /// What happened and what to do.
+    public let description: String
+    /// The underlying error.
+    public let cause: (any Error)?
+    /// The HTTP status of the reply, if there was one.
+    public let status: Int?
+    /// The `type` of the problem document in the reply (RFC 9457), if there was one.
+    public let problem: String?
+    /// The operation that failed, if there is one.
+    public let operation: OperationID?
+    /// The delay that the reply asks for (`Retry-After`, RFC 9110 section 10.2.3); nil if there is none.
+    public let retryAfter: Duration?
+    /// Whether nothing has reached the server.
+    package let isUnsent: Bool
+    /// Whether the reply is the API's own, and not from a proxy or portal on the way.
+    package let isFromAPI: Bool
+
+    /// Whether the API has accepted the request (2xx), and its reply cannot be decoded.
+    package var isUnreadableAcceptance: Bool {
+        code == .unexpectedReply && isFromAPI && status.map { (200..<300).contains($0) } ?? false
+    }
+
+    /// Creates an error.
+    public init(
+        _ code: Code,
+        _ description: String,
+        cause: (any Error)? = nil,
+        status: Int? = nil,
+        problem: String? = nil,
+        operation: OperationID? = nil
+    ) {
+        self.init(
+            code,
+            description,
+            cause: cause,
+            status: status,
+            problem: problem,
+            operation: operation,
+            retryAfter: nil
+        )
+    }
+
+    package init(
+        _ code: Code,
+        _ description: String,
+        cause: (any Error)? = nil,
+        status: Int? = nil,
+        problem: String? = nil,
+        operation: OperationID? = nil,
+        retryAfter: Duration?,
+        isUnsent: Bool = false,
+        isFromAPI: Bool = false
+    ) {
+        self.code = code
+        self.description = description
+        self.cause = cause
+        self.status = status
+        self.problem = problem
+        self.operation = operation
+        self.retryAfter = retryAfter
+        self.isUnsent = isUnsent
+        self.isFromAPI = isFromAPI
+    }
+
+    /// Converts any error: store and transport errors keep their kind, everything else is `.fetchFailed`.
+    public init(_ error: any Error) {
+        switch error {
+        case let error as LarderError: self = error
+        case let error as DiskError: self.init(.storage, error.description, cause: error)
+        case is CancellationError: self.init(.cancelled, "The caller does not wait any more.", cause: error)
+        case let error as any RequestFailure:
+            let code: Code =
+                switch error.kind {
+                case .cancelled: .cancelled
+                case .timedOut: .timedOut
+                case .invalidRequest: .invalidArgument
+                case .tooLarge: .unexpectedReply
+                case .unsent, .noReply: .offline
+                }
+            self.init(code, "\(error)", cause: error, retryAfter: nil, isUnsent: error.kind == .unsent)
+        default: self.init(.fetchFailed, "The fetch failed: \(error)", cause: error)
+        }
+    }
+}
+
+extension ErrorCode where Scope == LarderError {
+    /// There was no reply, and nothing in the cache that may be shown instead.
+    public static var offline: Self { Self(rawValue: "offline") }
+    /// The reply did not come in time.
+    public static var timedOut: Self { Self(rawValue: "timedOut") }
+    /// The server refused. `status` says how, `problem` why, as far as it told.
+    public static var refused: Self { Self(rawValue: "refused") }
+    /// The request could not be authorized: the session has ended, or its renewal failed. The server has not carried it out. A
+    /// change in the outbox waits, and is sent after the next sign-in; an awaited write has ended, and nothing has changed. See
+    /// `cause`.
+    public static var unauthorized: Self { Self(rawValue: "unauthorized") }
+    /// The server says that there is no such thing, or not any more.
+    public static var gone: Self { Self(rawValue: "gone") }
+    /// The reply was not what the API promises. The cache is as it was.
+    public static var unexpectedReply: Self { Self(rawValue: "unexpectedReply") }
+    /// The fetch function failed in a way of its own; see `cause`.
+    public static var fetchFailed: Self { Self(rawValue: "fetchFailed") }
+    /// Nothing is stored, and the policy forbids to ask the network.
+    public static var notCached: Self { Self(rawValue: "notCached") }
+    /// The value could not be confirmed within the time that a gate demands.
+    public static var notValidated: Self { Self(rawValue: "notValidated") }
+    /// The store could not be read or written.
+    public static var storage: Self { Self(rawValue: "storage") }
+    /// The value could not be encoded.
+    public static var encoding: Self { Self(rawValue: "encoding") }
+    /// The caller does not wait any more.
+    public static var cancelled: Self { Self(rawValue: "cancelled") }
+    /// The cache was closed or erased.
+    public static var closed: Self { Self(rawValue: "closed") }
+    /// An operation waits in the outbox, and no operation of its name is registered in this process.
+    public static var unregistered: Self { Self(rawValue: "unregistered") }
+    /// Operations wait in the outbox, which is paused or was never resumed.
+    public static var paused: Self { Self(rawValue: "paused") }
+    /// What was asked for makes no sense; the description says what to give instead.
+    public static var invalidArgument: Self { Self(rawValue: "invalidArgument") }
+    /// Nobody knows yet whether the operation was carried out; it resolves itself.
+    public static var inDoubt: Self { Self(rawValue: "inDoubt") }
+    /// What was to be changed has been changed by somebody else meanwhile.
+    public static var conflict: Self { Self(rawValue: "conflict") }
+}

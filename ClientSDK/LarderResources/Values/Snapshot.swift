@@ -1,0 +1,75 @@
+public import LarderStorage
+public import LarderTime
+
+/// The state of a resource at one moment: value, freshness, network activity and last error.
+///
+/// Content (`value`, `freshness`) and activity (`activity`, `refreshError`) are independent: a failed refresh does not remove the
+/// content.
+public struct Snapshot<Value: Sendable>: Sendable {
+    /// Where the value came from.
+    public enum Source: String, Sendable, Hashable {
+        /// The memory tier.
+        case memory
+        /// The disk tier.
+        case disk
+        /// The server just now: it sent the value or confirmed it (304).
+        case network
+        /// Several of them, or a pending local change.
+        case merged
+    }
+
+    /// Whether a request is in flight.
+    public enum Activity: String, Sendable, Hashable {
+        /// No request.
+        case idle
+        /// A request is in flight.
+        case fetching
+    }
+
+    /// The value; nil if there is none, or if the policy does not allow it to be shown yet.
+    public var value: Value?
+    /// Whether the value is current.
+    public var freshness: Freshness
+    /// How complete the value is.
+    public var completeness: Completeness
+    /// Where the value came from; nil without a value.
+    public var source: Source?
+    /// When the value was fetched, was validated and expires; nil without a value.
+    public var times: Freshness.Times?
+    /// The server's version; nil if it has none.
+    public var version: Int64?
+    /// The validator that came with it (an ETag). Nil if there is none, or if the value has changed since.
+    public var validator: String?
+    /// Whether a request is in flight.
+    public var activity: Activity
+    /// The error of the last refresh; nil if it succeeded.
+    public var refreshError: LarderError?
+    /// The number of local changes in the value that the server has not acknowledged.
+    public var pendingChanges: Int
+    /// Grows with every change: of two snapshots the one with the larger revision is later.
+    public var revision: UInt64
+
+    /// When the content was fetched from the server.
+    public var fetchedAt: WallTime? { times?.fetchedAt }
+    /// When the server last confirmed the content.
+    public var validatedAt: WallTime? { times?.validatedAt }
+    /// When it stops being fresh.
+    public var expiresAt: WallTime? { times?.expiresAt }
+
+    /// The snapshot with a transformed value.
+    public func map<Other: Sendable>(_ transform: (Value) throws -> Other) rethrows -> Snapshot<Other> {
+        Snapshot<Other>(
+            value: try value.map(transform),
+            freshness: freshness,
+            completeness: completeness,
+            source: source.flatMap { Snapshot<Other>.Source(rawValue: $0.rawValue) },
+            times: times,
+            version: version,
+            validator: validator,
+            activity: activity == .idle ? .idle : .fetching,
+            refreshError: refreshError,
+            pendingChanges: pendingChanges,
+            revision: revision
+        )
+    }
+}

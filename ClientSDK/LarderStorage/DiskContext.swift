@@ -1,0 +1,169 @@
+import LarderSQLite
+import LarderTime
+import Synchronization
+
+/// The state shared by all connections of a store: paths, settings and pending chores.
+///
+/// Safe from any thread. Nothing is called while its mutex is held.
+package final class DiskContext: Sendable {
+    /// Chores that readers leave for the next writer.
+    private struct Chores {
+        /// Access times that are not stored yet.
+        var stamps: [Int64: Int64] = [:]
+        /// Damaged rows and their checksums.
+        var damaged: [Int64: Damage] = [:]
+        var events: [DiskStore.Event] = []
+        /// Whether a checksum was wrong: the pages around it may be damaged too.
+        var isSuspect = false
+    }
+
+    struct Damage {
+        let sum: Int64
+        let item: DiskStore.Event.Item
+        let reason: DiskStore.Event.DiscardReason
+    }
+
+    let configuration: DiskStore.Configuration
+    let checksum: DiskChecksum
+    let files: DiskFiles
+    let blobs: BlobFiles
+    /// The commits of other processes.
+    package let others = ForeignCommits()
+    private let granularity: Int64
+    private let chores = Mutex(Chores())
+
+    /// Beyond this they are dropped, and noted again by the next reader.
+    private static let stampsMaximum = 4_096
+    private static let damagedMaximum = 1_024
+
+    init(_ configuration: DiskStore.Configuration) {
+        var configuration = configuration
+        while configuration.directory.count > 1, configuration.directory.hasSuffix("/") {
+            configuration.directory.removeLast()
+        }
+        self.configuration = configuration
+        granularity = max(1, configuration.accessGranularity.nanosecondsSaturating)
+        checksum = DiskChecksum(transform: configuration.transform?.identifier)
+        files = DiskFiles(faults: configuration.faults?.plan)
+        blobs = BlobFiles(directory: configuration.directory + "/blobs", files: files)
+    }
+
+    var path: String { configuration.directory + "/store.sqlite" }
+    /// A new database while it is being filled.
+    var pathOfNew: String { configuration.directory + "/store.new" }
+    /// A complete new database that is to replace the old one.
+    var pathOfReady: String { configuration.directory + "/store.ready" }
+    /// A copy of a damaged database, during salvage.
+    var pathOfCopy: String { configuration.directory + "/store.copy" }
+    /// Locked while a store is opened or replaced.
+    var pathOfLock: String { configuration.directory + "/store.lock" }
+    /// The prefix of the numbers of databases that were set aside.
+    var prefixOfAside: String { "store.damaged-" }
+
+    func options(readsOnly: Bool = false) -> Database.Options {
+        var options = Database.Options()
+        options.durability = .normal
+        options.creates = false
+        options.readsOnly = readsOnly
+        options.checkpointPages = 1_000
+        options.pageCacheKibibytes = 2_048
+        let milliseconds = configuration.busyTimeout.nanosecondsSaturating / 1_000_000
+        options.busyTimeoutMilliseconds = Int32(clamping: max(0, milliseconds))
+        return options
+    }
+
+    /// Now, in nanoseconds since the epoch.
+    var now: Int64 { configuration.clock.now.nanosecondsSinceEpoch }
+
+    /// The access stamp for now.
+    var stamp: Int64 { now / granularity * granularity }
+
+    // MARK: Chores
+
+    /// Notes the access of a row if its stored time is old enough.
+    func noteAccess(_ row: Int64, stamped: Int64) {
+        let now = now
+        guard now.subtractingReportingOverflow(stamped).partialValue >= granularity else { return }
+        let stamp = now / granularity * granularity
+        chores.withLock { if $0.stamps.count < Self.stampsMaximum { $0.stamps[row] = stamp } }
+    }
+
+    /// Notes a damaged row for removal; true if it was not known yet.
+    func noteDamage(_ row: Int64, _ damage: Damage) {
+        chores.withLock { chores in
+            guard chores.damaged.count < Self.damagedMaximum, chores.damaged[row]?.sum != damage.sum else { return }
+            chores.damaged[row] = damage
+            if damage.reason == .checksum { chores.isSuspect = true }
+            // A missing file may belong to a row that was replaced meanwhile. It is reported when the row is removed.
+            if damage.reason != .fileMissing { chores.events.append(.discarded(damage.item, damage.reason)) }
+        }
+    }
+
+    /// Whether a row is known to be damaged.
+    func isDamaged(_ row: Int64, sum: Int64) -> Bool { chores.withLock { $0.damaged[row]?.sum == sum } }
+
+    /// Takes up to `count` chores of each kind, to be done or returned.
+    func takeChores(_ count: Int) -> (stamps: [(Int64, Int64)], damaged: [(Int64, Damage)]) {
+        chores.withLock { chores in
+            guard !chores.stamps.isEmpty || !chores.damaged.isEmpty else { return ([], []) }
+            let stamps = Array(chores.stamps.prefix(count)).map { ($0.key, $0.value) }
+            let damaged = Array(chores.damaged.prefix(count)).map { ($0.key, $0.value) }
+            for (row, _) in stamps { chores.stamps[row] = nil }
+            for (row, _) in damaged { chores.damaged[row] = nil }
+            return (stamps, damaged)
+        }
+    }
+
+    /// Whether the whole file should be checked. True once for each suspicion.
+    func takeSuspicion() -> Bool {
+        chores.withLock { chores in
+            defer { chores.isSuspect = false }
+            return chores.isSuspect
+        }
+    }
+
+    func giveBack(_ damaged: [(Int64, Damage)]) {
+        guard !damaged.isEmpty else { return }
+        chores.withLock { for (row, damage) in damaged { $0.damaged[row] = damage } }
+    }
+
+    /// Whether chores are left.
+    var hasChores: Bool { chores.withLock { !$0.stamps.isEmpty || !$0.damaged.isEmpty } }
+
+    /// Forgets all chores, because row numbers have changed.
+    func forgetChores() {
+        chores.withLock { chores in
+            chores.stamps = [:]
+            chores.damaged = [:]
+        }
+    }
+
+    /// Keeps an event until `deliver()`.
+    func post(_ event: DiskStore.Event) { chores.withLock { $0.events.append(event) } }
+
+    /// Delivers the events. Called without a lock.
+    func deliver() {
+        let events = chores.withLock { chores in
+            guard !chores.events.isEmpty else { return [DiskStore.Event]() }
+            defer { chores.events = [] }
+            return chores.events
+        }
+        for event in events { configuration.onEvent(event) }
+    }
+
+    // MARK: Payloads
+
+    /// Encodes a payload for storage.
+    func encode(_ payload: [UInt8]) throws(DiskError) -> [UInt8] {
+        guard let transform = configuration.transform else { return payload }
+        do {
+            return try transform.encode(payload)
+        } catch {
+            throw DiskError(
+                .transform,
+                "The payload transform '\(transform.identifier)' could not encode; nothing was stored: \(error)",
+                cause: error
+            )
+        }
+    }
+}

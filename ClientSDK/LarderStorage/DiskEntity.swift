@@ -1,0 +1,93 @@
+public import LarderTime
+
+/// A stored entity: the bytes of its value and its metadata.
+public struct DiskEntity: Sendable, Hashable {
+    /// The completeness of an entity. A struct, because an app may have steps in between.
+    public struct Completeness: RawRepresentable, Sendable, Hashable, Comparable {
+        /// The step; more is more complete.
+        public let rawValue: Int
+
+        /// A step between `partial` and `complete`, both included.
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// The part that a list shows.
+        public static let partial = Completeness(rawValue: 0)
+        /// The whole entity.
+        public static let complete = Completeness(rawValue: 100)
+
+        /// Orders from less to more complete.
+        public static func < (left: Completeness, right: Completeness) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// The source of a value. A struct, because sources may be added.
+    public struct Source: RawRepresentable, Sendable, Hashable {
+        /// The number as it is stored.
+        public let rawValue: Int
+
+        /// Creates a source.
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// A response.
+        public static let network = Source(rawValue: 0)
+        /// A message of the live channel or the change feed.
+        public static let event = Source(rawValue: 1)
+        /// The user on this device.
+        public static let local = Source(rawValue: 2)
+    }
+
+    public var key: EntityKey
+    /// The encoded value.
+    public var payload: [UInt8]
+    /// The server's version, which only grows; nil if there is none, and then any value overwrites it.
+    public var version: Int64?
+    /// The entity tag of its response.
+    public var entityTag: String?
+    /// When the content was received.
+    public var fetchedAt: WallTime
+    /// When it was last confirmed to be current.
+    public var validatedAt: WallTime
+    /// When it becomes stale. It can still be read: see `DiskStore.Configuration.staleRetention`.
+    public var expiresAt: WallTime
+    /// The completeness of the payload.
+    public var completeness: Completeness
+    /// The source of the value.
+    public var source: Source
+    /// Whether it was marked as stale since it was stored or validated.
+    public internal(set) var isInvalidated = false
+    /// Whether the clock was set back since: its times are uncertain.
+    public package(set) var isClockUncertain = false
+
+    /// Creates an entity.
+    public init(
+        _ key: EntityKey,
+        payload: [UInt8],
+        version: Int64? = nil,
+        entityTag: String? = nil,
+        fetchedAt: WallTime,
+        validatedAt: WallTime? = nil,
+        expiresAt: WallTime,
+        completeness: Completeness = .complete,
+        source: Source = .network
+    ) {
+        self.key = key
+        self.payload = payload
+        self.version = version
+        self.entityTag = entityTag
+        self.fetchedAt = fetchedAt
+        self.validatedAt = validatedAt ?? fetchedAt
+        self.expiresAt = expiresAt
+        self.completeness = completeness
+        self.source = source
+    }
+}
+
+extension DiskStore {
+    /// The result of storing an entity.
+    public enum PutOutcome: Sendable, Hashable {
+        case stored
+        /// Not stored: the stored entity or deletion is newer.
+        case keptNewer
+        /// Not stored: the stored entity has the same version and is more complete. Its times may be renewed with a touch.
+        case keptMoreComplete
+    }
+}

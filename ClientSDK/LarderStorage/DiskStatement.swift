@@ -1,0 +1,181 @@
+/// The statements of the store. A connection prepares each on first use, and keeps it.
+enum DiskStatement: Int, CaseIterable {
+    case begin, beginWriting, commit, dataVersion
+    case find, findMembers, findListed, findPayload
+    case upsert, putPayload, dropPayload, describe, bury
+    case dropMembers, putMember
+    case findTimes, touch
+    case remove, removeRow, removeSpace, removeKind
+    case invalidate, distrust
+    case queryKeys, queriesWith, entityIDs, recordKeys
+    case addBlob, unusedBlobs, dropBlob, knowsBlob
+    case findMetadata, putMetadata, dropMetadata
+    case totals, evict, expire, stamp
+    case outboxAppend, outboxList, outboxUpdate, outboxRemove
+    case itemsUp, itemsDown, outboxDown, metadataAll, adoptItem, adoptOutbox
+    case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
+
+    /// The SQL text, fixed at compile time: values are bound and never inserted into it.
+    var sql: StaticString {
+        switch self {
+        case .begin: "BEGIN DEFERRED"
+        case .beginWriting: "BEGIN IMMEDIATE"
+        case .commit: "COMMIT"
+        case .dataVersion: "PRAGMA data_version"
+
+        case .find:
+            """
+            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
+                i.flags, i.sum, i.blob, p.body
+            FROM items i LEFT JOIN payloads p ON p.row = i.row WHERE i.kind = ?1 AND i.space = ?2 AND i.key = ?3
+            """
+        case .findMembers: "SELECT type, id FROM members WHERE query = ?1 ORDER BY position"
+        case .findListed:
+            """
+            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
+                i.flags, i.sum, i.blob, p.body
+            FROM members m LEFT JOIN items i ON i.kind = 0 AND i.space = m.type AND i.key = m.id
+            LEFT JOIN payloads p ON p.row = i.row WHERE m.query = ?1 ORDER BY m.position
+            """
+        case .findPayload: "SELECT body FROM payloads WHERE row = ?1"
+
+        // The guard against older versions is in the statement itself, so that there is no race.
+        case .upsert:
+            """
+            INSERT INTO items (kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
+                completeness, source, flags, size, sum, blob)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?15)
+            ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = excluded.etag,
+                fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
+                remove_at = excluded.remove_at, accessed = excluded.accessed, completeness = excluded.completeness,
+                source = excluded.source, flags = 0, size = excluded.size, sum = excluded.sum, blob = excluded.blob
+            WHERE CASE WHEN flags & 1 THEN excluded.version IS NOT NULL AND excluded.version > version
+                ELSE version IS NULL OR excluded.version IS NULL OR excluded.version > version
+                    OR (excluded.version = version AND excluded.completeness >= completeness) END
+            RETURNING row
+            """
+        case .putPayload:
+            "INSERT INTO payloads (row, body) VALUES (?1, ?2) ON CONFLICT (row) DO UPDATE SET body = excluded.body"
+        case .dropPayload: "DELETE FROM payloads WHERE row = ?1"
+        case .describe:
+            "SELECT version, flags, completeness FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
+        case .bury:
+            """
+            INSERT INTO items (kind, space, key, version, fetched, validated, expires, remove_at, accessed,
+                completeness, source, flags, size, sum)
+            VALUES (0, ?1, ?2, ?3, ?4, ?4, ?4, ?5, ?6, 0, 0, 1, ?7, ?8)
+            ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = NULL,
+                fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
+                remove_at = excluded.remove_at, completeness = 0, source = 0, flags = 1,
+                size = excluded.size, sum = excluded.sum, blob = NULL
+            WHERE version IS NULL OR version <= excluded.version
+            RETURNING row
+            """
+        case .dropMembers: "DELETE FROM members WHERE query = ?1"
+        case .putMember: "INSERT INTO members (query, position, type, id) VALUES (?1, ?2, ?3, ?4)"
+
+        case .findTimes:
+            """
+            SELECT row, version, fetched, validated, expires, sum, etag FROM items
+            WHERE kind = ?1 AND space = ?2 AND key = ?3 AND flags & 1 = 0
+            """
+        case .touch:
+            """
+            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~6 WHERE row = ?1
+            """
+        case .remove: "DELETE FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
+        case .removeRow: "DELETE FROM items WHERE row = ?1 AND sum = ?2"
+        case .removeSpace: "DELETE FROM items WHERE kind = ?1 AND space = ?2"
+        case .removeKind: "DELETE FROM items WHERE kind = ?1"
+        case .invalidate: "UPDATE items SET flags = flags | 2 WHERE kind = ?1 AND space = ?2 AND key = ?3"
+        case .distrust: "UPDATE items SET flags = flags | 4 WHERE flags & 5 = 0"
+        case .queryKeys: "SELECT space, key FROM items WHERE kind = 1 AND space = ?1 ORDER BY key"
+        case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 = 0 ORDER BY key"
+        case .recordKeys:
+            "SELECT key FROM items WHERE kind = 2 AND space = '' AND substr(key, 1, length(?1)) = ?1 ORDER BY key"
+        case .queriesWith:
+            """
+            SELECT DISTINCT i.space, i.key FROM members m JOIN items i ON i.row = m.query
+            WHERE m.type = ?1 AND m.id = ?2 ORDER BY i.space, i.key
+            """
+
+        case .addBlob: "INSERT INTO blobs (hash, size, refs) VALUES (?1, ?2, 0) ON CONFLICT (hash) DO NOTHING"
+        case .unusedBlobs: "SELECT hash FROM blobs WHERE refs = 0 LIMIT ?1"
+        case .dropBlob: "DELETE FROM blobs WHERE hash = ?1 AND refs = 0"
+        case .knowsBlob: "SELECT 1 FROM blobs WHERE hash = ?1"
+
+        case .findMetadata: "SELECT value, sum FROM metadata WHERE kind = ?1 AND key = ?2"
+        case .putMetadata:
+            """
+            INSERT INTO metadata (kind, key, value, sum) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, sum = excluded.sum
+            """
+        case .dropMetadata: "DELETE FROM metadata WHERE kind = ?1 AND key = ?2"
+
+        case .totals: "SELECT bytes, items FROM totals"
+        case .evict: "DELETE FROM items WHERE row = (SELECT row FROM items ORDER BY accessed LIMIT 1)"
+        // The index finds them and the row itself is checked, because an index may be damaged.
+        case .expire:
+            """
+            DELETE FROM items WHERE remove_at <= ?1 AND row IN
+                (SELECT row FROM items WHERE remove_at <= ?1 ORDER BY remove_at LIMIT ?2)
+            """
+        case .stamp: "UPDATE items SET accessed = ?2 WHERE row = ?1 AND accessed < ?2"
+
+        case .outboxAppend:
+            """
+            INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            """
+        case .outboxList:
+            """
+            SELECT sequence, operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum FROM outbox
+            WHERE sequence > ?1 ORDER BY sequence LIMIT ?2
+            """
+        case .outboxUpdate:
+            """
+            UPDATE outbox SET operation = ?1, scope = ?2, coalescing = ?3, idempotency = ?4, state = ?5, attempts = ?6,
+                enqueued = ?7, payload = ?8, sum = ?9
+            WHERE sequence = ?10
+            """
+        case .outboxRemove: "DELETE FROM outbox WHERE sequence = ?1"
+
+        // For salvage: by row number alone, from both ends, so that a damaged page loses only itself.
+        case .itemsUp:
+            """
+            SELECT row, version, etag, fetched, validated, expires, accessed, completeness, source, flags, sum, blob,
+                kind, space, key, remove_at, size
+            FROM items NOT INDEXED WHERE row > ?1 ORDER BY row LIMIT ?2
+            """
+        case .itemsDown:
+            """
+            SELECT row, version, etag, fetched, validated, expires, accessed, completeness, source, flags, sum, blob,
+                kind, space, key, remove_at, size
+            FROM items NOT INDEXED WHERE row > ?1 ORDER BY row DESC LIMIT ?2
+            """
+        case .outboxDown:
+            """
+            SELECT sequence, operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum FROM outbox
+            WHERE sequence > ?1 ORDER BY sequence DESC LIMIT ?2
+            """
+        case .metadataAll: "SELECT kind, key, value, sum FROM metadata"
+        case .adoptItem:
+            """
+            INSERT INTO items (row, kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
+                completeness, source, flags, size, sum, blob)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+            ON CONFLICT DO NOTHING
+            """
+        case .adoptOutbox:
+            """
+            INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum, sequence)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            """
+        case .outboxNotes:
+            "SELECT key, value, sum FROM metadata WHERE kind = 0 AND key >= 'larder.refusal ' AND key < 'larder.refusal!'"
+        case .outboxSequence: "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
+        case .dropOutboxSequence: "DELETE FROM sqlite_sequence WHERE name = 'outbox'"
+        case .putOutboxSequence: "INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?1)"
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import LarderCoding
+public import LarderTime
+
+extension DiskStore {
+    /// The failures that a commit survives.
+    public enum Durability: Sendable, Hashable {
+        case processDeath
+        /// A loss of power too. The commit waits for the disk.
+        case powerLoss
+    }
+
+    /// The settings of a store.
+    public struct Configuration: Sendable {
+        /// The directory of the store, one for each account (`directory(forAccount:in:)`), created with mode 0700.
+        public var directory: String
+        /// The most bytes to store, files included. When they are used up, the least recently read items are removed. Not negative;
+        /// less than what a single item needs stores nothing.
+        public var bytesMaximum: Int64 = 256 << 20
+        /// Payloads with more bytes than this, as stored, become files.
+        public var blobThreshold = 64 << 10
+        /// The precision of access times: reading again within this time writes nothing.
+        public var accessGranularity: Duration = .seconds(600)
+        /// The time for which entities and lists are kept after they became stale, to be shown without a network.
+        public var staleRetention: Duration = .seconds(30 * 86_400)
+        /// The time to wait for another process that writes.
+        public var busyTimeout: Duration = .seconds(5)
+        /// Whether the store is opened by the first read or write, which then throws its errors; otherwise by `init`.
+        public var opensLate = false
+        /// Compresses or encrypts payloads; nil stores them as they are.
+        public var transform: (any PayloadTransform)?
+        /// Used for all times.
+        public var clock: any WallClock
+        /// Called with events of the store, on any thread, while the store is not locked.
+        public var onEvent: @Sendable (Event) -> Void = { _ in }
+        /// The disk space reserved for sending the outbox, from the first operation on: sending needs a write even if the outbox
+        /// has filled the disk. Less than about 6 MiB may not suffice to copy the log; 0 reserves none.
+        public var outboxReserveBytes: Int64 = 6 << 20
+        /// Injected disk faults, for tests.
+        package var faults: DiskFaults?
+
+        /// Creates a configuration.
+        public init(directory: String, clock: any WallClock = SystemWallClock()) {
+            self.directory = directory
+            self.clock = clock
+        }
+    }
+
+    /// The directory for an account, named by a digest: the account's name is not readable and cannot lead out of `parent`.
+    public static func directory(forAccount account: String, in parent: String) -> String {
+        "\(parent)/\(hexEncode(SHA256.hash(Array(account.utf8))).prefix(32))"
+    }
+}

@@ -1,0 +1,177 @@
+import LarderSQLite
+import Synchronization
+
+extension DiskStore {
+    /// The result of one step of maintenance.
+    public struct Maintenance: Sendable, Hashable {
+        /// The number of items removed because of their age.
+        public internal(set) var expired = 0
+        /// The number of unreferenced files removed.
+        public internal(set) var blobsRemoved = 0
+        /// The number of pages returned to the file system; the file shrinks at the next checkpoint.
+        public internal(set) var pagesFreed = 0
+        /// Whether nothing is left to do. If not, call again when there is time.
+        public internal(set) var isDone = true
+
+        package init() {}
+    }
+}
+
+extension DiskStore {
+    /// The size of a store.
+    public struct Statistics: Sendable, Hashable {
+        /// The number of entities, lists, records and tombstones.
+        public let items: Int
+        /// The bytes that count in the budget: payloads, files, and an estimate for rows and indexes.
+        public let bytes: Int64
+        /// The length of the database and its log, which may exceed the stored bytes until maintenance is done.
+        public let databaseBytes: Int64
+    }
+}
+
+extension DiskStore {
+    /// The number of rows changed since the store was opened, counted by SQLite.
+    package func rowChanges() throws(DiskError) -> Int64 {
+        do { return try writer.withLock { state in try connectedWriter(&state).database.changesTotal } } catch {
+            throw DiskError(error)
+        }
+    }
+
+    /// The most items of each kind that one step removes.
+    private static let stepMaximum: Int64 = 64
+
+    /// Does a bounded step of background work: stores access times, removes damaged and outdated items and unknown files, and
+    /// returns free pages. After a wrong checksum it checks the whole file once, and replaces it if it is damaged elsewhere too.
+    ///
+    /// Does not block readers; writers wait for one step. Call it until it is done when the app is idle: after the start, after
+    /// large removals, and regularly.
+    public func maintain() throws(DiskError) -> Maintenance {
+        defer { context.deliver() }
+        do {
+            try checkIfSuspect()
+            return try writer.withLock { state in
+                var report = Maintenance()
+                report.expired = try removeOutdated(&state)
+                if report.expired > 0 { context.post(.expired(count: report.expired)) }
+                let connection = try connectedWriter(&state)
+                report.blobsRemoved = try connection.perform { try connection.removeUnusedBlobs(Self.stepMaximum) }
+                let isSwept = try connection.perform { try sweep(&state, connection, &report) }
+                report.pagesFreed = try connection.perform { try vacuum(connection) }
+                report.isDone =
+                    isSwept && report.expired < Self.stepMaximum && report.blobsRemoved < Self.stepMaximum
+                    && report.pagesFreed == 0 && !context.hasChores
+                return report
+            }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
+    /// After a wrong checksum, checks the structure of the file and replaces it if needed: writing to a damaged page would spread
+    /// the damage. Reads the whole file without blocking others.
+    private func checkIfSuspect() throws {
+        guard context.takeSuspicion() else { return }
+        let generation = writer.withLock { $0.generation }
+        let problems: [String]
+        do {
+            // On a new connection, which has no cached pages.
+            let database = try context.files.locked(context.pathOfLock, isShared: true, makes: false) {
+                try Database(.file(context.path), context.options(readsOnly: true), faults: context.files.faults)
+            }
+            problems = try database.integrityProblems()
+        } catch let error as SQLiteError where error.isDamage {
+            problems = [error.description]
+        }
+        guard let first = problems.first else { return }
+        try writer.withLock { state in
+            guard state.generation == generation else { return }
+            try recover(&state, SQLiteError(code: .corrupt, message: first))
+        }
+    }
+
+    private func removeOutdated(_ state: inout WriterState) throws -> Int {
+        let now = context.now
+        // The transaction itself carries out the chores.
+        return try commit(&state, .processDeath) { transaction throws in
+            let connection = transaction.connection
+            return try connection.perform {
+                try connection.run(.expire, [], numbers: [now, Self.stepMaximum])
+                return connection.database.changes
+            }
+        }
+    }
+
+    /// Removes unknown files in one folder of blobs: a process died before it committed them.
+    private func sweep(
+        _ state: inout WriterState,
+        _ connection: DiskConnection,
+        _ report: inout Maintenance
+    ) throws -> Bool {
+        let blobs = context.blobs
+        var folders = state.foldersToSweep ?? blobs.entries().folders
+        guard state.foldersToSweep == nil || !folders.isEmpty else { return true }
+        let isFirst = state.foldersToSweep == nil
+        let folder = folders.popLast()
+        // Files are created under the write lock, so an unknown one that exists now will never be referenced.
+        report.blobsRemoved += try connection.database.transaction { () throws in
+            var removed = 0
+            if isFirst { for name in blobs.entries().temporaries { try blobs.removeTemporary(name) } }
+            if let folder {
+                for name in blobs.names(in: folder) where try !connection.knowsBlob(name) {
+                    try blobs.remove(name)
+                    removed += 1
+                }
+            }
+            return removed
+        }
+        state.foldersToSweep = folders
+        return folders.isEmpty
+    }
+
+    /// Returns some pages if many are free; a few are kept for reuse.
+    private func vacuum(_ connection: DiskConnection) throws -> Int {
+        let free = try connection.database.integer("PRAGMA freelist_count")
+        let all = try connection.database.integer("PRAGMA page_count")
+        guard free > 16, free > all / 10 else { return 0 }
+        try connection.database.execute("PRAGMA incremental_vacuum(64)")
+        return Int(free - (try connection.database.integer("PRAGMA freelist_count")))
+    }
+
+    /// The size of the store.
+    public func statistics() throws(DiskError) -> Statistics {
+        let totals = try readOnce { try $0.totals() }
+        let sizes = ["", "-wal"].map { context.files.size(context.path + $0) ?? 0 }
+        return Statistics(items: Int(totals.items), bytes: totals.bytes, databaseBytes: sizes.reduce(0, +))
+    }
+
+    // MARK: Erasing
+
+    /// Removes everything that the store has created, and its directory unless it has other files.
+    ///
+    /// Every later call throws `.erased`, so that late writes cannot bring anything back. Another process that has the store open
+    /// gets `.cannotOpen` on its next write.
+    /// - Throws: the disk's error. Call again to remove the rest.
+    public func erase() throws(DiskError) {
+        do {
+            try writer.withLock { state in
+                state.isErased = true
+                state.outbox = DiskOutboxCopy()
+                giveUpConnections(&state)
+                let files = context.files
+                let directory = context.configuration.directory
+                guard files.exists(directory) else { return }
+                try files.locked(context.pathOfLock) {
+                    try context.blobs.erase()
+                    for name in files.names(in: directory) where name.hasPrefix("store.") && name != "store.lock" {
+                        try files.remove("\(directory)/\(name)")
+                    }
+                    // Removed last, while it is locked: its absence tells other processes that the store was erased and not lost.
+                    try files.remove(context.pathOfLock)
+                }
+                _ = try files.removeDirectory(directory)
+            }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+}

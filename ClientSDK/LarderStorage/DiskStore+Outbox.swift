@@ -1,0 +1,146 @@
+import LarderSQLite
+import Synchronization
+
+extension DiskStore {
+    /// Reads all operations of the outbox after a sequence number in order, and the metadata that belongs to them.
+    ///
+    /// Rows that are read here survive the loss of the file: they are written into the database that replaces it. Waits for
+    /// writers, so that a row that is being removed is not read.
+    ///
+    /// - Parameter body: may be called a second time, after a damaged database was replaced.
+    /// - Throws: `DiskError`, or what `body` throws.
+    package func readOutbox<Result: Sendable>(
+        after number: Int64,
+        _ body: (borrowing ReadTransaction, [DiskOutboxRow]) throws -> Result
+    ) throws -> Result {
+        defer { context.deliver() }
+        return try writer.withLock { state in
+            let (rows, notes, result) = try withWriter(&state) { connection in
+                try Self.read(connection, after: number, body)
+            }
+            state.outbox.noteRead(rows, notes, after: number)
+            return result
+        }
+    }
+
+    private static func read<Result>(
+        _ connection: DiskConnection,
+        after number: Int64,
+        _ body: (borrowing ReadTransaction, [DiskOutboxRow]) throws -> Result
+    ) throws -> ([DiskOutboxRow], [Int64: [UInt8]], Result) {
+        connection.failure = nil
+        try connection.perform { try connection.run(.begin) }
+        do {
+            let rows = try connection.perform { try connection.outbox(after: number, limit: .max) }
+            if connection.database.hasMoved { throw FileMoved() }
+            let notes = try connection.perform { try connection.outboxNotes() }
+            let transaction = ReadTransaction(connection: connection)
+            let result = try body(transaction, rows)
+            try connection.perform { try connection.run(.commit) }
+            return (rows, notes, result)
+        } catch {
+            connection.database.rollBack()
+            throw error
+        }
+    }
+
+    /// Completes the outbox of a database that another process has put in place of a damaged one: adds rows that the other process
+    /// did not know, and removes rows that it read from an outdated file.
+    ///
+    /// - Returns: the number of added operations; nil if the database is not a replacement, because the store was erased.
+    func join(_ connection: DiskConnection, _ outbox: inout DiskOutboxCopy) throws -> Int? {
+        guard let identity = try connection.identity(), identity.isReplacement else { return nil }
+        let gone = outbox
+        var added = 0
+        var settled: [Int64] = []
+        try connection.database.transaction { () throws in
+            let stored = Dictionary(
+                uniqueKeysWithValues: try connection.outbox(after: 0, limit: .max).map { ($0.sequence, $0) }
+            )
+            for number in stored.keys where gone.isKnownGone(number) {
+                try connection.run(.outboxRemove, [], numbers: [number])
+            }
+            for row in outbox.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
+                if let found = stored[row.sequence] {
+                    // New numbers are above all used ones, so this is impossible unless the clock was set far back.
+                    if found.idempotencyKey != row.idempotencyKey { try connection.store(row, .outboxAppend) }
+                } else if identity.accounts(for: row.sequence) {
+                    settled.append(row.sequence)
+                } else {
+                    try connection.store(row, .adoptOutbox)
+                    try connection.storeNote(of: row.sequence, in: outbox)
+                    added += 1
+                }
+            }
+        }
+        for number in settled { outbox.forget(number) }
+        return added
+    }
+}
+
+extension DiskConnection {
+    /// The identity of the database; nil if it has none.
+    func identity() throws(SQLiteError) -> DiskIdentity? {
+        try metadata(.own, DiskIdentity.key).flatMap { DiskIdentity(encoded: $0) }
+    }
+
+    /// Writes this process's outbox rows over the salvaged ones, and continues numbering above all used numbers.
+    ///
+    /// - Parameter salvaged: the largest number used by the damaged database, as far as it is readable.
+    /// - Returns: the number of operations.
+    func restore(_ outbox: DiskOutboxCopy, salvaged: Int64) throws -> Int {
+        try database.transaction { () throws -> Int in
+            var stored: [Int64: DiskOutboxRow] = [:]
+            for row in try self.outbox(after: Int64.min, limit: .max) { stored[row.sequence] = row }
+            for row in outbox.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
+                // Another process has sent it meanwhile.
+                if let found = stored[row.sequence], found.attempts > row.attempts { continue }
+                try run(.outboxRemove, [], numbers: [row.sequence])
+                try store(row, .adoptOutbox)
+                try storeNote(of: row.sequence, in: outbox)
+                stored[row.sequence] = row
+            }
+            let identity = DiskIdentity(replacementWith: Array(stored.keys), knownUpTo: outbox.readUpTo)
+            try setMetadata(.own, DiskIdentity.key, identity.encoded)
+            // Other processes may have used more numbers than are known here.
+            let largest = max(salvaged, outbox.largest, stored.keys.max() ?? 0) + Self.numbersSkipped
+            try setOutboxSequence(max(largest, context.now / 1_000_000))
+            return stored.count
+        }
+    }
+
+    func storeNote(of number: Int64, in outbox: DiskOutboxCopy) throws {
+        guard let note = outbox.notes[number] else { return }
+        try setMetadata(.value, DiskOutboxRow.noteKey(number), note)
+    }
+
+    /// The metadata of operations, by their numbers.
+    func outboxNotes() throws(SQLiteError) -> [Int64: [UInt8]] {
+        let statement = try prepared(.outboxNotes)
+        defer { statement.reset() }
+        var notes: [Int64: [UInt8]] = [:]
+        while try statement.step() {
+            let (key, value) = (statement.text(0), statement.bytes(1))
+            guard let number = DiskOutboxRow.sequence(ofNote: key),
+                DiskChecksum.plain([key], [MetadataKind.value.rawValue], value) == statement.int64(2)
+            else { continue }
+            notes[number] = value
+        }
+        return notes
+    }
+
+    /// The assumed maximum of numbers used by other processes that a replacing process does not know of.
+    private static let numbersSkipped: Int64 = 1 << 20
+
+    /// The largest number used by the outbox.
+    func outboxSequence() throws(SQLiteError) -> Int64 {
+        let statement = try prepared(.outboxSequence)
+        defer { statement.reset() }
+        return try statement.step() ? statement.int64(0) : 0
+    }
+
+    private func setOutboxSequence(_ number: Int64) throws(SQLiteError) {
+        try run(.dropOutboxSequence)
+        try run(.putOutboxSequence, [], numbers: [number])
+    }
+}

@@ -1,0 +1,87 @@
+public import LarderTime
+
+/// Reads and writes of single items.
+extension DiskStore {
+    /// An entity, however stale; nil if there is none or it is damaged, which is reported and the entity removed.
+    public func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? { try readOnce { try $0.entity(key) } }
+
+    /// A list and its entities.
+    public func list(_ key: QueryKey) throws(DiskError) -> List? {
+        do {
+            return try read { transaction in try transaction.list(key) }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
+    /// A list of identifiers.
+    public func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
+        do {
+            return try read { transaction in try transaction.query(key) }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
+    /// A generic record, however outdated.
+    public func record(_ key: String) throws(DiskError) -> DiskRecord? { try readOnce { try $0.record(key) } }
+
+    /// A metadata value.
+    public func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
+        try readOnce { try $0.metadata(.value, key) }
+    }
+
+    /// The change token of a feed.
+    public func token(_ feed: String) throws(DiskError) -> String? {
+        try readOnce { try $0.metadata(.token, feed) }.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Stores an entity, unless the stored one is newer, or of the same version and more complete.
+    @discardableResult
+    public func put(_ entity: DiskEntity) throws(DiskError) -> PutOutcome {
+        try writeOnce { transaction throws(DiskError) in try transaction.put(entity) }
+    }
+
+    /// Stores a generic record, replacing the one under its key.
+    public func put(_ record: DiskRecord) throws(DiskError) {
+        try writeOnce { transaction throws(DiskError) in try transaction.put(record) }
+    }
+
+    /// Renews an entity's times after a validation; returns whether there was one to renew.
+    @discardableResult
+    public func touch(
+        _ key: EntityKey,
+        validatedAt: WallTime,
+        expiresAt: WallTime,
+        ifEntityTag entityTag: String? = nil
+    ) throws(DiskError) -> Bool {
+        try writeOnce { transaction throws(DiskError) in
+            try transaction.touch(key, validatedAt: validatedAt, expiresAt: expiresAt, ifEntityTag: entityTag)
+        }
+    }
+
+    /// Removes an entity. Lists still contain its key.
+    public func remove(_ key: EntityKey) throws(DiskError) {
+        try writeOnce { transaction throws(DiskError) in try transaction.remove(key) }
+    }
+
+    /// Removes a generic record.
+    public func removeRecord(_ key: String) throws(DiskError) {
+        try writeOnce { transaction throws(DiskError) in try transaction.removeRecord(key) }
+    }
+
+    /// Removes all entities, lists and records. Metadata, tokens and the outbox stay.
+    public func removeAllItems() throws(DiskError) {
+        try writeOnce { transaction throws(DiskError) in try transaction.removeAllItems() }
+    }
+
+    private func writeOnce<Result: Sendable>(
+        _ body: (borrowing WriteTransaction) throws(DiskError) -> Result
+    ) throws(DiskError) -> Result {
+        do {
+            return try write { transaction in try body(transaction) }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+extension DiskStore {
+    /// A read transaction: a snapshot of all items. Valid within its closure.
+    public struct ReadTransaction: ~Copyable {
+        let connection: DiskConnection
+
+        /// An entity, however stale; nil if there is none or it is damaged, which is reported and the entity removed.
+        public func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? {
+            try connection.perform { try connection.entity(key) }
+        }
+
+        /// A list of identifiers.
+        public func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
+            try connection.perform { try connection.query(key) }
+        }
+
+        /// A list and its entities. Cost: two statements.
+        public func list(_ key: QueryKey) throws(DiskError) -> DiskStore.List? {
+            try connection.perform { try connection.list(key) }
+        }
+
+        /// The keys of all lists of a query, sorted.
+        public func queryKeys(named name: String) throws(DiskError) -> [QueryKey] {
+            try connection.perform { try connection.queryKeys(named: name) }
+        }
+
+        /// The identifiers of all entities of a type, sorted.
+        public func entityIDs(ofType type: String) throws(DiskError) -> [String] {
+            try connection.perform { try connection.texts(.entityIDs, type) }
+        }
+
+        /// The keys of all lists that contain an entity, sorted.
+        public func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
+            try connection.perform { try connection.queries(with: key) }
+        }
+
+        /// The keys of all generic records with a prefix, sorted. O(n) in all records.
+        public func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
+            try connection.perform { try connection.texts(.recordKeys, prefix) }
+        }
+
+        /// A generic record, however outdated.
+        public func record(_ key: String) throws(DiskError) -> DiskRecord? {
+            try connection.perform { try connection.record(key) }
+        }
+
+        /// A metadata value.
+        public func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
+            try connection.perform { try connection.metadata(.value, key) }
+        }
+
+        /// The change token of a feed.
+        public func token(_ feed: String) throws(DiskError) -> String? {
+            try connection.perform {
+                try connection.metadata(.token, feed).map { String(decoding: $0, as: UTF8.self) }
+            }
+        }
+
+        /// Operations of the outbox in order, after a sequence number.
+        package func outbox(after sequence: Int64 = 0, limit: Int = 100) throws(DiskError) -> [DiskOutboxRow] {
+            try connection.perform { try connection.outbox(after: sequence, limit: limit) }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import LarderSQLite
+public import LarderTime
+
+extension DiskStore {
+    /// A write transaction: all of its changes are stored, or none. Valid within its closure.
+    ///
+    /// Entities, lists, tokens and the changes that they cover belong in one transaction.
+    public struct WriteTransaction: ~Copyable {
+        package let connection: DiskConnection
+
+        package init(connection: DiskConnection) { self.connection = connection }
+
+        /// Reads the stored items, including the changes of this transaction.
+        public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) rethrows -> Result {
+            let transaction = ReadTransaction(connection: connection)
+            return try body(transaction)
+        }
+
+        // MARK: Entities
+
+        /// Stores an entity, unless the stored one is newer, or of the same version and more complete.
+        ///
+        /// - Throws: `.tooLarge`, `.transform`, or the disk's error.
+        @discardableResult
+        public func put(_ entity: DiskEntity) throws(DiskError) -> DiskStore.PutOutcome {
+            try connection.perform { try connection.put(entity) }
+        }
+
+        /// Renews an entity's times after a validation.
+        ///
+        /// - Parameter entityTag: the confirmed validator. An entity with another one is not changed.
+        /// - Returns: whether there was one to renew.
+        @discardableResult
+        public func touch(
+            _ key: EntityKey,
+            validatedAt: WallTime,
+            expiresAt: WallTime,
+            ifEntityTag entityTag: String? = nil
+        ) throws(DiskError) -> Bool {
+            try connection.perform {
+                try connection.touch(
+                    .entity,
+                    key.type,
+                    key.id,
+                    validatedAt: validatedAt,
+                    expiresAt: expiresAt,
+                    ifEntityTag: entityTag
+                )
+            }
+        }
+
+        /// Removes an entity. Lists still contain its key.
+        public func remove(_ key: EntityKey) throws(DiskError) {
+            try connection.perform { try connection.run(.remove, .entity, key.type, key.id) }
+        }
+
+        /// Removes an entity that was deleted in a version, and leaves a tombstone: for as long as stale items are kept, nothing of
+        /// that version or an older one is stored under the key.
+        ///
+        /// - Returns: false if the stored entity is newer than the deletion, and stays.
+        @discardableResult
+        public func remove(_ key: EntityKey, deletedInVersion version: Int64) throws(DiskError) -> Bool {
+            try connection.perform { try connection.bury(key, version: version) }
+        }
+
+        /// Removes all entities of a type, and their tombstones.
+        public func removeEntities(ofType type: String) throws(DiskError) {
+            try connection.perform { try connection.run(.removeSpace, kind: .entity, space: type) }
+        }
+
+        /// Marks an entity as stale until it is stored or touched again.
+        public func invalidate(_ key: EntityKey) throws(DiskError) {
+            try connection.perform { try connection.run(.invalidate, .entity, key.type, key.id) }
+        }
+
+        /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
+        public func distrustTimes() throws(DiskError) { try connection.perform { try connection.run(.distrust) } }
+
+        // MARK: Lists
+
+        /// Stores a list, replacing the one under its key.
+        public func put(_ query: DiskQuery) throws(DiskError) { try connection.perform { try connection.put(query) } }
+
+        /// Renews a list's times.
+        @discardableResult
+        public func touch(
+            _ key: QueryKey,
+            validatedAt: WallTime,
+            expiresAt: WallTime,
+            ifEntityTag entityTag: String? = nil
+        ) throws(DiskError) -> Bool {
+            try connection.perform {
+                try connection.touch(
+                    .query,
+                    key.name,
+                    key.canonicalParameters,
+                    validatedAt: validatedAt,
+                    expiresAt: expiresAt,
+                    ifEntityTag: entityTag
+                )
+            }
+        }
+
+        /// Removes a list. Its entities stay.
+        public func remove(_ key: QueryKey) throws(DiskError) {
+            try connection.perform { try connection.run(.remove, .query, key.name, key.canonicalParameters) }
+        }
+
+        /// Marks a list as stale until it is stored or touched again.
+        public func invalidate(_ key: QueryKey) throws(DiskError) {
+            try connection.perform { try connection.run(.invalidate, .query, key.name, key.canonicalParameters) }
+        }
+
+        // MARK: Records
+
+        /// Stores a generic record, replacing the one under its key.
+        public func put(_ record: DiskRecord) throws(DiskError) {
+            try connection.perform { try connection.put(record) }
+        }
+
+        /// Removes a generic record.
+        public func removeRecord(_ key: String) throws(DiskError) {
+            try connection.perform { try connection.run(.remove, .record, "", key) }
+        }
+
+        // MARK: Metadata and tokens
+
+        /// Stores a metadata value; nil removes it. At most 1 MiB; never evicted.
+        public func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
+            try connection.perform {
+                try connection.setMetadata(.value, key, value)
+                if let number = DiskOutboxRow.sequence(ofNote: key) {
+                    connection.outboxChanges.append(.noted(number, value))
+                }
+            }
+        }
+
+        /// Stores a feed's change token; nil removes it.
+        public func setToken(_ token: String?, for feed: String) throws(DiskError) {
+            try connection.perform { try connection.setMetadata(.token, feed, token.map { Array($0.utf8) }) }
+        }
+
+        // MARK: Everything
+
+        /// Removes all entities, lists and records. Metadata, tokens and the outbox stay.
+        public func removeAllItems() throws(DiskError) {
+            try connection.perform {
+                for kind in [DiskKind.entity, .query, .record] {
+                    try connection.run(.removeKind, [], numbers: [kind.rawValue])
+                }
+            }
+        }
+
+        // MARK: The outbox
+
+        /// Appends an operation to the outbox; returns its sequence number.
+        @discardableResult
+        package func append(_ row: DiskOutboxRow) throws(DiskError) -> Int64 {
+            try connection.perform {
+                let reserve = DiskReserve(connection.context)
+                guard try reserve.make() else { throw reserve.failure }
+                try connection.store(row, .outboxAppend)
+                var stored = row
+                stored.sequence = connection.database.lastInsertRowID
+                connection.outboxChanges.append(.stored(stored))
+                return stored.sequence
+            }
+        }
+
+        /// Replaces the operation with the row's sequence number.
+        package func update(_ row: DiskOutboxRow) throws(DiskError) {
+            try connection.perform {
+                try connection.store(row, .outboxUpdate)
+                if connection.database.changes > 0 { connection.outboxChanges.append(.stored(row)) }
+            }
+        }
+
+        /// Removes an operation from the outbox.
+        package func removeOperation(_ sequence: Int64) throws(DiskError) {
+            try connection.perform {
+                try connection.run(.outboxRemove, [], numbers: [sequence])
+                connection.outboxChanges.append(.removed(sequence))
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+public import LarderTime
+
+/// Why a flight recorder's file cannot be used.
+public struct FlightRecorderError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure. More codes may be added.
+    public typealias Code = ErrorCode<FlightRecorderError>
+
+    /// The kind of failure.
+    public let code: Code
+    /// What happened and what to do about it.
+    public let description: String
+}
+
+extension ErrorCode where Scope == FlightRecorderError {
+    /// Another recorder, perhaps of another process, writes to the file.
+    public static var busy: Self { Self(rawValue: "busy") }
+    /// The disk is full.
+    public static var full: Self { Self(rawValue: "full") }
+    /// The file cannot be opened, made or read.
+    public static var cannotOpen: Self { Self(rawValue: "cannotOpen") }
+    /// There is something else under that name.
+    public static var foreignFile: Self { Self(rawValue: "foreignFile") }
+}

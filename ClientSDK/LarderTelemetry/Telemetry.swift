@@ -1,0 +1,140 @@
+public import LarderEvents
+public import LarderTime
+public import Synchronization
+
+/// The stream of all events of the SDK, and their totals.
+///
+/// Without listeners, recorder and totals, an event costs one relaxed atomic load and is not created. Safe from any thread; events
+/// are numbered, counted and delivered in one order. While that order is established, only the clocks are called.
+public final class Telemetry: Sendable {
+    private struct State {
+        var sequence: UInt64 = 0
+        var totals = TelemetryTotals()
+    }
+
+    /// Not 0 while events are needed: 1 for totals, 2 for the recorder, 4 for each listener.
+    @usableFromInline let interest: Atomic<Int>
+    private let state = Mutex(State())
+    private let hub = EventHub<TelemetryEvent>()
+    private let wall: any WallClock
+    private let monotonic: any MonotonicClock
+    private let recorder: FlightRecorder?
+    private let isOff: Bool
+
+    private static let totalsInterest = 1
+    private static let recorderInterest = 2
+    private static let listenerInterest = 4
+
+    /// A telemetry that does nothing and has no events.
+    public static let off = Telemetry(
+        totals: false,
+        recorder: nil,
+        wall: SystemWallClock(),
+        monotonic: SystemMonotonicClock(),
+        isOff: true
+    )
+
+    /// - Parameters:
+    ///   - totals: whether totals are counted from the start.
+    ///   - recorder: stores the last events on disk, to be read after a crash.
+    ///   - wall: used for the time of events.
+    ///   - monotonic: used for durations.
+    public convenience init(
+        totals: Bool = true,
+        recorder: FlightRecorder? = nil,
+        wall: any WallClock = SystemWallClock(),
+        monotonic: any MonotonicClock = SystemMonotonicClock()
+    ) {
+        self.init(totals: totals, recorder: recorder, wall: wall, monotonic: monotonic, isOff: false)
+    }
+
+    private init(
+        totals: Bool,
+        recorder: FlightRecorder?,
+        wall: any WallClock,
+        monotonic: any MonotonicClock,
+        isOff: Bool
+    ) {
+        interest = Atomic((totals ? Self.totalsInterest : 0) | (recorder == nil ? 0 : Self.recorderInterest))
+        self.recorder = recorder
+        self.wall = wall
+        self.monotonic = monotonic
+        self.isOff = isOff
+    }
+
+    // MARK: Recording
+
+    /// Whether events are needed: for callers that have to measure something first.
+    @inlinable public var isActive: Bool { interest.load(ordering: .relaxed) != 0 }
+
+    /// Records an event.
+    ///
+    /// - Parameter kind: the event; evaluated only if it is needed.
+    @inlinable public func record(_ kind: @autoclosure () -> TelemetryEvent.Kind) {
+        guard interest.load(ordering: .relaxed) != 0 else { return }
+        deliver(kind())
+    }
+
+    @usableFromInline func deliver(_ kind: TelemetryEvent.Kind) {
+        let interest = interest.load(ordering: .relaxed)
+        let (event, wakeups) = state.withLock { state in
+            state.sequence += 1
+            let event = TelemetryEvent(
+                sequence: state.sequence,
+                uptime: monotonic.uptime,
+                wall: wall.now,
+                kind: kind
+            )
+            if interest & Self.totalsInterest != 0 { state.totals.add(kind) }
+            return (event, interest >= Self.listenerInterest ? hub.post(event) : [])
+        }
+        for wakeup in wakeups { wakeup.resume() }
+        // Each event has its own slot in the recorder's file, so that no lock is needed.
+        recorder?.record(event)
+    }
+
+    /// Calls `body` and records its duration.
+    ///
+    /// - Parameter kind: creates the event from the duration.
+    public func measure<Result, Failure: Error>(
+        _ kind: (Duration) -> TelemetryEvent.Kind,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard isActive else { return try body() }
+        let start = monotonic.uptime
+        let result = try body()
+        record(kind(monotonic.uptime - start))
+        return result
+    }
+
+    // MARK: Listening
+
+    /// The events from now on.
+    ///
+    /// - Parameter limit: the most events that wait for the reader; beyond it the oldest are dropped and counted.
+    public func events(bufferedAtMost limit: Int = 1_024) -> EventSequence<TelemetryEvent> {
+        guard !isOff else { return hub.subscribe(limit: 1) }
+        interest.wrappingAdd(Self.listenerInterest, ordering: .relaxed)
+        return hub.subscribe(limit: limit) { [weak self] in
+            self?.interest.wrappingSubtract(Self.listenerInterest, ordering: .relaxed)
+        }
+    }
+
+    /// The totals since counting was turned on.
+    public var totals: TelemetryTotals {
+        var totals = state.withLock { $0.totals }
+        totals.eventsDropped = hub.droppedCount
+        totals.recorderFailures = recorder?.failureCount ?? 0
+        return totals
+    }
+
+    /// Turns counting on or off. The totals so far stay.
+    public func setTotals(_ isOn: Bool) {
+        guard !isOff else { return }
+        if isOn {
+            interest.bitwiseOr(Self.totalsInterest, ordering: .relaxed)
+        } else {
+            interest.bitwiseAnd(~Self.totalsInterest, ordering: .relaxed)
+        }
+    }
+}

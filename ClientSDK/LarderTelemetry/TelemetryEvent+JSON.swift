@@ -1,0 +1,156 @@
+import LarderCoding
+import LarderEvents
+import LarderTime
+
+extension TelemetryEvent {
+    /// The event as a JSON object in one line.
+    public var json: String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("sequence")
+        writer.integer(Int64(clamping: sequence))
+        writer.key("uptime")
+        writer.integer(uptime.nanoseconds)
+        writer.key("wall")
+        writer.string(wall.rfc3339())
+        kind.write(to: &writer, textMaximum: .max)
+        writer.endObject()
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+extension TelemetryEvent.Kind {
+    /// The name of the case in JSON.
+    public var name: String {
+        switch self {
+        case .tierHit: "tierHit"
+        case .tierMiss: "tierMiss"
+        case .eviction: "eviction"
+        case .merged: "merged"
+        case .revalidated: "revalidated"
+        case .retry: "retry"
+        case .outbox: "outbox"
+        case .sync: "sync"
+        case .image: "image"
+        case .memoryLevel: "memoryLevel"
+        case .memoryReaction: "memoryReaction"
+        case .networkLevel: "networkLevel"
+        case .gateRefused: "gateRefused"
+        case .request: "request"
+        case .firstContent: "firstContent"
+        case .storeRecovered: "storeRecovered"
+        case .flagChanged: "flagChanged"
+        case .note: "note"
+        }
+    }
+
+    /// Writes the members of the object.
+    ///
+    /// - Parameter textMaximum: the maximum length of texts in bytes; longer ones are truncated.
+    func write(to writer: inout JSONWriter, textMaximum: Int) {
+        var members = TelemetryMembers(writer: writer, textMaximum: textMaximum)
+        members.text("kind", name)
+        switch self {
+        case .tierHit(let tier, let feature, let bytes):
+            members.text("tier", tier.rawValue)
+            members.text("feature", feature)
+            if bytes != 0 { members.number("bytes", bytes) }
+        case .tierMiss(let tier, let feature):
+            members.text("tier", tier.rawValue)
+            members.text("feature", feature)
+        case .eviction(let tier, let reason, let count, let bytes):
+            members.text("tier", tier.rawValue)
+            members.text("reason", reason)
+            members.number("count", count)
+            members.number("bytes", bytes)
+        case .merged(let feature): members.text("feature", feature)
+        case .revalidated(let feature, let bytes):
+            members.text("feature", feature)
+            members.number("bytesSaved", bytes)
+        case .retry(let feature, let attempt, let delay):
+            members.text("feature", feature)
+            members.number("attempt", attempt)
+            members.nanoseconds("delay", delay)
+        case .outbox(let change, let depth):
+            members.text("change", change.rawValue)
+            members.number("depth", depth)
+        case .sync(let feature, let applied, let remaining):
+            members.text("feature", feature)
+            members.number("applied", applied)
+            if let remaining { members.number("remaining", remaining) }
+        case .image(let stage, let duration, let bytes):
+            members.text("stage", stage.rawValue)
+            members.nanoseconds("duration", duration)
+            if bytes != 0 { members.number("bytes", bytes) }
+        case .memoryLevel(let level, let old, let cause):
+            members.text("level", level.description)
+            members.text("from", old.description)
+            members.text("cause", cause)
+        case .memoryReaction(let level, let loads, let bytes):
+            members.text("level", level.description)
+            members.number("loadsCancelled", loads)
+            members.number("bytesFreed", bytes)
+        case .networkLevel(let level, let old, let cause):
+            members.text("level", level.description)
+            members.text("from", old.description)
+            members.text("cause", cause)
+        case .gateRefused(let feature, let reason):
+            members.text("feature", feature)
+            members.text("reason", reason)
+        case .request(let feature, let status, let failure, let duration, let received, let sent):
+            members.text("feature", feature)
+            if let status { members.number("status", status) }
+            if let failure { members.text("failure", failure) }
+            members.nanoseconds("duration", duration)
+            members.number("bytesReceived", received)
+            members.number("bytesSent", sent)
+        case .firstContent(let feature, let tier, let duration):
+            members.text("feature", feature)
+            members.text("tier", tier.rawValue)
+            members.nanoseconds("duration", duration)
+        case .storeRecovered(let store, let kept, let isWhole):
+            members.text("store", store)
+            members.number("kept", kept)
+            members.writer.key("isOutboxWhole")
+            members.writer.bool(isWhole)
+        case .flagChanged(let key): members.text("key", key)
+        case .note(let name, let detail):
+            members.text("name", name)
+            if !detail.isEmpty { members.text("detail", detail) }
+        }
+        writer = members.writer
+    }
+}
+
+/// Writes members with bounded texts.
+private struct TelemetryMembers {
+    var writer: JSONWriter
+    let textMaximum: Int
+
+    mutating func text(_ name: StaticString, _ value: String) {
+        writer.key(name)
+        writer.string(value.utf8.count > textMaximum ? value.prefix(utf8Maximum: textMaximum) : value)
+    }
+
+    mutating func number(_ name: StaticString, _ value: Int) {
+        writer.key(name)
+        writer.integer(Int64(value))
+    }
+
+    mutating func nanoseconds(_ name: StaticString, _ value: Duration) {
+        writer.key(name)
+        writer.integer(value.nanosecondsSaturating)
+    }
+}
+
+extension String {
+    /// The longest prefix of whole characters with at most so many bytes of UTF-8.
+    func prefix(utf8Maximum: Int) -> String {
+        var count = 0
+        let end = indices.first { index in
+            count += self[index].utf8.count
+            return count > utf8Maximum
+        }
+        return end.map { String(self[..<$0]) } ?? self
+    }
+}

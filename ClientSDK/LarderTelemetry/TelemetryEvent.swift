@@ -1,0 +1,121 @@
+public import LarderEvents
+public import LarderTime
+
+/// An event of the SDK.
+public struct TelemetryEvent: Sendable, Hashable {
+    /// The number among the events of its `Telemetry`, from 1: a gap shows a listener that it missed events.
+    public let sequence: UInt64
+    /// The monotonic time, to measure durations.
+    public let uptime: MonotonicTime
+    /// The wall time, for display.
+    public let wall: WallTime
+    /// The kind of event.
+    public let kind: Kind
+
+    /// Creates an event.
+    public init(sequence: UInt64, uptime: MonotonicTime, wall: WallTime, kind: Kind) {
+        self.sequence = sequence
+        self.uptime = uptime
+        self.wall = wall
+        self.kind = kind
+    }
+
+    /// The tier that was read or that a value came from.
+    public enum Tier: String, Sendable, Hashable, CaseIterable {
+        /// Values in memory.
+        case memory
+        /// The store on disk.
+        case disk
+        /// The HTTP cache.
+        case http
+        /// A server.
+        case network
+        /// A local change that the server has not confirmed yet.
+        case optimistic
+    }
+
+    /// A step of an outbox operation.
+    public enum OutboxChange: String, Sendable, Hashable, CaseIterable {
+        /// Stored durably.
+        case enqueued
+        /// Coalesced with a waiting operation.
+        case coalesced
+        case sent
+        /// Accepted by the server.
+        case accepted
+        /// Rejected by the server.
+        case rejected
+        /// Unknown outcome.
+        case inDoubt
+        /// Cancelled by the caller.
+        case cancelled
+    }
+
+    /// A stage of loading a picture.
+    public enum ImageStage: String, Sendable, Hashable, CaseIterable {
+        /// The placeholder was decoded.
+        case placeholder
+        /// The file was read from disk.
+        case disk
+        /// The file was downloaded.
+        case download
+        /// The decode was waiting.
+        case decodeWait
+        /// The picture was decoded.
+        case decode
+        /// The picture was delivered; the duration counts from the request.
+        case delivered
+        /// The request was cancelled.
+        case cancelled
+        /// The request failed.
+        case failed
+    }
+
+    /// The kind of an event. Cases may be added: handle unknown ones with `default`.
+    ///
+    /// `feature` names the part of the app (`feed`, `profile`, `images`): one of few short names.
+    public enum Kind: Sendable, Hashable {
+        /// A hit; `bytes` is the size of the value, or 0 if unknown.
+        case tierHit(Tier, feature: String, bytes: Int = 0)
+        case tierMiss(Tier, feature: String)
+        /// Entries were removed from a tier; `reason` is the tier's own name for it.
+        case eviction(Tier, reason: String, count: Int = 1, bytes: Int = 0)
+        /// A request joined one in flight.
+        case merged(feature: String)
+        /// The server confirmed a stored value (304); the bytes were not sent again.
+        case revalidated(feature: String, bytesSaved: Int)
+        /// A retry; the first one is attempt 2.
+        case retry(feature: String, attempt: Int, delay: Duration)
+        /// A step of an outbox operation; `depth` is the number of waiting operations.
+        case outbox(OutboxChange, depth: Int)
+        /// Changes of the server were applied; `remaining` of them are known to be left.
+        case sync(feature: String, applied: Int, remaining: Int?)
+        /// A stage of loading a picture.
+        case image(ImageStage, duration: Duration, bytes: Int = 0)
+        /// The memory pressure level changed.
+        case memoryLevel(MemoryLevel, from: MemoryLevel, cause: String)
+        /// The memory guard cancelled loads and freed bytes.
+        case memoryReaction(MemoryLevel, loadsCancelled: Int, bytesFreed: Int)
+        /// The level of the network changed.
+        case networkLevel(NetworkLevel, from: NetworkLevel, cause: String)
+        /// A gate rejected a value.
+        case gateRefused(feature: String, reason: String)
+        /// An exchange with a server ended; `failure` is the transport error's code if there was no response.
+        case request(
+            feature: String,
+            status: Int?,
+            failure: String? = nil,
+            duration: Duration,
+            bytesReceived: Int,
+            bytesSent: Int = 0
+        )
+        /// A screen has content for the first time, this long after its request.
+        case firstContent(feature: String, from: Tier, after: Duration)
+        /// A damaged store was rebuilt with the saved items; `isOutboxWhole` tells whether no operation was lost.
+        case storeRecovered(store: String, kept: Int, isOutboxWhole: Bool)
+        /// The value of a feature flag changed.
+        case flagChanged(key: String)
+        /// Another noteworthy event.
+        case note(name: String, detail: String = "")
+    }
+}

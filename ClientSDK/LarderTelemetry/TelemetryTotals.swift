@@ -1,0 +1,207 @@
+public import LarderEvents
+
+/// The totals of the events of a `Telemetry`: a value that can be compared and written as JSON or for Prometheus.
+///
+/// Bounded: features, reasons and failures beyond a number are counted together under `other`, so that an identifier used as a
+/// feature's name cannot fill memory or a metrics database.
+public struct TelemetryTotals: Sendable, Hashable {
+    /// Reads of one tier.
+    public struct Reads: Sendable, Hashable {
+        /// The number of hits.
+        public internal(set) var hits = 0
+        /// The number of misses.
+        public internal(set) var misses = 0
+        /// The bytes of the hits.
+        public internal(set) var bytes = 0
+
+        /// The share of hits; 0 without reads.
+        public var hitRate: Double { hits + misses == 0 ? 0 : Double(hits) / Double(hits + misses) }
+    }
+
+    /// Entries removed from a tier.
+    public struct Evictions: Sendable, Hashable {
+        /// The number of entries.
+        public internal(set) var count = 0
+        /// Their bytes.
+        public internal(set) var bytes = 0
+    }
+
+    /// The totals of one feature.
+    public struct Feature: Sendable, Hashable {
+        public internal(set) var reads: [TelemetryEvent.Tier: Reads] = [:]
+        /// Requests that joined one in flight.
+        public internal(set) var merged = 0
+        /// Responses that confirmed a stored value.
+        public internal(set) var revalidations = 0
+        /// The bytes that were not sent again because of that.
+        public internal(set) var bytesSaved = 0
+        public internal(set) var retries = 0
+        /// Values that a gate rejected.
+        public internal(set) var gatesRefused = 0
+        /// The durations of exchanges, including failed ones.
+        public internal(set) var requests = TelemetryTotals.Histogram()
+        /// Exchanges without a response, or with a status of 500 or more.
+        public internal(set) var requestsFailed = 0
+        /// Received content bytes.
+        public internal(set) var bytesReceived = 0
+        /// Sent content bytes.
+        public internal(set) var bytesSent = 0
+        /// The times until there was content to show.
+        public internal(set) var firstContent = TelemetryTotals.Histogram()
+        /// Applied changes of the server.
+        public internal(set) var changesApplied = 0
+        /// Changes that were left, as last reported.
+        public internal(set) var changesRemaining: Int?
+
+        mutating func merge(_ other: Feature) {
+            for (tier, reads) in other.reads {
+                self.reads[tier, default: Reads()].hits += reads.hits
+                self.reads[tier, default: Reads()].misses += reads.misses
+                self.reads[tier, default: Reads()].bytes += reads.bytes
+            }
+            merged += other.merged
+            revalidations += other.revalidations
+            bytesSaved += other.bytesSaved
+            retries += other.retries
+            gatesRefused += other.gatesRefused
+            requests.merge(other.requests)
+            requestsFailed += other.requestsFailed
+            bytesReceived += other.bytesReceived
+            bytesSent += other.bytesSent
+            firstContent.merge(other.firstContent)
+            changesApplied += other.changesApplied
+            if let remaining = other.changesRemaining { changesRemaining = (changesRemaining ?? 0) + remaining }
+        }
+    }
+
+    /// The most distinct names in each place; further ones count as `other`.
+    public static let namesMaximum = 64
+    /// The name for all further ones.
+    public static let other = "other"
+    /// The maximum length of a name in bytes; longer ones are truncated.
+    static let nameMaximum = 64
+
+    /// The number of events.
+    public internal(set) var events: UInt64 = 0
+    /// The number of events that current listeners have missed.
+    public internal(set) var eventsDropped = 0
+    /// The number of events that the flight recorder could not write.
+    public internal(set) var recorderFailures = 0
+    /// The totals of each feature.
+    public internal(set) var features: [String: Feature] = [:]
+    /// Removed entries by tier and reason.
+    public internal(set) var evictions: [TelemetryEvent.Tier: [String: Evictions]] = [:]
+    /// The number of waiting operations in the outbox; nil if unknown.
+    public internal(set) var outboxDepth: Int?
+    /// Steps of outbox operations.
+    public internal(set) var outbox: [TelemetryEvent.OutboxChange: Int] = [:]
+    /// The durations of loading pictures, by stage.
+    public internal(set) var images: [TelemetryEvent.ImageStage: TelemetryTotals.Histogram] = [:]
+    /// Responses by status: `2xx`, `4xx`.
+    public internal(set) var statuses: [String: Int] = [:]
+    /// Exchanges without a response, by the transport's code.
+    public internal(set) var failures: [String: Int] = [:]
+    /// The last memory pressure level.
+    public internal(set) var memoryLevel: MemoryLevel?
+    /// The number of changes of the level.
+    public internal(set) var memoryChanges = 0
+    /// The bytes that the memory guard has freed.
+    public internal(set) var memoryFreed = 0
+    /// The number of loads that the memory guard has cancelled.
+    public internal(set) var loadsCancelled = 0
+    /// The last level of the network.
+    public internal(set) var networkLevel: NetworkLevel?
+    /// The number of changes of the level.
+    public internal(set) var networkChanges = 0
+    /// The number of damaged stores that were rebuilt.
+    public internal(set) var storesRecovered = 0
+
+    /// Creates empty totals.
+    public init() {}
+
+    /// The totals of all features together.
+    public var all: Feature { features.values.reduce(into: Feature()) { $0.merge($1) } }
+
+    /// The bytes by the tier that they came from.
+    public var bytesBySource: [TelemetryEvent.Tier: Int] {
+        let all = all
+        var bytes = all.reads.mapValues(\.bytes)
+        bytes[.network, default: 0] += all.bytesReceived
+        return bytes.filter { $0.value != 0 }
+    }
+
+    // MARK: Adding up
+
+    /// Counts an event.
+    public mutating func add(_ kind: TelemetryEvent.Kind) {
+        events += 1
+        switch kind {
+        case .tierHit(let tier, let feature, let bytes):
+            change(feature) { feature in
+                feature.reads[tier, default: Reads()].hits += 1
+                feature.reads[tier, default: Reads()].bytes &+= bytes
+            }
+        case .tierMiss(let tier, let feature): change(feature) { $0.reads[tier, default: Reads()].misses += 1 }
+        case .eviction(let tier, let reason, let count, let bytes):
+            Self.change(&evictions[tier, default: [:]], reason, Evictions()) { evictions in
+                evictions.count &+= count
+                evictions.bytes &+= bytes
+            }
+        case .merged(let feature): change(feature) { $0.merged += 1 }
+        case .revalidated(let feature, let bytes):
+            change(feature) { feature in
+                feature.revalidations += 1
+                feature.bytesSaved &+= bytes
+            }
+        case .retry(let feature, _, _): change(feature) { $0.retries += 1 }
+        case .outbox(let operation, let depth):
+            outbox[operation, default: 0] += 1
+            outboxDepth = depth
+        case .sync(let feature, let applied, let remaining):
+            change(feature) { feature in
+                feature.changesApplied &+= applied
+                feature.changesRemaining = remaining ?? feature.changesRemaining
+            }
+        case .image(let stage, let duration, _): images[stage, default: TelemetryTotals.Histogram()].record(duration)
+        case .memoryLevel(let level, _, _):
+            memoryLevel = level
+            memoryChanges += 1
+        case .memoryReaction(_, let loads, let bytes):
+            loadsCancelled &+= loads
+            memoryFreed &+= bytes
+        case .networkLevel(let level, _, _):
+            networkLevel = level
+            networkChanges += 1
+        case .gateRefused(let feature, _): change(feature) { $0.gatesRefused += 1 }
+        case .request(let feature, let status, let failure, let duration, let received, let sent):
+            if let status { statuses["\(status / 100)xx", default: 0] += 1 }
+            if let failure { Self.change(&failures, failure, 0) { $0 += 1 } }
+            change(feature) { feature in
+                feature.requests.record(duration)
+                if status.map({ $0 >= 500 }) ?? true { feature.requestsFailed += 1 }
+                feature.bytesReceived &+= received
+                feature.bytesSent &+= sent
+            }
+        case .firstContent(let feature, _, let duration): change(feature) { $0.firstContent.record(duration) }
+        case .storeRecovered: storesRecovered += 1
+        case .flagChanged, .note: break
+        }
+    }
+
+    private mutating func change(_ feature: String, _ body: (inout Feature) -> Void) {
+        Self.change(&features, feature, Feature(), body)
+    }
+
+    /// Changes the value of a name, or of `other` if there is no room.
+    private static func change<Value>(
+        _ values: inout [String: Value],
+        _ name: String,
+        _ new: @autoclosure () -> Value,
+        _ body: (inout Value) -> Void
+    ) {
+        let name = name.utf8.count > nameMaximum ? name.prefix(utf8Maximum: nameMaximum) : name
+        // The last place is for `other`.
+        let key = values.count < namesMaximum - 1 || values[name] != nil ? name : other
+        body(&values[key, default: new()])
+    }
+}

@@ -1,0 +1,107 @@
+public import Larder
+import Synchronization
+
+/// A disk store that simulates the death of its process at any SQL statement or file operation, or in the middle of one.
+///
+/// After the simulated death the store changes nothing, and every call throws. `reopen()` opens the same directory as a new process
+/// would: committed data is there, uncommitted data is not.
+///
+///     let killable = KillableStore(DiskStore.Configuration(directory: path, clock: clock))
+///     killable.kill(atStep: 7)
+///     do { try killable.store().put(entity) } catch { }
+///     let entity = try killable.reopen().entity(key)
+///
+/// Safe from any thread.
+public final class KillableStore: Sendable {
+    /// A failure of the disk.
+    public enum Failure: Sendable, Hashable {
+        /// The disk is full (ENOSPC).
+        case full
+        /// The disk is read-only (EROFS).
+        case readOnly
+        /// Input or output fails (EIO).
+        case inputOutput
+    }
+
+    private struct State {
+        var faults: DiskFaults
+        var store: DiskStore?
+    }
+
+    private let configuration: DiskStore.Configuration
+    private let state: Mutex<State>
+
+    /// A store that is opened by the first call of `store()`.
+    public init(_ configuration: DiskStore.Configuration) {
+        self.configuration = configuration
+        state = Mutex(State(faults: DiskFaults()))
+    }
+
+    private var faults: DiskFaults { state.withLock { $0.faults } }
+
+    /// The store. Opens it if necessary; opening takes steps too.
+    public func store() throws(DiskError) -> DiskStore {
+        let (known, faults) = state.withLock { ($0.store, $0.faults) }
+        if let known { return known }
+        var configuration = configuration
+        configuration.faults = faults
+        let opened = try DiskStore(configuration)
+        state.withLock { $0.store = opened }
+        return opened
+    }
+
+    /// Kills the current process and opens the store as a new one.
+    @discardableResult
+    public func reopen() throws(DiskError) -> DiskStore {
+        abandon()
+        return try store()
+    }
+
+    /// Kills the current process. The directory is not accessed until `store()` or `reopen()` is called.
+    public func abandon() {
+        let old = state.withLock { state in
+            state.faults.kill()
+            defer {
+                state.faults = DiskFaults()
+                state.store = nil
+            }
+            return state.store
+        }
+        // A dead process has no open files, even if the test retains its store.
+        old?.suspend()
+    }
+
+    /// Kills the process before the `step`th step from now; 1 is the next.
+    ///
+    /// - Parameter halfWay: kills it within the step, after half of the bytes were written.
+    public func kill(atStep step: Int, halfWay: Bool = false) { faults.kill(atStep: step, halfWay: halfWay) }
+
+    /// Kills the process now.
+    public func kill() { faults.kill() }
+
+    /// Lets the `step`th step from now fail.
+    ///
+    /// - Parameter untilHealed: all later steps that change something fail too, until `heal()`.
+    public func fail(_ failure: Failure, atStep step: Int = 1, untilHealed: Bool = false) {
+        let failure: DiskFaults.Failure =
+            switch failure {
+            case .full: .full
+            case .readOnly: .readOnly
+            case .inputOutput: .inputOutput
+            }
+        faults.fail(failure, atStep: step, untilHealed: untilHealed)
+    }
+
+    /// Limits the growth of the store's files in bytes, as a disk with that much free space does; nil: no limit. Removing and truncating
+    /// files frees bytes. `reopen()` removes the limit.
+    public func limitRoom(to bytes: Int64?) { faults.limitRoom(to: bytes) }
+
+    /// Ends the failures. A killed process stays dead.
+    public func heal() { faults.heal() }
+
+    /// Whether the process has died.
+    public var isDead: Bool { faults.isDead }
+
+    /// The number of steps of the current process: statements and file operations.
+    public var stepCount: Int { faults.stepCount }
+}

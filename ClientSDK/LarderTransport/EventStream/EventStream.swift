@@ -1,0 +1,139 @@
+import LarderEvents
+import LarderTime
+import Synchronization
+
+extension EventStreamClient {
+    /// The events of one connection, in order. One task may read them.
+    ///
+    /// The sequence ends when the server ends it and throws if the connection breaks or is silent. The connection is
+    /// closed when the last copy of this value is released.
+    public struct Stream: AsyncSequence, Sendable {
+        /// Iterates over the events.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let reader: EventStreamReader
+
+            /// Returns the next event; nil after the server has ended the stream.
+            public mutating func next() async throws(EventStreamError) -> EventStreamClient.Event? {
+                try await reader.next()
+            }
+
+            /// Returns the next event; nil after the server has ended the stream.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(EventStreamError) -> EventStreamClient.Event? { try await reader.next() }
+        }
+
+        private let reader: EventStreamReader
+
+        init(
+            _ stream: TransportStream,
+            _ configuration: EventStreamClient.Configuration,
+            _ clock: any MonotonicClock & Sleeper,
+            lastEventID: String
+        ) {
+            reader = EventStreamReader(stream, configuration, clock, lastEventID: lastEventID)
+        }
+
+        /// The `lastEventID` that resumes after the last event that was read.
+        public var lastEventID: String { reader.lastEventID }
+
+        /// The server's reconnection time; nil if it has sent none.
+        public var retry: Duration? { reader.retry }
+
+        /// Creates an iterator, which continues where others stopped.
+        public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
+    }
+}
+
+/// The state of a stream.
+final class EventStreamReader: Sendable {
+    private struct State {
+        var parser: EventStreamParser
+        var events: [EventStreamClient.Event] = []
+        var lastEventID: String
+        var end: Result<Void, EventStreamError>?
+    }
+
+    private let body: Mutex<TransportStream.Body?>
+    private let silenceMaximum: Duration?
+    private let clock: any MonotonicClock & Sleeper
+    private let state: Mutex<State>
+
+    init(
+        _ stream: TransportStream,
+        _ configuration: EventStreamClient.Configuration,
+        _ clock: any MonotonicClock & Sleeper,
+        lastEventID: String
+    ) {
+        body = Mutex(stream.body)
+        silenceMaximum = configuration.silenceMaximum
+        self.clock = clock
+        let parser = EventStreamParser(
+            lastEventID: lastEventID,
+            eventBytesMaximum: configuration.eventBytesMaximum
+        )
+        state = Mutex(State(parser: parser, lastEventID: lastEventID))
+    }
+
+    /// The ID of the last event that was read, or of an event without data before it.
+    var lastEventID: String { state.withLock { $0.events.isEmpty ? $0.parser.lastEventID : $0.lastEventID } }
+
+    var retry: Duration? { state.withLock { $0.parser.retry } }
+
+    func next() async throws(EventStreamError) -> EventStreamClient.Event? {
+        while true {
+            let (event, end): (EventStreamClient.Event?, Result<Void, EventStreamError>?) = state.withLock { state in
+                guard state.events.isEmpty else {
+                    let event = state.events.removeFirst()
+                    state.lastEventID = event.id
+                    return (event, nil)
+                }
+                return (nil, state.end)
+            }
+            if let event { return event }
+            if let end {
+                try end.get()
+                return nil
+            }
+            await read()
+        }
+    }
+
+    private func read() async {
+        guard let body = body.withLock({ $0 }) else { return }
+        let piece: Result<[UInt8]?, TransportError>?
+        if let silenceMaximum {
+            piece = await until(clock.uptime + silenceMaximum, by: clock) { await Self.piece(of: body) }
+        } else {
+            piece = await Self.piece(of: body)
+        }
+        switch piece {
+        case nil: end(.failure(EventStreamError(.silent, "No data was received for \(silenceMaximum ?? .zero).")))
+        case .failure(let error)?: end(.failure(EventStreamClient.broken(error)))
+        case .success(nil)?: end(.success(()))
+        case .success(let bytes?)?:
+            let failure: EventStreamError? = state.withLock { state in
+                do throws(EventStreamParser.TooLarge) {
+                    try state.parser.receive(bytes, &state.events)
+                    return nil
+                } catch { return EventStreamError(.tooLarge, "An event is larger than allowed.") }
+            }
+            if let failure { end(.failure(failure)) }
+        }
+    }
+
+    private static func piece(of body: TransportStream.Body) async -> Result<[UInt8]?, TransportError> {
+        var iterator = body.makeAsyncIterator()
+        do throws(TransportError) { return .success(try await iterator.next()) } catch { return .failure(error) }
+    }
+
+    private func end(_ end: Result<Void, EventStreamError>) {
+        state.withLock { if $0.end == nil { $0.end = end } }
+        // Releasing the body closes the connection.
+        let last = body.withLock { body in
+            defer { body = nil }
+            return body
+        }
+        _ = consume last
+    }
+}

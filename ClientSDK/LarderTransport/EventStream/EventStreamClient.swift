@@ -1,0 +1,131 @@
+import LarderEvents
+public import LarderHTTP
+public import LarderTime
+
+/// Opens event streams (Server-Sent Events, WHATWG HTML §9.2) over a transport.
+///
+///     let events = try await client.open("https://example.org/v1/live/events", lastEventID: token)
+///     for try await event in events { … }
+///
+/// The client does not reconnect: the caller decides what to do about missed events and resumes with `lastEventID`.
+/// Safe from any task.
+public struct EventStreamClient: Sendable {
+    /// Limits and timeouts.
+    public struct Configuration: Sendable, Hashable {
+        /// How long the server may send nothing, not even a comment, before the stream fails with `.silent`; nil: any
+        /// time.
+        public var silenceMaximum: Duration? = .seconds(75)
+        /// The timeout for the response's head.
+        public var openTimeout: Duration = .seconds(15)
+        /// The maximum size of an event, in bytes.
+        public var eventBytesMaximum = 1 << 20
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private let transport: any Transport
+    private let configuration: Configuration
+    private let clock: any MonotonicClock & Sleeper
+
+    /// - Parameters:
+    ///   - transport: sends the request. It must not cache.
+    ///   - configuration: limits.
+    ///   - clock: measures silence.
+    public init(
+        _ transport: any Transport,
+        _ configuration: Configuration = Configuration(),
+        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+    ) {
+        self.transport = transport
+        self.configuration = configuration
+        self.clock = clock
+    }
+
+    /// Opens a stream.
+    ///
+    /// - Parameters:
+    ///   - url: the absolute URL of the stream.
+    ///   - fields: additional fields; `Accept` and `Cache-Control` are set by the client.
+    ///   - lastEventID: the ID of the last received event; empty for none.
+    /// - Throws: `.finished` for 204, and `.refused` for any other response than 200 with `text/event-stream`.
+    public func open(
+        _ url: String,
+        fields: Fields = Fields(),
+        lastEventID: String = ""
+    ) async throws(EventStreamError) -> EventStreamClient.Stream {
+        var fields = fields
+        fields.set(.accept, "text/event-stream")
+        fields.set(.cacheControl, "no-store")
+        if !lastEventID.isEmpty { fields.set(.lastEventID, lastEventID) }
+        // `EventStreamReader` measures silence, and a stream has no total size.
+        let request = TransportRequest(
+            url: url,
+            fields: fields,
+            timeout: .seconds(7 * 86_400),
+            bodyLimit: .max
+        )
+        let transport = transport
+        let opened = await until(clock.uptime + configuration.openTimeout, by: clock) {
+            () -> Result<TransportStream, TransportError> in
+            do throws(TransportError) { return .success(try await transport.open(request)) } catch {
+                return .failure(error)
+            }
+        }
+        guard let opened else {
+            throw EventStreamError(.silent, "No reply came within \(configuration.openTimeout).")
+        }
+        let stream: TransportStream
+        do { stream = try opened.get() } catch { throw Self.broken(error) }
+        guard stream.status != .noContent else {
+            throw EventStreamError(
+                .finished,
+                "The server ended the stream for good (204). Do not reconnect.",
+                status: stream.status
+            )
+        }
+        let type = stream.fields[.contentType]?.lowercased() ?? ""
+        guard stream.status == .ok, type.split(separator: ";").first?.trimmed == "text/event-stream" else {
+            throw await refusal(stream)
+        }
+        return EventStreamClient.Stream(stream, configuration, clock, lastEventID: lastEventID)
+    }
+
+    private func refusal(_ stream: TransportStream) async -> EventStreamError {
+        let body = await until(clock.uptime + configuration.openTimeout, by: clock) { () -> [UInt8] in
+            var body: [UInt8] = []
+            var pieces = stream.body.makeAsyncIterator()
+            // The response is a refusal even if its content cannot be read.
+            while body.count < 65_536, let piece = try? await pieces.next() { body += piece }
+            return Array(body.prefix(65_536))
+        }
+        let what =
+            stream.status == .ok
+            ? "The response is '\(stream.fields[.contentType] ?? "without a type")', not an event stream."
+            : "The server answered with \(stream.status.code)."
+        return EventStreamError(
+            .refused,
+            what,
+            status: stream.status,
+            fields: stream.fields,
+            body: body ?? []
+        )
+    }
+
+    static func broken(_ error: TransportError) -> EventStreamError {
+        EventStreamError(
+            error.code == .cancelled ? .cancelled : .disconnected,
+            error.description,
+            transport: error
+        )
+    }
+}
+
+extension Substring {
+    /// Removes spaces and tabs at both ends.
+    fileprivate var trimmed: Substring {
+        var text = drop { $0 == " " || $0 == "\t" }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return text
+    }
+}

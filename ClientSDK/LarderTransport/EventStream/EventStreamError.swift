@@ -1,0 +1,53 @@
+public import LarderHTTP
+public import LarderTime
+
+/// A failure to open an event stream, or its end.
+public struct EventStreamError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure. More codes may be added.
+    public typealias Code = ErrorCode<EventStreamError>
+
+    /// The kind of failure.
+    public let code: Code
+    /// What happened and what to do.
+    public let description: String
+    /// The status of the response, if the code is `.refused`.
+    public let status: Status?
+    /// The fields of that response.
+    public let fields: Fields
+    /// The content of that response, at most 64 KiB.
+    public let body: [UInt8]
+    /// The transport's error, if the code is `.disconnected`.
+    public let transport: TransportError?
+
+    /// Creates an error.
+    public init(
+        _ code: Code,
+        _ description: String,
+        status: Status? = nil,
+        fields: Fields = Fields(),
+        body: [UInt8] = [],
+        transport: TransportError? = nil
+    ) {
+        self.code = code
+        self.description = description
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.transport = transport
+    }
+}
+
+extension ErrorCode where Scope == EventStreamError {
+    /// The response is not an event stream: see `status` and `body`.
+    public static var refused: Self { Self(rawValue: "refused") }
+    /// The server ended the stream for good (204 No Content). Do not reconnect.
+    public static var finished: Self { Self(rawValue: "finished") }
+    /// The connection failed or broke: see `transport`. Reconnect with the last event ID.
+    public static var disconnected: Self { Self(rawValue: "disconnected") }
+    /// No byte arrived within `silenceMaximum`. Reconnect with the last event ID.
+    public static var silent: Self { Self(rawValue: "silent") }
+    /// An event was larger than `eventBytesMaximum`.
+    public static var tooLarge: Self { Self(rawValue: "tooLarge") }
+    /// The reading task was cancelled.
+    public static var cancelled: Self { Self(rawValue: "cancelled") }
+}

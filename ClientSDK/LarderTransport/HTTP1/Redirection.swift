@@ -1,0 +1,70 @@
+package import LarderHTTP
+
+/// Redirects (RFC 9110 §15.4).
+package enum Redirection {
+    /// The maximum number of redirects for a request.
+    package static let maximum = 16
+
+    /// Sends a request and follows redirects. `redirectedTo` of the response is the last URL.
+    ///
+    /// - Parameter hop: sends one request. Timeouts apply to each hop.
+    package static func follow<Reply: RedirectableReply>(
+        _ request: TransportRequest,
+        _ hop: (TransportRequest) async throws(TransportError) -> Reply
+    ) async throws(TransportError) -> Reply {
+        var request = request
+        for count in 0...maximum {
+            var reply: Reply
+            do throws(TransportError) {
+                reply = try await hop(request)
+            } catch {
+                // The first server has received the request, so a failure of a later hop does not mean that it had no
+                // effect.
+                let isSeen = count > 0 && (error.code == .unreachable || error.code == .invalidURL)
+                throw isSeen ? TransportError(.interrupted, error.description) : error
+            }
+            guard let next = next(after: request, reply.status, reply.fields) else {
+                if count > 0 { reply.redirectedTo = request.url }
+                return reply
+            }
+            request = next
+        }
+        throw TransportError(.interrupted, "The server redirects more than \(maximum) times.")
+    }
+
+    /// Returns the next request; nil if the response is not a redirect that can be followed.
+    package static func next(after request: TransportRequest, _ status: Status, _ fields: Fields) -> TransportRequest? {
+        switch status.code {
+        case 301, 302, 303, 307, 308: break
+        default: return nil
+        }
+        guard let location = fields[.location], let from = HTTPURL(request.url), let to = from.resolve(location),
+            to.userInfo == nil
+        else { return nil }
+        var next = request
+        next.url = to.text
+        // POST becomes GET (§15.4.2, §15.4.3); with 303 every other method does too (§15.4.4).
+        let becomesGet = status.code == 303 ? request.method != .head : status.code < 303 && request.method == .post
+        if becomesGet, request.method != .get {
+            next.method = .get
+            next.body = []
+            next.fields.removeAll { $0.canonical.hasPrefix("content-") }
+        }
+        // Credentials are not sent to another origin (§15.4).
+        if to.origin != from.origin { next.fields.removeAll { credentials.contains($0.canonical) } }
+        return next
+    }
+
+    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+}
+
+/// A response that may be a redirect.
+package protocol RedirectableReply: Sendable {
+    var status: Status { get }
+    var fields: Fields { get }
+    /// The URL of the response if it differs from the request's.
+    var redirectedTo: String? { get set }
+}
+
+extension TransportStream: RedirectableReply {}
+extension TransportResponse: RedirectableReply {}

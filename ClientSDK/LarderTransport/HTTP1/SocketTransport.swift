@@ -1,0 +1,153 @@
+import LarderHTTP
+public import LarderTime
+
+/// An HTTP/1.1 client for `http` URLs over POSIX sockets (RFC 9110, RFC 9112).
+///
+/// Connections are reused. If a reused connection ends before the first byte of the response, an idempotent request is
+/// sent once more on a new connection (RFC 9110 §9.2.2); other requests always get a new connection. Content is read
+/// no faster than the caller takes it. Fields keep their order and repeats. A truncated or invalid response is
+/// `.interrupted`. Content without a length or chunks ends with its connection, so its truncation cannot be detected.
+/// Cancelling closes the connection.
+///
+/// No content coding is requested or decoded; content that was requested with `Accept-Encoding` is returned encoded.
+/// `Host`, `Content-Length` and connection fields are set by the transport. There is no TLS, no proxy and no cookie
+/// support: for https use `HTTPTransport`. Safe from any task. One thread of the process serves all transports.
+public final class SocketTransport: Transport {
+    /// Limits and timeouts.
+    public struct Configuration: Sendable, Hashable {
+        /// The timeout for the response's head, connecting included, and then for each further piece, unless the
+        /// request has one.
+        public var timeout: Duration = .seconds(30)
+        /// The timeout for connecting, divided among the host's addresses. Its failure is `.unreachable`, because
+        /// nothing was sent. The lookup of the host counts towards `timeout` only.
+        public var connectTimeout: Duration = .seconds(10)
+        /// The timeout for the complete response; nil: none. It is enforced while a caller waits.
+        public var totalTimeout: Duration?
+        /// The maximum number of connections for each host. Further requests wait in order.
+        public var connectionsPerHost = 6
+        /// How long an idle connection is kept; zero: not at all.
+        public var keepAlive: Duration = .seconds(30)
+        /// Whether redirects are followed, at most 16 for a request. Otherwise the redirect is returned as the
+        /// response.
+        public var followsRedirects = true
+        /// How many bytes of content may wait for the reader of a stream before reading from the connection pauses.
+        public var bufferMaximum = 1 << 20
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private let configuration: Configuration
+    private let keeper: TimeoutKeeper
+    let pool: SocketPool
+
+    /// Creates a transport.
+    ///
+    /// - Parameters:
+    ///   - configuration: limits and timeouts.
+    ///   - clock: measures timeouts.
+    public convenience init(
+        _ configuration: Configuration = Configuration(),
+        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+    ) {
+        self.init(configuration, clock: clock, resolver: .shared)
+    }
+
+    /// Creates a transport with a timeout.
+    public convenience init(timeout: Duration) {
+        var configuration = Configuration()
+        configuration.timeout = timeout
+        self.init(configuration)
+    }
+
+    init(_ configuration: Configuration, clock: any MonotonicClock & Sleeper, resolver: HostResolver) {
+        self.configuration = configuration
+        keeper = TimeoutKeeper(clock)
+        pool = SocketPool(configuration, clock: clock, resolver: resolver)
+    }
+
+    deinit { pool.shut() }
+
+    /// Sends a request and returns the complete response.
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        // `bodyLimit` bounds a complete response, so no smaller buffer is needed.
+        try await open(request, bufferMaximum: .max).whole()
+    }
+
+    /// Sends a request and returns when the response's head has arrived.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await open(request, bufferMaximum: configuration.bufferMaximum)
+    }
+
+    private func open(
+        _ request: TransportRequest,
+        bufferMaximum: Int
+    ) async throws(TransportError) -> TransportStream {
+        guard configuration.followsRedirects else { return try await exchange(request, bufferMaximum) }
+        return try await Redirection.follow(request) { (hop) async throws(TransportError) in
+            try await self.exchange(hop, bufferMaximum)
+        }
+    }
+
+    private func exchange(
+        _ request: TransportRequest,
+        _ bufferMaximum: Int
+    ) async throws(TransportError) -> TransportStream {
+        let url = try HTTPURL(plain: request.url)
+        let exchange = try SocketExchange(request, url, bufferMaximum: bufferMaximum, pool: pool)
+        if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
+        let patience = SocketPatience(
+            keeper: keeper,
+            timeout: max(.zero, request.timeout ?? configuration.timeout),
+            total: configuration.totalTimeout
+        )
+        // Released with the body; its release ends the exchange.
+        let lifeline = ReplyLifeline(exchange, self)
+        let timer = patience.begin(exchange)
+        pool.start(exchange)
+        let head = await exchange.head()
+        keeper.remove(timer)
+        let (status, fields) = try head.get()
+        return TransportStream(
+            status: status,
+            fields: fields,
+            body: TransportStream.Body { () async throws(TransportError) in
+                let exchange = lifeline.exchange
+                // A piece that is already there needs no timeout.
+                if let there = exchange.takeNow() { return try there.get() }
+                let timer = patience.begin(exchange)
+                let piece = await exchange.piece()
+                patience.keeper.remove(timer)
+                return try piece.get()
+            }
+        )
+    }
+}
+
+/// The timeouts of an exchange.
+private struct SocketPatience: Sendable {
+    let keeper: TimeoutKeeper
+    let timeout: Duration
+    private let total: Duration?
+    private let end: MonotonicTime?
+
+    init(keeper: TimeoutKeeper, timeout: Duration, total: Duration?) {
+        self.keeper = keeper
+        self.timeout = timeout
+        self.total = total
+        end = total.map { keeper.clock.uptime + max(.zero, $0) }
+    }
+
+    /// Ends the exchange after the timeout unless the returned timer is removed before.
+    func begin(_ exchange: any ReplyExchange) -> UInt64 {
+        let step = keeper.clock.uptime + timeout
+        guard let end, let total, end < step else {
+            return keeper.set(step) { [timeout] in
+                exchange.abandon(TransportError(.timedOut, "No data was received for \(timeout)."))
+            }
+        }
+        return keeper.set(end) {
+            exchange.abandon(TransportError(.timedOut, "The response was not complete after \(total)."))
+        }
+    }
+}

@@ -1,0 +1,115 @@
+public import LarderHTTP
+public import LarderTime
+import Synchronization
+
+/// A request to send.
+public struct TransportRequest: Sendable, Hashable {
+    public var method: Method
+    /// The absolute URL.
+    public var url: String
+    /// The header fields, in order.
+    public var fields: Fields
+    /// The content; empty for none.
+    public var body: [UInt8]
+    /// The timeout for the response's head, and then for each further piece of content; nil: the transport's default.
+    public var timeout: Duration?
+    /// The maximum size of the response's content, in bytes. A larger one fails with `.tooLarge`.
+    public var bodyLimit: Int
+
+    /// A request.
+    public init(
+        method: Method = .get,
+        url: String,
+        fields: Fields = Fields(),
+        body: [UInt8] = [],
+        timeout: Duration? = nil,
+        bodyLimit: Int = 64 << 20
+    ) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+        self.timeout = timeout
+        self.bodyLimit = bodyLimit
+    }
+}
+
+/// A complete response.
+public struct TransportResponse: Sendable, Hashable {
+    public var status: Status
+    /// The header fields. `URLSession` joins repeated fields.
+    public var fields: Fields
+    /// The whole content.
+    public var body: [UInt8]
+    /// The URL of the response if redirects were followed; nil if it is the request's URL.
+    public var redirectedTo: String?
+
+    /// Creates a response.
+    public init(status: Status, fields: Fields = Fields(), body: [UInt8] = [], redirectedTo: String? = nil) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.redirectedTo = redirectedTo
+    }
+}
+
+/// A failure to get a response.
+public struct TransportError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure. More codes may be added.
+    public typealias Code = ErrorCode<TransportError>
+
+    /// The kind of failure.
+    public let code: Code
+    /// The reason.
+    public let description: String
+
+    /// Creates an error.
+    public init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}
+
+extension ErrorCode where Scope == TransportError {
+    /// The server was not reached: the request had no effect.
+    public static var unreachable: Self { Self(rawValue: "unreachable") }
+    /// The connection broke after the first byte of the request was sent: its effect is unknown.
+    public static var interrupted: Self { Self(rawValue: "interrupted") }
+    /// The response did not arrive in time: the effect of the request is unknown.
+    public static var timedOut: Self { Self(rawValue: "timedOut") }
+    /// The calling task was cancelled.
+    public static var cancelled: Self { Self(rawValue: "cancelled") }
+    /// The content is larger than the request's `bodyLimit`. It was discarded.
+    public static var tooLarge: Self { Self(rawValue: "tooLarge") }
+    /// The server's certificate is not trusted. The request was not sent.
+    public static var untrusted: Self { Self(rawValue: "untrusted") }
+    /// The request cannot be encoded. It was not sent.
+    public static var invalidRequest: Self { Self(rawValue: "invalidRequest") }
+    /// The URL is not a valid absolute http or https URL. The request was not sent.
+    public static var invalidURL: Self { Self(rawValue: "invalidURL") }
+}
+
+/// Sends HTTP requests. A transport does not cache and does not retry.
+///
+/// Safe from any task. Cancelling the calling task closes the connection of the exchange.
+public protocol Transport: Sendable {
+    /// Sends a request and returns the complete response. A truncated response is an error.
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
+
+    /// Sends a request and returns when the response's head has arrived. The content follows in pieces.
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream
+}
+
+extension Transport {
+    /// Returns the content as one piece, for transports without streaming.
+    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        let response = try await send(request)
+        let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
+        return TransportStream(
+            status: response.status,
+            fields: response.fields,
+            body: TransportStream.Body { rest.withLock { $0.take() } },
+            redirectedTo: response.redirectedTo
+        )
+    }
+}

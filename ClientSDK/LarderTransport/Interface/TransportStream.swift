@@ -1,0 +1,60 @@
+public import LarderHTTP
+
+/// A response whose content arrives in pieces.
+public struct TransportStream: Sendable {
+    public let status: Status
+    /// The header fields.
+    public let fields: Fields
+    /// The content.
+    public let body: TransportStream.Body
+    /// The URL of the response if redirects were followed; nil if it is the request's URL.
+    public package(set) var redirectedTo: String?
+
+    /// Creates a response.
+    public init(status: Status, fields: Fields, body: TransportStream.Body, redirectedTo: String? = nil) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.redirectedTo = redirectedTo
+    }
+
+    /// Reads the content to its end.
+    ///
+    /// - Throws: if the content is truncated; received content is discarded.
+    public func whole() async throws(TransportError) -> TransportResponse {
+        var bytes: [UInt8] = []
+        for try await piece in body {
+            // Content in one piece is not copied.
+            if bytes.isEmpty { bytes = piece } else { bytes += piece }
+        }
+        return TransportResponse(status: status, fields: fields, body: bytes, redirectedTo: redirectedTo)
+    }
+}
+
+extension TransportStream {
+    /// The content of a response in pieces. It can be read once, by one task.
+    ///
+    /// The exchange is cancelled and its connection closed when the last copy of this value is released.
+    public struct Body: AsyncSequence, Sendable {
+        /// Iterates over the pieces.
+        public struct Iterator: AsyncIteratorProtocol {
+            let piece: @Sendable () async throws(TransportError) -> [UInt8]?
+
+            /// Returns the next piece; nil at the regular end.
+            public mutating func next() async throws(TransportError) -> [UInt8]? { try await piece() }
+
+            /// Returns the next piece; nil at the regular end.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> [UInt8]? {
+                try await piece()
+            }
+        }
+
+        private let piece: @Sendable () async throws(TransportError) -> [UInt8]?
+
+        /// - Parameter piece: returns the next piece, nil at the end, and throws if the content is truncated.
+        public init(_ piece: @escaping @Sendable () async throws(TransportError) -> [UInt8]?) { self.piece = piece }
+
+        /// Creates the iterator.
+        public func makeAsyncIterator() -> Iterator { Iterator(piece: piece) }
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import LarderHTTP
+import Synchronization
+
+/// A host and a port to connect to.
+struct Endpoint: Sendable, Hashable {
+    /// In lower case; an IPv6 address without brackets.
+    let host: String
+    let port: Int
+
+    init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    init(_ url: HTTPURL) { self.init(host: url.host, port: url.port) }
+}
+
+/// Looks up hosts on its own threads, because the system's resolver blocks and cannot be interrupted.
+///
+/// Concurrent lookups of one host share one call, and at most four calls run at a time. Results are not cached,
+/// because the system does not tell their lifetime. Safe from any thread.
+final class HostResolver: Sendable {
+    typealias Found = Result<[SocketCall.Address], SocketCall.Failure>
+
+    static let shared = HostResolver { host, port in SocketCall.resolve(host, port: port) }
+
+    private struct State {
+        var waiting: [Endpoint: [@Sendable (Found) -> Void]] = [:]
+        var queue: [Endpoint] = []
+        var threads = 0
+    }
+
+    private static let threadsMaximum = 4
+    private let look: @Sendable (String, Int) -> Found
+    private let state = Mutex(State())
+
+    /// - Parameter look: looks up a host and port. It may block.
+    init(_ look: @escaping @Sendable (String, Int) -> Found) { self.look = look }
+
+    /// The number of running lookups, for tests.
+    var threadCount: Int { state.withLock { $0.threads } }
+
+    /// Calls `done` with the addresses: immediately if the host is an address, otherwise on another thread.
+    func addresses(of endpoint: Endpoint, _ done: @escaping @Sendable (Found) -> Void) {
+        if case .success(let numeric) = SocketCall.resolve(endpoint.host, port: endpoint.port, isNumeric: true) {
+            return done(.success(numeric))
+        }
+        let starts = state.withLock { state in
+            if state.waiting[endpoint] != nil {
+                state.waiting[endpoint]?.append(done)
+                return false
+            }
+            state.waiting[endpoint] = [done]
+            state.queue.append(endpoint)
+            guard state.threads < Self.threadsMaximum else { return false }
+            state.threads += 1
+            return true
+        }
+        guard starts else { return }
+        let thread = Thread { self.work() }
+        thread.name = "larder-resolver"
+        thread.start()
+    }
+
+    private func work() {
+        while let endpoint = next() {
+            let found = look(endpoint.host, endpoint.port)
+            let waiting = state.withLock { $0.waiting.removeValue(forKey: endpoint) } ?? []
+            for done in waiting { done(found) }
+        }
+    }
+
+    private func next() -> Endpoint? {
+        state.withLock { state in
+            guard !state.queue.isEmpty else {
+                state.threads -= 1
+                return nil
+            }
+            return state.queue.removeFirst()
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import LarderEvents
+import LarderHTTP
+package import LarderTime
+import LarderWebSocket
+import Synchronization
+
+/// Opens `ws` WebSockets over POSIX sockets. One thread of the process serves all of them.
+///
+/// The addresses of a host are tried in order. For `wss` use `FoundationWebSocketConnector`. Safe from any task.
+package struct SocketWebSocketConnector: WebSocketConnector {
+    private let clock: any MonotonicClock & Sleeper
+    private let random: SharedRandom
+    private let resolver: HostResolver
+
+    /// - Parameters:
+    ///   - clock: used for timeouts and pings.
+    ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
+    package init(
+        clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
+        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+    ) {
+        self.init(clock: clock, random: random, resolver: .shared)
+    }
+
+    init(
+        clock: any MonotonicClock & Sleeper,
+        random: any RandomNumberGenerator & Sendable,
+        resolver: HostResolver
+    ) {
+        self.clock = clock
+        self.random = SharedRandom(random)
+        self.resolver = resolver
+    }
+
+    /// Connects and performs the handshake.
+    package func connect(
+        _ request: WebSocketClient.Request,
+        _ configuration: WebSocketClient.Configuration
+    ) async throws(WebSocketError) -> any WebSocketConnection {
+        let url = try request.checkedURL()
+        guard !url.scheme.isSecure else {
+            throw WebSocketError(
+                .invalidRequest,
+                "Plain sockets have no TLS. Use a ws URL, or FoundationWebSocketConnector of LarderURLSession."
+            )
+        }
+        if Task.isCancelled { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
+        let deadline = clock.uptime + configuration.openTimeout
+        var failure = WebSocketError(.unreachable, "'\(url.host)' has no address.")
+        let addresses = try await addresses(of: Endpoint(url), deadline, configuration)
+        for (index, address) in addresses.enumerated() {
+            let now = clock.uptime
+            let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
+            let channel = SocketWebSocketChannel(
+                configuration,
+                upgrade,
+                request: upgrade.request(target: url.target, authority: url.authority, fields: request.fields),
+                // Each address gets a share of the remaining time.
+                connectDeadline: now + max(.zero, deadline - now) / (addresses.count - index),
+                deadline: deadline,
+                clock: clock,
+                random: random
+            )
+            do throws(WebSocketError) {
+                try await channel.open(address)
+                return SocketWebSocket(channel)
+            } catch {
+                let isLate = error.code == .timedOut && clock.uptime < deadline
+                guard error.code == .unreachable || isLate else { throw error }
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    private func addresses(
+        of endpoint: Endpoint,
+        _ deadline: MonotonicTime,
+        _ configuration: WebSocketClient.Configuration
+    ) async throws(WebSocketError) -> [SocketCall.Address] {
+        let pending = Pending<HostResolver.Found?>()
+        resolver.addresses(of: endpoint) { pending.finish($0) }
+        // A lookup cannot be interrupted: after the deadline its result is ignored.
+        let found = await until(deadline, by: clock) { await pending.value(ifCancelled: nil) }
+        guard let found else {
+            throw WebSocketError(.timedOut, "The host was not found within \(configuration.openTimeout).")
+        }
+        switch found {
+        case .success(let addresses)?: return addresses
+        case .failure(let failure)?: throw WebSocketError(.unreachable, failure.description)
+        case nil: throw WebSocketError(.cancelled, "The task that connects was cancelled.")
+        }
+    }
+}
+
+/// Ends the channel when its last user is released.
+private final class SocketWebSocket: WebSocketConnection {
+    private let channel: SocketWebSocketChannel
+
+    let subprotocol: String?
+    let fields: Fields
+
+    init(_ channel: SocketWebSocketChannel) {
+        self.channel = channel
+        (subprotocol, fields) = channel.state.withLock { ($0.subprotocol, $0.fields) }
+    }
+
+    deinit { cut() }
+
+    var closing: WebSocketClient.Close? { channel.state.withLock { $0.closing } }
+
+    func receive() async throws(WebSocketError) -> WebSocketClient.Message? { try await channel.receive() }
+
+    func send(_ message: WebSocketClient.Message) async throws(WebSocketError) {
+        switch message {
+        case .text(let text): try await channel.send(.text, Array(text.utf8))
+        case .binary(let bytes): try await channel.send(.binary, bytes)
+        }
+    }
+
+    func ping() async throws(WebSocketError) { try await channel.ping() }
+
+    func close(_ close: WebSocketClient.Close) async -> WebSocketClient.Close? { await channel.close(close) }
+
+    func cut() { channel.cut(WebSocketError(.cancelled, "The WebSocket was closed without a close frame.")) }
+}

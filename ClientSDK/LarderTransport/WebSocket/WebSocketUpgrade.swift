@@ -1,0 +1,143 @@
+import LarderCoding
+import LarderHTTP
+import LarderHTTPWire
+import LarderWebSocket
+
+/// The client's side of the opening handshake (RFC 6455 §4.1).
+///
+/// A value without I/O. Bytes may come in any pieces; those after the head are returned.
+struct WebSocketUpgrade: Sendable {
+    /// The state of the handshake.
+    enum Outcome: Sendable {
+        /// More bytes are needed.
+        case pending
+        /// The handshake succeeded. `rest` belongs to the WebSocket.
+        case accepted(subprotocol: String?, fields: Fields, rest: [UInt8])
+        case failed(WebSocketError)
+    }
+
+    static let headBytesMaximum = 16 << 10
+    static let bodyBytesMaximum = 64 << 10
+
+    private let key: String
+    private let subprotocols: [String]
+    private var bytes: [UInt8] = []
+    private var scanner = HeadScanner(skipsEmptyLines: false)
+    private var refusal: ResponseHead?
+
+    /// - Parameter key: 16 random bytes.
+    init(key: [UInt8], subprotocols: [String]) {
+        self.key = Base64.encode(key)
+        self.subprotocols = subprotocols
+    }
+
+    /// Serialises the request.
+    func request(target: String, authority: String, fields: Fields) -> [UInt8] {
+        var head = "GET \(target) HTTP/1.1\r\nHost: \(authority)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n"
+        if !subprotocols.isEmpty { head += "Sec-WebSocket-Protocol: \(subprotocols.joined(separator: ", "))\r\n" }
+        for field in fields where !Self.isOurs(field.name) { head += "\(field.name): \(field.value)\r\n" }
+        return Array((head + "\r\n").utf8)
+    }
+
+    private static func isOurs(_ name: FieldName) -> Bool {
+        switch name.canonical {
+        case "host", "upgrade", "connection", "content-length", "transfer-encoding": true
+        default: name.canonical.hasPrefix("sec-websocket-")
+        }
+    }
+
+    /// Reads received bytes.
+    mutating func receive(_ more: Span<UInt8>) -> Outcome {
+        unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+        if refusal != nil { return refused(isAtEnd: false) }
+        var scanner = scanner
+        let outcome = scanner.scan(bytes.span)
+        self.scanner = scanner
+        switch outcome {
+        case .incomplete:
+            guard bytes.count <= Self.headBytesMaximum else {
+                return .failed(
+                    WebSocketError(.handshake, "The response's head has more than \(Self.headBytesMaximum) bytes.")
+                )
+            }
+            return .pending
+        case .malformed(let what): return .failed(WebSocketError(.handshake, "The response's head has \(what)."))
+        case .head(let range):
+            let head: ResponseHead
+            do throws(HTTPWireError) {
+                head = try ResponseHead(Array(bytes[range]))
+            } catch { return .failed(WebSocketError(.handshake, error.detail)) }
+            guard head.minorVersion == 1 else {
+                return .failed(WebSocketError(.handshake, "The response is not HTTP/1.1."))
+            }
+            bytes.removeFirst(scanner.scanned)
+            self.scanner = HeadScanner(skipsEmptyLines: false)
+            if head.status == .switchingProtocols { return agreed(head.fields) }
+            // Interim responses (RFC 9110 §15.2) precede the final one.
+            if head.status.code < 200 { return receive([UInt8]().span) }
+            refusal = head
+            return refused(isAtEnd: false)
+        }
+    }
+
+    /// Handles the end of the connection or a timeout: returns the refusal with the content so far, if there is one.
+    mutating func end() -> WebSocketError? {
+        if case .failed(let error) = refused(isAtEnd: true) { error } else { nil }
+    }
+
+    private func agreed(_ fields: Fields) -> Outcome {
+        func fail(_ reason: String) -> Outcome { .failed(WebSocketError(.handshake, reason)) }
+        func list(_ name: FieldName) -> [String] {
+            fields.values(of: name).flatMap(FieldList.members).map { $0.lowercased() }
+        }
+        guard list(.upgrade) == ["websocket"], list(.connection).contains("upgrade") else {
+            return fail("The response switches to another protocol than WebSocket.")
+        }
+        guard fields.values(of: .secWebSocketAccept) == [WebSocketHandshake.accept(forKey: key)] else {
+            return fail("Sec-WebSocket-Accept does not match the key: the response is not from a WebSocket server.")
+        }
+        guard !fields.contains(where: { $0.name.canonical == "sec-websocket-extensions" }) else {
+            return fail("The server uses an extension that was not offered.")
+        }
+        let chosen = fields.values(of: .secWebSocketProtocol)
+        guard chosen.count <= 1, chosen.allSatisfy({ subprotocols.contains($0) }) else {
+            return fail("The server chose the subprotocol '\(chosen.joined(separator: ", "))', which was not offered.")
+        }
+        return .accepted(subprotocol: chosen.first, fields: fields, rest: bytes)
+    }
+
+    /// Returns the refusal when its content is complete or too large.
+    private func refused(isAtEnd: Bool) -> Outcome {
+        guard let refusal else { return .pending }
+        var content = bytes
+        var isWhole = false
+        // A response with invalid framing is still a refusal: its content is what follows the head.
+        switch try? BodyFraming(refusal, isHead: false) {
+        case BodyFraming.none?: isWhole = true
+        case .length(let length)?: isWhole = bytes.count >= length
+        case .chunked?: (content, isWhole) = Self.dechunked(bytes)
+        case .untilClose?, nil: break
+        }
+        guard isWhole || isAtEnd || content.count >= Self.bodyBytesMaximum else { return .pending }
+        var length = Self.bodyBytesMaximum
+        if let stated = refusal.fields[.contentLength].flatMap({ Int($0) }) { length = min(length, max(0, stated)) }
+        return .failed(
+            WebSocketError(
+                .refused,
+                "The server answered with \(refusal.status.code) instead of a WebSocket.",
+                status: refusal.status,
+                fields: refusal.fields,
+                body: Array(content.prefix(length))
+            )
+        )
+    }
+
+    /// The decoded part of chunked content. Invalid chunks end it.
+    private static func dechunked(_ bytes: [UInt8]) -> (bytes: [UInt8], isWhole: Bool) {
+        var chunks = ChunkedDecoder(.response)
+        var content: [UInt8] = []
+        do { _ = try chunks.decode(bytes.span, from: 0, into: &content) } catch { return (content, true) }
+        return (content, chunks.isDone)
+    }
+}

@@ -1,6 +1,0 @@
-/// Why fixtures cannot be used.
-package struct FixtureError: Error, Sendable, CustomStringConvertible {
-    package let description: String
-
-    init(_ description: String) { self.description = description }
-}

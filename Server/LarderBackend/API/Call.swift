@@ -1,0 +1,204 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// What is learnt about a request while it is answered. Confined to the loop that answers it.
+final class CallTrace {
+    var viewer: Int64 = 0
+    /// The number of the commit that the request made; 0 for none.
+    var commit: Int64 = 0
+    /// The batch in which that commit waits; nil when it does not wait.
+    var batch: Int?
+}
+
+/// One request to one world, as an operation sees it.
+struct Call {
+    let request: Request
+    let exchange: Exchange
+    let world: World
+    /// The values of the path template's parameters, in order.
+    let parameters: [String]
+    /// The caller's session; nil for an anonymous caller.
+    let session: SessionRow?
+    let query: CallQuery
+    var conditions = Conditions()
+    let trace: CallTrace
+
+    // MARK: State
+
+    /// Reads a consistent state: the present one, or an earlier one if the conditions ask for it.
+    func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
+        guard let past = conditions.past else { return try world.read(body) }
+        return try world.readPast(upTo: past, body)
+    }
+
+    /// Changes the state in a transaction; the reply is sent after the commit.
+    func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
+        if conditions.isDetached {
+            let result = try world.write(body)
+            trace.commit = world.commitCount
+            return result
+        }
+        let (result, commit, batch) = try world.writeForReply(body)
+        trace.commit = commit
+        trace.batch = batch
+        return result
+    }
+
+    /// The caller's row; 0 for an anonymous caller.
+    var viewer: Int64 { session?.user ?? 0 }
+
+    // MARK: Path and query
+
+    /// The row that a path parameter names.
+    ///
+    /// - Throws: `not-found` for text that cannot be an identifier of that kind.
+    func row(_ kind: EntityKind, parameter index: Int = 0) throws(Problem) -> Int64 {
+        guard let id = EntityID(kind, parsing: parameters[index]) else {
+            throw ProblemType.notFound("\(parameters[index]) is not the identifier of a \(kind.name).")
+        }
+        return id.row
+    }
+
+    /// A whole number in the query.
+    func integer(_ name: StaticString, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = query.first(name) else { return nil }
+        guard let value = Int(text), range.contains(value), text.utf8.first != UInt8(ascii: "+") else {
+            throw invalid(name.description, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+
+    /// The requested page size.
+    func limit(default standard: Int = 20, maximum: Int = 100) throws(Problem) -> Int {
+        try integer("limit", in: 1...maximum) ?? standard
+    }
+
+    /// Where the page begins, from `after` or `before`.
+    func pageStart(_ list: Cursor.List, owner: Int64 = 0) throws(Problem) -> PageStart {
+        switch (query.first("after"), query.first("before")) {
+        case (nil, nil): return .newest
+        case (let after?, nil): return .after(try cursor(after, "after", list, owner).row)
+        case (nil, let before?): return .before(try cursor(before, "before", list, owner).row)
+        case (_?, _?): throw invalid("before", "cannot be given together with `after`")
+        }
+    }
+
+    func cursor(_ text: String, _ name: String, _ list: Cursor.List, _ owner: Int64) throws(Problem) -> Cursor {
+        guard let cursor = Cursor(parsing: text), cursor.list == list, cursor.owner == owner else {
+            throw ProblemType.invalidCursor(
+                "`\(name)` is not a cursor of this list.",
+                errors: [Problem.FieldError(pointer: name, detail: "is not a cursor of this list")]
+            )
+        }
+        return cursor
+    }
+
+    func invalid(_ name: String, _ detail: String) -> Problem {
+        ProblemType.invalidParameter(
+            "`\(name)` \(detail).",
+            errors: [Problem.FieldError(pointer: name, detail: detail)]
+        )
+    }
+
+    // MARK: Body
+
+    /// The body as a JSON object.
+    ///
+    /// - Parameter other: A media type that is accepted besides `application/json`.
+    func jsonObject(orMediaType other: StaticString? = nil) throws(Problem) -> JSONObject {
+        if request.body.isEmpty, request.fields.range(of: "content-length") == nil,
+            request.fields.range(of: "transfer-encoding") == nil
+        {
+            throw ProblemType.lengthRequired("The request has neither Content-Length nor Transfer-Encoding.")
+        }
+        guard let contentType = request.fields[.contentType] else {
+            throw unsupportedMediaType("The request has no Content-Type.", other)
+        }
+        let mediaType = MediaType(parsing: contentType)
+        let essence = mediaType?.essence
+        guard essence == "application/json" || (other != nil && essence == other?.description) else {
+            throw unsupportedMediaType("The body's Content-Type is \(contentType).", other)
+        }
+        if let charset = mediaType?.parameter("charset"), charset.lowercased() != "utf-8" {
+            throw unsupportedMediaType("JSON must be UTF-8; the body's charset is \(charset).", other)
+        }
+        if let coding = request.fields[.contentEncoding], coding.lowercased() != "identity" {
+            throw ProblemType.unsupportedMediaType(
+                "The content coding \(coding) is not supported. Send the body without it.",
+                fields: [.acceptEncoding: "identity"]
+            )
+        }
+        let value: JSONValue
+        do {
+            value = try JSONParser.parse(request.body)
+        } catch {
+            throw ProblemType.malformedJSON("\(error)")
+        }
+        guard case .object(let object) = value else {
+            throw ProblemType.validationFailed(
+                "The body must be a JSON object.",
+                errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
+            )
+        }
+        return object
+    }
+
+    /// A 415 that names the accepted media types (RFC 9110 §15.5.16, RFC 5789 §3.1).
+    private func unsupportedMediaType(_ detail: String, _ other: StaticString?) -> Problem {
+        let taken = "application/json" + (other.map { ", \($0)" } ?? "")
+        var fields: Fields = [.accept: taken]
+        if request.method == .patch { fields.set(.acceptPatch, taken) }
+        return ProblemType.unsupportedMediaType("\(detail) Send \(taken).", fields: fields)
+    }
+
+    // MARK: Conditions on writes
+
+    /// Checks `If-Match` and `If-Unmodified-Since` against the current representation, inside the transaction of the edit.
+    ///
+    /// - Parameter isRequired: Whether an edit without `If-Match` is rejected.
+    /// - Throws: `precondition-required`, or `precondition-failed` with the current version.
+    func checkConditions(on current: Representation, version: Int64, isRequired: Bool) throws(Problem) {
+        // An invalid date is ignored (RFC 9110 §13.1.4), so there is no condition then.
+        let date = request.fields[.ifUnmodifiedSince].flatMap { HTTPDate.parse($0, now: world.clock.now) }
+        if isRequired, request.fields[.ifMatch] == nil, date == nil {
+            throw ProblemType.preconditionRequired("Send If-Match with the ETag that the edit is based on.")
+        }
+        let outcome = Preconditions(request).evaluate(
+            method: request.method,
+            exists: true,
+            entityTag: current.entityTag,
+            // A change in the current second has no date yet, so no earlier date can match it.
+            lastModified: current.lastModified ?? WallTime(seconds: world.clock.now.seconds + 1),
+            now: world.clock.now
+        )
+        guard outcome == .proceed else {
+            var fields = Fields()
+            fields.add(.etag, current.entityTag.description)
+            var problem = ProblemType.preconditionFailed(
+                "The condition does not hold for the current version \(version).",
+                fields: fields
+            )
+            problem.extensions["currentVersion"] = .integer(version)
+            throw problem
+        }
+    }
+}
+
+extension Preconditions {
+    /// The conditions in the header fields of a request.
+    init(_ request: borrowing Request) {
+        self.init(
+            ifMatch: request.fields.combined(.ifMatch),
+            ifNoneMatch: request.fields.combined(.ifNoneMatch),
+            ifModifiedSince: request.fields[.ifModifiedSince],
+            ifUnmodifiedSince: request.fields[.ifUnmodifiedSince]
+        )
+    }
+}
+
+extension Call {
+    /// The modification time of a resource that changed at `updated`, seen from now.
+    func modification(_ updated: WallTime) -> Modification { Modification(at: updated, now: world.clock.now) }
+}

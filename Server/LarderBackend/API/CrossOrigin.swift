@@ -1,0 +1,142 @@
+package import LarderEngine
+package import LarderHTTP
+import LarderTime
+
+/// Cross-origin access from browsers (Fetch). The API is open to every origin because it uses no cookies: a caller without a
+/// token gets only what is public.
+package enum CrossOrigin {
+    private static let exposed = """
+        Accept-Ranges, Age, Allow, Content-Range, Date, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
+        RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, \
+        X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset
+        """
+
+    static func appendFields(to bytes: inout [UInt8]) {
+        bytes.append("Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ")
+        bytes.append(contentsOf: exposed.utf8)
+        bytes.append("\r\n")
+    }
+
+    /// The field lines that let a page of any origin read the reply to a request; empty if the request has no `Origin`.
+    package static func lines(for request: Request) -> [UInt8] {
+        var lines: [UInt8] = []
+        if request.fields.range(of: "origin") != nil { appendFields(to: &lines) }
+        return lines
+    }
+
+    /// Sets the fields that let a page of any origin read a reply, including its fields that are not on the default list.
+    package static func expose(_ names: [String], in fields: inout Fields) {
+        let known = Set(exposed.split(separator: ",").map { $0.drop { $0 == " " }.lowercased() })
+        let others = names.filter { !known.contains($0.lowercased()) }.map { ", " + $0 }.joined()
+        fields.set(.accessControlAllowOrigin, "*")
+        fields.set(.accessControlExposeHeaders, exposed + others)
+    }
+
+    /// The field lines that let a page of one origin read a reply of the control plane.
+    package static func lines(forOrigin origin: String) -> [UInt8] {
+        var lines = Array("Access-Control-Allow-Origin: \(origin)\r\nVary: Origin\r\n".utf8)
+        lines.append(contentsOf: "Access-Control-Expose-Headers: \(exposed)\r\n".utf8)
+        return lines
+    }
+
+    /// The reply to a preflight for a request that no route answers: the requested headers are allowed.
+    ///
+    /// - Parameter methods: The allowed methods.
+    package static func preflight(granting methods: [Method], to request: Request) -> Reply {
+        var fields: Fields = [
+            .accessControlAllowMethods: methods.map(\.rawValue).joined(separator: ", "), .accessControlMaxAge: "600",
+            .cacheControl: "no-store", .vary: "Origin, Access-Control-Request-Headers",
+        ]
+        if let wanted = request.fields.combined(.accessControlRequestHeaders) {
+            fields.set(.accessControlAllowHeaders, wanted)
+        }
+        return .response(Response(status: .noContent, fields: fields))
+    }
+
+    /// The value of `Allow` for a resource with these methods.
+    static func allowed(_ methods: [Method]) -> String {
+        var names = methods.map(\.rawValue)
+        if names.contains("GET") { names.append("HEAD") }
+        names.append("OPTIONS")
+        return names.sorted().joined(separator: ", ")
+    }
+
+    package static func preflight(_ allowed: String) -> Reply {
+        .response(
+            Response(
+                status: .noContent,
+                fields: [
+                    .allow: allowed,
+                    .accessControlAllowMethods: allowed,
+                    .accessControlAllowHeaders: """
+                    Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-Modified-Since, If-None-Match, \
+                    If-Range, If-Unmodified-Since, Larder-Device, Larder-World, Last-Event-ID, Range
+                    """,
+                    .accessControlMaxAge: "600",
+                    .cacheControl: "no-store",
+                    .vary: "Origin",
+                ]
+            )
+        )
+    }
+}
+
+extension Request {
+    /// Whether the request is a CORS preflight (Fetch, CORS-preflight request).
+    package var isPreflight: Bool {
+        method == .options && fields.range(of: "origin") != nil
+            && fields.range(of: "access-control-request-method") != nil
+    }
+
+    /// The method that a preflight asks about.
+    package var preflightedMethod: Method? {
+        isPreflight ? fields[.accessControlRequestMethod].map { Method($0) } : nil
+    }
+}
+
+/// The fields of draft-ietf-httpapi-ratelimit-headers-10.
+enum RateLimitFields {
+    static func append(
+        _ verdict: RateLimiter.Verdict,
+        _ limiter: RateLimiter,
+        _ dialect: Dialect.RateLimitFields,
+        now: WallTime,
+        to bytes: inout [UInt8]
+    ) {
+        let prefix: StaticString
+        let reset: Int64
+        switch dialect {
+        case .ietf: return appendDraft(verdict, limiter, to: &bytes)
+        case .triplet: (prefix, reset) = ("RateLimit-", Int64(verdict.secondsToReset))
+        case .github: (prefix, reset) = ("X-RateLimit-", now.seconds + Int64(verdict.secondsToReset))
+        }
+        let values: [(StaticString, Int64)] = [
+            ("Limit: ", Int64(limiter.quota)), ("Remaining: ", Int64(verdict.remaining)), ("Reset: ", reset),
+        ]
+        for (name, value) in values {
+            bytes.append(prefix)
+            bytes.append(name)
+            bytes.append(decimal: value)
+            bytes.append("\r\n")
+        }
+    }
+
+    private static func appendDraft(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
+        bytes.append("RateLimit-Policy: \"default\";q=")
+        bytes.append(decimal: Int64(limiter.quota))
+        bytes.append(";w=")
+        bytes.append(decimal: Int64(limiter.windowSeconds))
+        bytes.append("\r\nRateLimit: \"default\";r=")
+        bytes.append(decimal: Int64(verdict.remaining))
+        bytes.append(";t=")
+        bytes.append(decimal: Int64(verdict.secondsToReset))
+        bytes.append("\r\n")
+    }
+
+    static func refusal(_ verdict: RateLimiter.Verdict) -> Problem {
+        ProblemType.rateLimited(
+            "The quota is used up; it is reset in \(verdict.secondsToReset) s.",
+            fields: [.retryAfter: String(verdict.secondsToReset)]
+        )
+    }
+}

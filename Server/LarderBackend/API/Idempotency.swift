@@ -1,0 +1,127 @@
+import LarderCoding
+import LarderEngine
+package import LarderHTTP
+
+/// Executes an operation at most once for each idempotency key (draft-ietf-httpapi-idempotency-key-header-07).
+///
+/// The key, a fingerprint of the request and the reply are stored in the transaction of the effect, for 24 hours, under the
+/// caller, the route and the key. A rejection by the domain (insufficient funds) is a result and is replayed too; a malformed
+/// request is not.
+package enum Idempotency {
+    /// The result of an operation.
+    enum Outcome {
+        /// A new resource, at this path.
+        case created(at: String, [UInt8])
+        /// A resource that already existed.
+        case existing([UInt8])
+        /// The domain rejected the operation before it changed anything.
+        case refused(Problem)
+    }
+
+    static func run(
+        _ call: Call,
+        isKeyRequired: Bool,
+        _ operation: @Sendable (Store, inout Commit) throws -> Outcome
+    ) throws(Problem) -> Answer {
+        guard let field = call.request.fields[.idempotencyKey] else {
+            guard !isKeyRequired else {
+                throw ProblemType.idempotencyKeyMissing("\(route(call)) needs an Idempotency-Key.")
+            }
+            return answer(try call.write { try stored(try operation($0, &$1), fingerprint: []) })
+        }
+        let key = try parse(field)
+        let (user, route) = (call.viewer, route(call))
+        let dialect = call.world.hooks.dialect.idempotency
+        let inFlight = KeysInFlight.Key(user: user, route: route, key: key)
+        guard call.conditions.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
+        defer { if !call.conditions.holdsKey { call.world.keysInFlight.end(inFlight) } }
+        let fingerprint = SHA256.hash(call.request.body)
+        let (reply, isReplay) = try call.write { store, commit -> (StoredReply, Bool) in
+            if let first = try store.idempotency.find(user: user, route: route, key: key, now: commit.now) {
+                guard first.fingerprint == fingerprint else {
+                    var problem = ProblemType.idempotencyKeyReused("The key was used with another body.")
+                    // Stripe's first API uses 400.
+                    if dialect == .stripeV1 { problem.status = .badRequest }
+                    throw problem
+                }
+                // Stripe's second API replays successes only and runs a failed operation again.
+                if dialect != .stripeV2 || first.status < 400 { return (first, true) }
+            }
+            let reply = try stored(try operation(store, &commit), fingerprint: fingerprint)
+            try store.idempotency.store(reply, user: user, route: route, key: key, now: commit.now)
+            return (reply, false)
+        }
+        return answer(reply, isReplay: isReplay)
+    }
+
+    package static func inProgress() -> Problem {
+        ProblemType.idempotencyInProgress(
+            "Another request with this key is in progress.",
+            fields: [.retryAfter: "1"]
+        )
+    }
+
+    private static func route(_ call: Call) -> String { "\(call.request.method) \(call.request.pathText)" }
+
+    /// Accepts the key as a structured field string, and also unquoted, because many clients send it so.
+    package static func parse(_ field: String) throws(Problem) -> String {
+        let key: String
+        if field.hasPrefix("\"") {
+            guard let parsed = StructuredField.string(parsing: field) else {
+                throw invalid("is not a well-formed quoted string (RFC 9651 §3.3.3)")
+            }
+            key = parsed
+        } else {
+            key = field
+        }
+        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else {
+            throw invalid("must have 1 to 255 printable ASCII characters")
+        }
+        return key
+    }
+
+    private static func invalid(_ detail: String) -> Problem {
+        ProblemType.invalidParameter(
+            "Idempotency-Key \(detail).",
+            errors: [Problem.FieldError(pointer: "Idempotency-Key", detail: detail)]
+        )
+    }
+
+    /// The reply as it is stored: its status, `Content-Type`, `Location` and `ETag`, and its body.
+    private static func stored(_ outcome: Outcome, fingerprint: [UInt8]) throws -> StoredReply {
+        var fields: [UInt8] = []
+        let (status, body): (Int, [UInt8])
+        switch outcome {
+        case .created(let path, let json):
+            (status, body) = (201, json)
+            fields.append("Content-Type: application/json\r\nLocation: ")
+            fields.append(contentsOf: path.utf8)
+            fields.append("\r\nETag: ")
+            fields.append(contentsOf: EntityTag.strong(contentOf: json.span).description.utf8)
+            fields.append("\r\n")
+        case .existing(let json):
+            (status, body) = (200, json)
+            fields.append("Content-Type: application/json\r\nETag: ")
+            fields.append(contentsOf: EntityTag.strong(contentOf: json.span).description.utf8)
+            fields.append("\r\n")
+        case .refused(let problem):
+            (status, body) = (problem.status.code, problem.encoded())
+            fields.append("Content-Type: application/problem+json\r\n")
+        }
+        return StoredReply(fingerprint: fingerprint, status: status, fields: fields, body: body)
+    }
+
+    private static func answer(_ reply: StoredReply, isReplay: Bool = false) -> Answer {
+        let status = Status(code: reply.status)
+        var head: [UInt8] = []
+        head.reserveCapacity(reply.fields.count + 128)
+        head.append("HTTP/1.1 ")
+        head.append(contentsOf: "\(status.code) \(status.reasonPhrase)".utf8)
+        head.append("\r\nContent-Length: ")
+        head.append(decimal: Int64(reply.body.count))
+        head.append("\r\nCache-Control: no-store\r\nVary: Authorization, Origin\r\n")
+        if isReplay { head.append("Idempotent-Replayed: true\r\n") }
+        head.append(contentsOf: reply.fields)
+        return .reply(.prepared(PreparedResponse(status: status, head: head, body: reply.body), extra: []))
+    }
+}

@@ -1,0 +1,308 @@
+import LarderCoding
+package import LarderEngine
+package import LarderHTTP
+import LarderTime
+
+/// Answers HTTP requests from the state of a world.
+///
+/// It holds only its routes. Safe from any thread.
+package struct Backend: Sendable {
+    private let router = Router(APIRoutes.all)
+
+    package init() {}
+
+    // MARK: Requests
+
+    /// Answers a request, or returns nil and completes the exchange later.
+    package func handle(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ world: World,
+        _ conditions: Conditions = Conditions()
+    ) -> Reply? {
+        // Fields of this exchange alone are added last, to whichever reply is found.
+        var extra = CrossOrigin.lines(for: request)
+        // A preflight is not limited: a page whose preflight fails is not shown the 429.
+        if let limiter = world.limiter, !request.isPreflight {
+            let dialect = world.hooks.dialect.rateLimit
+            let verdict = limiter.take(caller(request, world), now: world.clock.now)
+            RateLimitFields.append(verdict, limiter, dialect, now: world.clock.now, to: &extra)
+            guard verdict.isAllowed else {
+                var refusal = RateLimitFields.refusal(verdict).reply.adding(extra)
+                refusal.note.owner = world
+                return refusal
+            }
+        }
+        if conditions.allowsCache, world.cache.isEnabled, let reply = repeated(request, world, extra, conditions) {
+            return reply
+        }
+        let trace = CallTrace()
+        var result: Reply
+        do {
+            switch try answer(request, exchange, world, conditions, trace) {
+            case .representation(let representation): result = reply(representation, request, extra, world)
+            case .reply(let reply): result = reply.adding(extra)
+            case .later: return nil
+            }
+        } catch { result = error.reply.adding(extra) }
+        result.note.owner = world
+        result.note.subject = trace.viewer
+        result.note.effect = trace.commit
+        // The reply to a write is sent after its commit.
+        guard let batch = trace.batch else { return result }
+        switch world.holdUntilCommitted(result, exchange, batch: batch) {
+        case .held: return nil
+        case .free: return result
+        case .lost(let refusal): return refusal.adding(extra)
+        }
+    }
+
+    /// The cached reply to a read that is still valid.
+    private func repeated(
+        _ request: Request,
+        _ world: World,
+        _ extra: [UInt8],
+        _ conditions: Conditions
+    ) -> Reply? {
+        guard request.method == .get || request.method == .head, Negotiation.acceptsJSON(request) else { return nil }
+        // Both are taken before the cache lookup that they validate.
+        let (stamps, endings) = (StampSnapshot(world.stamp), world.authenticator.endings)
+        let session: SessionRow?
+        // Invalid credentials are reported by the regular path.
+        do { session = try self.session(request, world) } catch { return nil }
+        let viewer = session?.user ?? 0
+        guard let known = world.cache.find(key(request, viewer: viewer)) else { return nil }
+        var reply = reply(known, request, extra, world)
+        reply.note.owner = world
+        reply.note.subject = viewer
+        // The result of a condition with a date can change with time.
+        if case .prepared(let prepared, let extra) = reply.content, conditions.mayRepeat, request.method == .get,
+            world.limiter == nil,
+            !request.hasConditions || prepared.status == .notModified && request.hasTagAlone
+        {
+            reply.repeatable = RepeatableRead(
+                world,
+                request,
+                session,
+                known.dependencies,
+                prepared,
+                extra: extra,
+                stamps: stamps,
+                sessionEndings: endings
+            )
+        }
+        return reply
+    }
+
+    private func answer(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ world: World,
+        _ conditions: Conditions,
+        _ trace: CallTrace
+    ) throws(Problem) -> Answer {
+        switch router.match(request.method, path: request.path) {
+        case .route(let route, let parameters):
+            return try answer(request, exchange, world, conditions, trace, route, parameters)
+        case .otherMethods(let methods):
+            let allowed = CrossOrigin.allowed(methods)
+            if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
+            throw ProblemType.methodNotAllowed(
+                "\(request.method) is not allowed.",
+                fields: [.allow: allowed]
+            )
+        case .none:
+            if let document = try DocumentationEndpoints.answer(request) { return document }
+            throw ProblemType.notFound("There is no resource at \(String(request.pathText.prefix(200))).")
+        }
+    }
+
+    private func answer(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ world: World,
+        _ conditions: Conditions,
+        _ trace: CallTrace,
+        _ route: Route,
+        _ parameters: [String]
+    ) throws(Problem) -> Answer {
+        var session: SessionRow?
+        if case .ignored = route.authentication {} else { session = try self.session(request, world) }
+        trace.viewer = session?.user ?? 0
+        if case .required = route.authentication, session == nil {
+            throw ProblemType.unauthenticated(
+                "\(route.template) is personal.",
+                fields: Authenticator.challenge(nil)
+            )
+        }
+        guard let query = CallQuery(request) else {
+            throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
+        }
+        var call = Call(
+            request: request,
+            exchange: exchange,
+            world: world,
+            parameters: parameters,
+            session: session,
+            query: query,
+            conditions: conditions,
+            trace: trace
+        )
+        // Taken before the state is read: an entry with an older stamp is only rebuilt once more.
+        let answer: Answer
+        if request.method == .get || request.method == .head {
+            let stamps = StampSnapshot(world.stamp)
+            answer = try route.answer(&call)
+            if case .representation(let representation) = answer {
+                guard Negotiation.acceptsJSON(request) else {
+                    throw ProblemType.notAcceptable("The resource is application/json.")
+                }
+                if representation.isReusable, conditions.allowsCache, world.cache.isEnabled {
+                    world.cache.store(
+                        representation,
+                        for: key(request, viewer: session?.user ?? 0),
+                        stamp: stamps.value(of: representation.dependencies)
+                    )
+                }
+            }
+        } else {
+            answer = try route.answer(&call)
+        }
+        return answer
+    }
+
+    /// Whether a route accepts the method on the path.
+    package func serves(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
+        if case .route = router.match(method, path: path) { true } else { false }
+    }
+
+    private func key(_ request: Request, viewer: Int64) -> ResponseCache.Key {
+        request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }
+    }
+
+    /// The representation, or the reply that the request's conditions require (RFC 9110 §13.2).
+    private func reply(
+        _ representation: Representation,
+        _ request: Request,
+        _ extra: [UInt8],
+        _ world: World
+    ) -> Reply {
+        guard request.hasConditions else { return .prepared(representation.full, extra: extra) }
+        // A single entity tag, as caches send it, needs no parsing.
+        if request.hasTagAlone, let range = request.fields.range(of: "if-none-match"),
+            representation.isTagged(request.head[range])
+        {
+            return .prepared(representation.notModified, extra: extra)
+        }
+        let outcome = Preconditions(request).evaluate(
+            method: request.method,
+            exists: true,
+            entityTag: representation.entityTag,
+            lastModified: representation.lastModified,
+            now: world.clock.now
+        )
+        switch outcome {
+        case .proceed: return .prepared(representation.full, extra: extra)
+        case .notModified: return .prepared(representation.notModified, extra: extra)
+        case .preconditionFailed:
+            return ProblemType.preconditionFailed(
+                "The condition does not hold for the current representation.",
+                fields: [.etag: representation.entityTag.description]
+            ).reply.adding(extra)
+        }
+    }
+
+    /// The session of the bearer token. Browsers cannot set fields on WebSocket and EventSource requests, so the token may be
+    /// in the query there (RFC 6750 §2.3).
+    package func session(_ request: Request, _ world: World) throws(Problem) -> SessionRow? {
+        if let range = request.fields.range(of: "authorization") {
+            return try world.authenticator.session(bearing: request.head.span.extracting(range), in: world)
+        }
+        guard request.path.starts(with: "/v1/live".utf8), let query = QueryString(parsing: Array(request.query ?? [])),
+            let token = query.first("access_token")
+        else { return nil }
+        return try world.authenticator.session(token: Array(token.utf8), in: world)
+    }
+
+    private func caller(_ request: Request, _ world: World) -> String {
+        // A caller with invalid credentials is counted by address; the regular path reports the credentials.
+        if let session = try? session(request, world) { return "user \(session.user)" }
+        return request.peer.host
+    }
+
+    // MARK: What is no request, and what is over
+
+    package func refused(_ refusal: Refusal) -> Response {
+        let type: ProblemType =
+            switch refusal.reason {
+            case .malformed: .malformedRequest
+            case .headTooLarge: .fieldsTooLarge
+            case .targetTooLong: .uriTooLong
+            case .bodyTooLarge: .contentTooLarge
+            case .timeout: .requestTimeout
+            case .unsupportedExpectation: .expectationFailed
+            case .unsupportedTransferCoding: .notImplemented
+            case .unsupportedVersion: .versionNotSupported
+            case .tooManyConnections: .unavailable
+            case .unsupportedWebSocketVersion: .upgradeRequired
+            }
+        var fields: Fields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
+        switch refusal.reason {
+        case .tooManyConnections: fields.add(.retryAfter, "1")
+        case .unsupportedWebSocketVersion:
+            // A 426 must list the supported protocols, and `Upgrade` must be listed in `Connection` (RFC 9110 §15.5.22, §7.8).
+            fields.add(.upgrade, "websocket")
+            fields.add(.connection, "upgrade")
+        default: break
+        }
+        return Response(status: type.status, fields: fields, body: .bytes(type(refusal.detail).encoded()))
+    }
+}
+
+extension Request {
+    /// Whether the request has any condition of RFC 9110 §13.1.
+    var hasConditions: Bool {
+        fields.range(of: "if-none-match") != nil || fields.range(of: "if-modified-since") != nil
+            || fields.range(of: "if-match") != nil || fields.range(of: "if-unmodified-since") != nil
+    }
+
+    /// Whether only `If-None-Match` must be evaluated: it overrides `If-Modified-Since` (RFC 9110 §13.1.3).
+    var hasTagAlone: Bool {
+        fields.range(of: "if-none-match") != nil && fields.range(of: "if-match") == nil
+            && fields.range(of: "if-unmodified-since") == nil
+    }
+}
+
+extension Reply {
+    /// The reply with further field lines.
+    package func adding(_ lines: [UInt8]) -> Reply {
+        guard !lines.isEmpty else { return self }
+        var changed = self
+        switch content {
+        case .response(let response):
+            if case .file = response.body {
+                var response = response
+                for (name, value) in Self.fields(in: lines) { response.fields.add(name, value) }
+                changed.content = .response(response)
+                return changed
+            }
+            let body: [UInt8] = if case .bytes(let bytes) = response.body { bytes } else { [] }
+            let prepared = PreparedResponse(status: response.status, head: response.serializedHead(), body: body)
+            changed.content = .prepared(prepared, extra: lines)
+        case .prepared(let prepared, let extra): changed.content = .prepared(prepared, extra: extra + lines)
+        case .eventStream(var fields, let handler):
+            for (name, value) in Self.fields(in: lines) { fields.add(name, value) }
+            changed.content = .eventStream(fields, handler)
+        case .webSocket: break
+        }
+        return changed
+    }
+
+    private static func fields(in lines: [UInt8]) -> [(FieldName, String)] {
+        String(decoding: lines, as: UTF8.self).split(separator: "\r\n").compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, let name = FieldName(String(parts[0])) else { return nil }
+            return (name, String(parts[1].drop { $0 == " " }))
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import LarderCoding
+import LarderHTTP
+import LarderSQLite
+import LarderTime
+
+/// A page of the change feed.
+struct ChangePage: Sendable {
+    /// The changes as JSON, separated by commas.
+    var items: [UInt8]
+    var count: Int
+    var next: ChangeToken
+    var hasMore: Bool
+
+    /// Reverses the order of the changes.
+    mutating func reverse() {
+        let list = [UInt8(ascii: "[")] + items + [UInt8(ascii: "]")]
+        // The server wrote this JSON itself, so it parses.
+        guard case .array(let changes)? = try? JSONParser.parse(list) else { return }
+        var writer = JSONWriter(capacity: items.count + 2)
+        writer.value(.array(changes.reversed()))
+        items = Array(writer.bytes.dropFirst().dropLast())
+    }
+}
+
+/// Reads the change feed for one reader. Used while the store is locked.
+struct ChangeReader {
+    let store: Store
+    let retention: Duration
+    let now: WallTime
+
+    /// The maximum number of rows that one page scans, so that a reader who may see few of them still gets a timely reply.
+    private static let rowsMaximum = 4_096
+    private static let batch = 256
+
+    /// The starting position of a reader: after a token, or at the beginning of the feed.
+    ///
+    /// - Throws: `resync-required` when changes after the token were forgotten, `filter-mismatch` when the token was issued for
+    ///   other types.
+    func start(
+        since: ChangeToken?,
+        filter: ChangeFilter?,
+        viewer: Int64,
+        style: Dialect.Resync = .wipe
+    ) throws -> ChangeToken {
+        let newest = try store.changes.newestPosition()
+        guard var token = since else {
+            return ChangeToken(
+                instance: store.instance,
+                viewer: viewer,
+                filter: filter ?? .all,
+                position: 0,
+                floor: newest
+            )
+        }
+        try store.forgetTombstones(before: now - retention)
+        guard store.shares(token.instance, upTo: token.position), token.position <= newest else {
+            throw Self.resync("The token was issued by another database.", reason: "foreign", style: style)
+        }
+        token.instance = store.instance
+        guard token.viewer == viewer else {
+            throw Self.resync("The token was issued for another reader.", reason: "foreign", style: style)
+        }
+        guard try store.meta.integer(.tombstoneHorizon) ?? 0 <= max(token.position, token.floor) else {
+            throw Self.resync("Tombstones after the token were removed.", reason: "expired", style: style)
+        }
+        if let filter, filter != token.filter {
+            throw ProblemType.filterMismatch(
+                "The token was issued for other types than `types`.",
+                errors: [Problem.FieldError(pointer: "types", detail: "must equal the types of the token")]
+            )
+        }
+        return token
+    }
+
+    /// A token for the current position: all changes so far count as delivered.
+    func present(filter: ChangeFilter, viewer: Int64) throws -> ChangeToken {
+        let newest = try store.changes.newestPosition()
+        return ChangeToken(
+            instance: store.instance,
+            viewer: viewer,
+            filter: filter,
+            position: newest,
+            floor: newest
+        )
+    }
+
+    /// The changes after `token` that the reader may see.
+    func page(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> ChangePage {
+        var page = ChangePage(items: [], count: 0, next: token, hasMore: false)
+        page.items.reserveCapacity(limit * 256)
+        var looked = 0
+        while true {
+            let rows = try store.changes.rows(after: page.next.position, limit: Self.batch)
+            for row in rows {
+                if isVisible(row, to: scope, under: token) {
+                    guard page.count < limit else {
+                        page.hasMore = true
+                        return page
+                    }
+                    if page.count > 0 { page.items.append(UInt8(ascii: ",")) }
+                    try ChangeJSON.append(row, viewer: scope.viewer, from: store, to: &page.items)
+                    page.count += 1
+                }
+                page.next = page.next.advanced(to: row.position)
+            }
+            looked += rows.count
+            if rows.count < Self.batch { break }
+            if looked >= Self.rowsMaximum {
+                page.hasMore = true
+                return page
+            }
+        }
+        // The token also covers positions that no longer exist because their entity changed again.
+        page.next = page.next.advanced(to: max(page.next.position, try store.changes.newestPosition()))
+        return page
+    }
+
+    /// The changes after `token` that the reader may see, up to the newest; nil if there are more than `limit` or if too many
+    /// rows would have to be scanned.
+    func backlog(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> [ChangeRow]? {
+        var found: [ChangeRow] = []
+        var position = token.position
+        var looked = 0
+        while looked < Self.rowsMaximum {
+            let rows = try store.changes.rows(after: position, limit: Self.batch)
+            found += rows.filter { isVisible($0, to: scope, under: token) }
+            guard found.count <= limit else { return nil }
+            guard rows.count == Self.batch, let last = rows.last else { return found }
+            position = last.position
+            looked += rows.count
+        }
+        return nil
+    }
+
+    private func isVisible(_ row: ChangeRow, to scope: ReaderScope, under token: ChangeToken) -> Bool {
+        guard token.filter.includes(row.entity.kind), scope.includes(row.audience) else { return false }
+        // A reader of the initial state never saw the entities that were deleted before it began.
+        return !(row.isDeleted && row.position <= token.floor && token.position < token.floor)
+    }
+
+    static func resync(_ detail: String, reason: String, style: Dialect.Resync = .wipe) -> Problem {
+        var problem = ProblemType.resyncRequired(detail, fields: [.location: "/v1/changes"])
+        problem.extensions["reason"] = .string(reason)
+        problem.extensions["resync"] = .string(style.rawValue)
+        return problem
+    }
+}

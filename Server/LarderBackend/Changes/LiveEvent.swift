@@ -1,0 +1,46 @@
+import LarderEngine
+import LarderWebSocket
+
+/// One change for all readers with the same view, encoded once for each kind of channel.
+package struct LiveEvent: Sendable {
+    /// The token of this change.
+    package let token: String
+    /// `{"token":…,"previousToken":…,"change":{…}}`
+    package let json: [UInt8]
+    /// The same as a WebSocket text frame.
+    package let frame: [UInt8]
+    /// The same as a Server-Sent Event whose `id` is the token.
+    package let serverSentEvent: [UInt8]
+
+    /// - Parameter previous: The token of the event that these readers were sent before, or should have been. A reader with
+    ///   another token has missed an event.
+    init(token: String, previous: String, change: [UInt8]) {
+        self.token = token
+        var json: [UInt8] = []
+        json.reserveCapacity(change.count + 160)
+        json.append("{\"token\":\"")
+        json.append(contentsOf: token.utf8)
+        json.append("\",\"previousToken\":\"")
+        json.append(contentsOf: previous.utf8)
+        json.append("\",\"change\":")
+        json.append(contentsOf: change)
+        json.append(UInt8(ascii: "}"))
+        self.json = json
+        frame = WebSocketEncoder.textFrame(json)
+        serverSentEvent = Self.serverSentEvent(named: "change", id: token, data: json)
+    }
+
+    /// Encodes a server-sent event (HTML standard, event stream format); the data is one line.
+    package static func serverSentEvent(named name: StaticString, id: String, data: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(data.count + id.utf8.count + 40)
+        bytes.append("id: ")
+        bytes.append(contentsOf: id.utf8)
+        bytes.append("\nevent: ")
+        bytes.append(name)
+        bytes.append("\ndata: ")
+        bytes.append(contentsOf: data)
+        bytes.append("\n\n")
+        return bytes
+    }
+}

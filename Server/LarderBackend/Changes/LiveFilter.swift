@@ -1,0 +1,25 @@
+/// A live channel that a filter can send on and end.
+package protocol LiveOutput: LiveSink {
+    func emit(_ event: LiveEvent)
+
+    /// - Parameter code: the close code; nil ends the connection without a close frame.
+    func end(code: UInt16?)
+}
+
+/// A filter for the frames of one live channel: records them and may drop, repeat, delay or reorder them.
+package protocol LiveFilter: AnyObject, Sendable {
+    /// Whether the filter only records frames.
+    var isPlain: Bool { get }
+
+    /// The channel is open.
+    func opened(_ output: any LiveOutput, channel: String)
+
+    /// A frame of that many bytes came from the peer.
+    func received(_ bytes: Int)
+
+    /// Sends an event, or does not. The store may be locked: the implementation only hands bytes on.
+    func pass(_ event: LiveEvent, to output: any LiveOutput)
+
+    /// Records an event that is sent to the channels of several plain filters of one world, including this one.
+    func record(_ event: LiveEvent, for filters: [any LiveFilter])
+}

@@ -1,0 +1,259 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Bank: accounts and transactions, visible to their owners only, and transfers between accounts.
+enum BankEndpoints {
+    static let routes: [Route] = [
+        Route(.get, "/v1/accounts", .required, accounts),
+        Route(.get, "/v1/accounts/{id}", .required, account),
+        Route(.get, "/v1/accounts/{id}/transactions", .required, transactions),
+        Route(.post, "/v1/transfers", .required, transfer),
+        Route(.get, "/v1/transfers", .required, transfersByKey),
+        Route(.get, "/v1/transfers/{id}", .required, readTransfer),
+    ]
+
+    // MARK: Reading
+
+    private static func accounts(_ call: inout Call) throws(Problem) -> Answer {
+        let viewer = call.viewer
+        return .representation(
+            try call.read { store in
+                var body: [UInt8] = []
+                body.append(ListPage.opening)
+                for (index, account) in try store.accounts.owned(by: viewer).enumerated() {
+                    if index > 0 { body.append(UInt8(ascii: ",")) }
+                    account.append(to: &body)
+                }
+                ListPage.close(&body, next: nil, previous: nil)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .bank)
+            }
+        )
+    }
+
+    private static func account(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.account)
+        let current = call
+        return .representation(
+            try call.read { store in
+                let account = try own(row, of: current.viewer, in: store)
+                var body: [UInt8] = []
+                account.append(to: &body)
+                return Representation(
+                    body: body,
+                    cacheControl: CachePolicy.revalidate,
+                    modified: current.modification(account.updated),
+                    dependencies: .bank
+                )
+            }
+        )
+    }
+
+    private static func transactions(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.account)
+        let start = try call.pageStart(.transactions, owner: row)
+        let limit = try call.limit()
+        let viewer = call.viewer
+        return .representation(
+            try call.read { store in
+                _ = try own(row, of: viewer, in: store)
+                let items = try store.ledger.page(start, account: row, limit: limit)
+                let cursors = ListPage.cursors(
+                    start,
+                    newest: items.first?.row,
+                    oldest: items.last?.row,
+                    extent: try store.ledger.extent(account: row),
+                    list: .transactions,
+                    owner: row
+                )
+                var body: [UInt8] = []
+                body.append(ListPage.opening)
+                body.append(items: items.map(\.json))
+                ListPage.close(&body, next: cursors.next, previous: cursors.previous)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .bank)
+            }
+        )
+    }
+
+    /// The caller's own account. Another person's account is reported as not found.
+    private static func own(_ row: Int64, of viewer: Int64, in store: Store) throws -> AccountRow {
+        guard let account = try store.accounts.find(row), account.owner == viewer else {
+            throw ProblemType.notFound("You have no account acct_\(row).")
+        }
+        return account
+    }
+
+    // MARK: Transfers
+
+    private static func transfer(_ call: inout Call) throws(Problem) -> Answer {
+        var reader = BodyReader(try call.jsonObject())
+        let source = reader.identifier("fromAccountId", .account)
+        let target = reader.identifier("toAccountId", .account)
+        let note = reader.optionalString("note", length: 0...140) ?? ""
+        var amount: Int64?
+        var currency: String?
+        if let object = reader.object("amount") {
+            var amountReader = BodyReader(object, at: "/amount")
+            amount = amountReader.positiveInteger("minorUnits")
+            currency = amountReader.string("currency", length: 3...3)
+            if let value = amount, value > amountMaximum {
+                amountReader.fail("minorUnits", "must be at most \(amountMaximum)")
+            }
+            reader.add(amountReader.allErrors())
+        }
+        if let source, source == target { reader.fail("toAccountId", "must differ from `fromAccountId`") }
+        try reader.finish()
+        guard let source, let target, let amount, let currency else {
+            preconditionFailure("finish() throws when a required member is missing.")
+        }
+        let viewer = call.viewer
+        return try Idempotency.run(call, isKeyRequired: true) { store, commit in
+            try transfer(
+                amount,
+                currency,
+                from: source,
+                to: target,
+                note: note,
+                by: viewer,
+                in: store,
+                &commit
+            )
+        }
+    }
+
+    /// Above any realistic sum, and far below the overflow of Int64 sums.
+    static let amountMaximum: Int64 = 1_000_000_000_000
+
+    private static func transfer(
+        _ amount: Int64,
+        _ currency: String,
+        from source: Int64,
+        to target: Int64,
+        note: String,
+        by viewer: Int64,
+        in store: Store,
+        _ commit: inout Commit
+    ) throws -> Idempotency.Outcome {
+        guard let from = try store.accounts.find(source), from.owner == viewer else {
+            throw ProblemType.validationFailed(
+                "You have no account acct_\(source).",
+                errors: [Problem.FieldError(pointer: "/fromAccountId", detail: "is not an account of yours")]
+            )
+        }
+        guard let to = try store.accounts.find(target) else {
+            throw ProblemType.validationFailed(
+                "There is no account acct_\(target).",
+                errors: [Problem.FieldError(pointer: "/toAccountId", detail: "is not an account")]
+            )
+        }
+        for (account, member) in [(from, "fromAccountId"), (to, "toAccountId")] where !account.isOpen {
+            return .refused(
+                ProblemType.accountClosed(
+                    "Account acct_\(account.row) is closed.",
+                    errors: [Problem.FieldError(pointer: "/\(member)", detail: "is closed")]
+                )
+            )
+        }
+        guard from.currency == currency, to.currency == currency else {
+            var errors: [Problem.FieldError] = []
+            if from.currency != currency {
+                errors.append(Problem.FieldError(pointer: "/fromAccountId", detail: "is in \(from.currency)"))
+            }
+            if to.currency != currency {
+                errors.append(Problem.FieldError(pointer: "/toAccountId", detail: "is in another currency"))
+            }
+            return .refused(ProblemType.currencyMismatch("The amount is in \(currency).", errors: errors))
+        }
+        guard from.mayOverdraw || from.balance >= amount else {
+            var problem = ProblemType.insufficientFunds("The balance of account acct_\(source) is insufficient.")
+            var balance = JSONObject()
+            balance["minorUnits"] = .integer(from.balance)
+            balance["currency"] = .string(from.currency)
+            problem.extensions["balance"] = .object(balance)
+            return .refused(problem)
+        }
+        let row = try move(amount, from: from, to: to, note: note, in: store, &commit)
+        guard let transfer = try store.ledger.transfer(row) else {
+            preconditionFailure("A transfer must be readable in the transaction that wrote it.")
+        }
+        var body: [UInt8] = []
+        transfer.append(to: &body)
+        return .created(at: "/v1/transfers/xfer_\(row)", body)
+    }
+
+    /// Moves money in the running transaction: ledger, balances and change feed. Returns the transfer's row.
+    static func move(
+        _ amount: Int64,
+        from source: AccountRow,
+        to target: AccountRow,
+        note: String,
+        as row: Int64? = nil,
+        in store: Store,
+        _ commit: inout Commit
+    ) throws -> Int64 {
+        var accounts = (source, target)
+        accounts.0.apply(-amount, at: commit.now)
+        accounts.1.apply(amount, at: commit.now)
+        try store.accounts.saveBalance(of: accounts.0)
+        try store.accounts.saveBalance(of: accounts.1)
+        let rows = try store.ledger.post(
+            row,
+            from: accounts.0,
+            to: accounts.1,
+            amount: amount,
+            note: note,
+            at: commit.now,
+            in: store.database
+        )
+        // External accounts have no reader, so their changes are not announced.
+        for (account, entry) in [(accounts.0, rows.debit), (accounts.1, rows.credit)] {
+            guard let owner = account.owner else { continue }
+            try commit.record(.account, account.row, audience: .user(owner), version: account.version, in: store)
+            try commit.record(.transaction, entry, audience: .user(owner), version: 1, in: store)
+        }
+        commit.touch(.bank)
+        return rows.transfer
+    }
+
+    private static func readTransfer(_ call: inout Call) throws(Problem) -> Answer {
+        try Negotiation.requireJSON(call.request)
+        let row = try call.row(.transfer)
+        let viewer = call.viewer
+        let body = try call.read { store -> [UInt8] in
+            guard let transfer = try store.ledger.transfer(row), try isParty(viewer, to: transfer, in: store) else {
+                throw ProblemType.notFound("You have no transfer xfer_\(row).")
+            }
+            var body: [UInt8] = []
+            transfer.append(to: &body)
+            return body
+        }
+        return .json(.ok, body, cacheControl: CachePolicy.noStore)
+    }
+
+    private static func isParty(_ viewer: Int64, to transfer: TransferRow, in store: Store) throws -> Bool {
+        for account in [transfer.source, transfer.target] {
+            if try store.accounts.find(account)?.owner == viewer { return true }
+        }
+        return false
+    }
+
+    /// The transfer that was made under an idempotency key, for a client that lost the reply.
+    private static func transfersByKey(_ call: inout Call) throws(Problem) -> Answer {
+        try Negotiation.requireJSON(call.request)
+        guard let key = call.query.first("idempotencyKey") else {
+            throw call.invalid("idempotencyKey", "is required: transfers are listed by account, as transactions")
+        }
+        let viewer = call.viewer
+        let now = call.world.clock.now
+        let body = try call.read { store in
+            let reply = try store.idempotency.find(user: viewer, route: "POST /v1/transfers", key: key, now: now)
+            var body: [UInt8] = []
+            body.append(ListPage.opening)
+            if let reply, reply.status == Status.created.code { body.append(contentsOf: reply.body) }
+            ListPage.close(&body, next: nil, previous: nil)
+            return body
+        }
+        return .json(.ok, body, cacheControl: CachePolicy.noStore)
+    }
+}

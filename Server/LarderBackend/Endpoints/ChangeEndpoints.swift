@@ -1,0 +1,204 @@
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// The change feed: paged reads and long polls.
+enum ChangeEndpoints {
+    static let routes: [Route] = [
+        Route(.get, "/v1/changes", .optional, read)
+    ]
+
+    static let waitSecondsMaximum = 30
+
+    private static func read(_ call: inout Call) throws(Problem) -> Answer {
+        try Negotiation.requireJSON(call.request)
+        let limit = try call.limit(default: 100, maximum: 500)
+        let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
+        let filter = try filter(call)
+        let since = try since(call.query.first("since"))
+        let current = call
+        let now = call.world.clock.now
+        let hooks = call.world.hooks
+        let fault =
+            call.conditions.isDetached
+            ? .none : hooks.fault(ofPageAfter: since.token, text: call.query.first("since"))
+        let style = hooks.dialect.resync
+        guard fault != .gone else {
+            throw ChangeReader.resync("The token has expired.", reason: "expired", style: style)
+        }
+        let waiter = wait > 0 ? LongPoll(call.exchange, call.world, session: call.session) : nil
+        let page = try call.read { store -> ChangePage? in
+            let reader = ChangeReader(store: store, retention: current.world.settings.tombstoneRetention, now: now)
+            let scope = try store.scope(of: current.viewer)
+            if case .now = since {
+                let token = try reader.present(filter: filter ?? .all, viewer: current.viewer)
+                return ChangePage(items: [], count: 0, next: token, hasMore: false)
+            }
+            let token = try reader.start(since: since.token, filter: filter, viewer: current.viewer, style: style)
+            var page = try reader.page(after: token, scope: scope, limit: limit)
+            switch fault {
+            case .repeated, .empty:
+                if fault == .empty { (page.items, page.count) = ([], 0) }
+                page.next = token
+                page.hasMore = true
+                return page
+            case .reversed: page.reverse()
+            case .none, .gone: break
+            }
+            guard page.count == 0, !page.hasMore, let waiter else { return page }
+            // Added while the store is locked: a commit is either on this page or wakes the poll.
+            waiter.wait(for: page.next, scope: scope, limit: limit)
+            return nil
+        }
+        guard let page else {
+            waiter?.startTimer(.seconds(wait))
+            return .later
+        }
+        return .json(.ok, body(page), fields: [.vary: "Authorization, Origin"], cacheControl: CachePolicy.noStore)
+    }
+
+    static func body(_ page: ChangePage) -> [UInt8] {
+        var body: [UInt8] = []
+        body.reserveCapacity(page.items.count + 160)
+        body.append("{\"items\":[")
+        body.append(contentsOf: page.items)
+        body.append("],\"nextToken\":\"")
+        body.append(contentsOf: page.next.text.utf8)
+        body.append(page.hasMore ? "\",\"hasMore\":true}" : "\",\"hasMore\":false}")
+        return body
+    }
+
+    /// The starting position that a reader requests.
+    enum Since {
+        /// The beginning of the feed.
+        case beginning
+        /// The current position.
+        case now
+        case token(ChangeToken)
+
+        var token: ChangeToken? { if case .token(let token) = self { token } else { nil } }
+    }
+
+    static func since(_ text: String?) throws(Problem) -> Since {
+        switch text {
+        case nil: return .beginning
+        case "now": return .now
+        case let text?:
+            guard let token = ChangeToken(parsing: text) else {
+                throw ChangeReader.resync("`since` is not a valid change token.", reason: "foreign")
+            }
+            return .token(token)
+        }
+    }
+
+    /// The kinds in `types=post,message`.
+    static func filter(_ call: Call) throws(Problem) -> ChangeFilter? {
+        guard let text = call.query.first("types") else { return nil }
+        var filter: ChangeFilter = []
+        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let kind = EntityKind(named: name), EntityKind.inChangeFeed.contains(kind) else {
+                let names = EntityKind.inChangeFeed.map { $0.name.description }.joined(separator: ", ")
+                throw call.invalid("types", "must be a comma-separated list of types: \(names)")
+            }
+            filter.insert(ChangeFilter(kind))
+        }
+        return filter
+    }
+}
+
+/// A long poll: waits for the first change after its token.
+///
+/// The first of a change, the timeout and the end of the world answers the exchange; later ones have no effect.
+final class LongPoll: LiveSink {
+    private struct State {
+        var reader: UInt64?
+        var timer: TimerID?
+        var isDone = false
+        var token: ChangeToken?
+        var scope: ReaderScope = .anonymous
+        var limit = 0
+    }
+
+    let session: Int64?
+    private let viewer: Int64
+    private let exchange: Exchange
+    private let world: World
+    private let state = Mutex(State())
+
+    init(_ exchange: Exchange, _ world: World, session: SessionRow?) {
+        self.exchange = exchange
+        self.world = world
+        self.session = session?.row
+        viewer = session?.user ?? 0
+    }
+
+    /// Waits for changes after `token`. Call it while the store is locked.
+    func wait(for token: ChangeToken, scope: ReaderScope, limit: Int) {
+        let reader = world.live.add(self, scope: scope, from: token)
+        state.withLock { state in
+            state.reader = reader
+            state.token = token
+            state.scope = scope
+            state.limit = limit
+        }
+        // Checked after joining: a reader that joins before the stop is notified, one that joins after it sees it here.
+        if world.live.isStopping { serverStops() }
+    }
+
+    func startTimer(_ wait: Duration) {
+        let timer = world.clock.schedule(after: wait) { [self] in exchange.loop.execute { [self] in finish() } }
+        let isDone = state.withLock { state in
+            state.timer = timer
+            return state.isDone
+        }
+        if isDone { world.clock.cancel(timer) }
+    }
+
+    func send(_ event: LiveEvent) {
+        // The store is locked here. The loop reads the page later, with all changes until then.
+        exchange.loop.execute { [self] in finish() }
+    }
+
+    /// The poll was authorised when it arrived, so it is answered with what it may see.
+    func sessionEnded() { exchange.loop.execute { [self] in finish() } }
+
+    func serverStops() { exchange.loop.execute { [self] in finish() } }
+
+    func stateReplaced() { exchange.loop.execute { [self] in finish() } }
+
+    func heartbeat() {}
+
+    private func finish() {
+        let work = state.withLock { state -> State? in
+            guard !state.isDone else { return nil }
+            state.isDone = true
+            return state
+        }
+        guard let work, let token = work.token else { return }
+        if let reader = work.reader { world.live.remove(reader) }
+        if let timer = work.timer { world.clock.cancel(timer) }
+        var reply: Reply
+        do {
+            let page = try world.read { store in
+                let reader = ChangeReader(
+                    store: store,
+                    retention: world.settings.tombstoneRetention,
+                    now: world.clock.now
+                )
+                // The state may have been replaced since the poll began.
+                let style = world.hooks.dialect.resync
+                let token = try reader.start(since: token, filter: nil, viewer: viewer, style: style)
+                return try reader.page(after: token, scope: work.scope, limit: work.limit)
+            }
+            var fields: Fields = [.contentType: "application/json", .vary: "Authorization, Origin"]
+            fields.set(.cacheControl, CachePolicy.noStore.description)
+            reply = .response(Response(status: .ok, fields: fields, body: .bytes(ChangeEndpoints.body(page))))
+        } catch {
+            reply = error.reply
+        }
+        reply.note.owner = world
+        reply.note.subject = viewer
+        exchange.complete(reply)
+    }
+}

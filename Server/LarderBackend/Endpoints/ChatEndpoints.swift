@@ -1,0 +1,273 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Chat: conversations and messages, visible to members only.
+enum ChatEndpoints {
+    static let routes: [Route] = [
+        Route(.get, "/v1/conversations", .required, conversations),
+        Route(.get, "/v1/conversations/{id}", .required, conversation),
+        Route(.get, "/v1/conversations/{id}/messages", .required, messages),
+        Route(.post, "/v1/conversations/{id}/messages", .required, send),
+        Route(.get, "/v1/messages/{id}", .required, message),
+        Route(.patch, "/v1/messages/{id}", .required, edit),
+        Route(.delete, "/v1/messages/{id}", .required, delete),
+    ]
+
+    static let textLength = 1...4_000
+
+    // MARK: Reading
+
+    private static func conversations(_ call: inout Call) throws(Problem) -> Answer {
+        let limit = try call.limit(default: 50)
+        let viewer = call.viewer
+        var after: Int64 = 0
+        if let text = call.query.first("after") { after = try call.cursor(text, "after", .conversations, viewer).row }
+        let first = after
+        return .representation(
+            try call.read { store in
+                var body: [UInt8] = []
+                body.append(ListPage.opening)
+                let page = try store.conversations.appendPage(of: viewer, after: first, limit: limit, to: &body)
+                let next = page.hasMore ? page.rows.last.map { Cursor(.conversations, owner: viewer, row: $0) } : nil
+                ListPage.close(&body, next: next, previous: nil)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .chat)
+            }
+        )
+    }
+
+    private static func conversation(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.conversation)
+        let current = call
+        return .representation(
+            try call.read { store in
+                try requireMember(current.viewer, of: row, in: store)
+                var body: [UInt8] = []
+                guard let version = try store.conversations.append(row, to: &body) else {
+                    throw ProblemType.notFound("You are not a member of a conversation conv_\(row).")
+                }
+                return Representation(
+                    body: body,
+                    cacheControl: CachePolicy.revalidate,
+                    modified: current.modification(version.updated),
+                    dependencies: .chat
+                )
+            }
+        )
+    }
+
+    private static func messages(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.conversation)
+        let start = try call.pageStart(.messages, owner: row)
+        let limit = try call.limit(default: 50)
+        let viewer = call.viewer
+        return .representation(
+            try call.read { store in
+                try requireMember(viewer, of: row, in: store)
+                let items = try store.messages.page(start, conversation: row, limit: limit)
+                let cursors = ListPage.cursors(
+                    start,
+                    newest: items.first?.row,
+                    oldest: items.last?.row,
+                    extent: try store.messages.extent(conversation: row),
+                    list: .messages,
+                    owner: row
+                )
+                var body: [UInt8] = []
+                body.append(ListPage.opening)
+                body.append(items: items.map(\.json))
+                ListPage.close(&body, next: cursors.next, previous: cursors.previous)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .chat)
+            }
+        )
+    }
+
+    private static func message(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.message)
+        let current = call
+        return .representation(
+            try call.read { store in
+                _ = try visible(row, to: current.viewer, in: store)
+                return try representation(of: row, for: current, in: store)
+            }
+        )
+    }
+
+    private static func requireMember(_ viewer: Int64, of conversation: Int64, in store: Store) throws {
+        guard try store.conversations.isMember(viewer, of: conversation) else {
+            throw ProblemType.notFound("You are not a member of a conversation conv_\(conversation).")
+        }
+    }
+
+    /// A message that is not deleted, in a conversation of the caller.
+    private static func visible(_ row: Int64, to viewer: Int64, in store: Store) throws -> MessageRow {
+        guard let message = try store.messages.find(row), !message.isDeleted,
+            try store.conversations.isMember(viewer, of: message.conversation)
+        else { throw ProblemType.notFound("There is no message msg_\(row) in your conversations.") }
+        return message
+    }
+
+    private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
+        var body: [UInt8] = []
+        guard let version = try store.messages.append(row, to: &body) else {
+            throw ProblemType.notFound("There is no message msg_\(row) in your conversations.")
+        }
+        return Representation(
+            body: body,
+            cacheControl: CachePolicy.revalidate,
+            modified: call.modification(version.updated),
+            dependencies: .chat
+        )
+    }
+
+    // MARK: Writing
+
+    private static func send(_ call: inout Call) throws(Problem) -> Answer {
+        let conversation = try call.row(.conversation)
+        let viewer = call.viewer
+        // Before validation of the body: a non-member must learn nothing about the conversation from errors.
+        try call.read { try requireMember(viewer, of: conversation, in: $0) }
+        var reader = BodyReader(try call.jsonObject())
+        let text = reader.string("text", length: textLength)
+        let clientID = reader.string("clientId", length: 1...64)
+        try reader.finish()
+        guard let text, let clientID else {
+            preconditionFailure("finish() throws when a required member is missing.")
+        }
+        return try Idempotency.run(call, isKeyRequired: false) { store, commit in
+            if let row = try store.messages.row(conversation: conversation, author: viewer, clientID: clientID) {
+                // The client's ID identifies the message: a retry finds the message of the first attempt.
+                return .existing(try sent(row, clientID: clientID, text: text, in: store))
+            }
+            let row = try add(
+                text: text,
+                clientID: clientID,
+                to: conversation,
+                by: viewer,
+                in: store,
+                &commit
+            )
+            var body: [UInt8] = []
+            _ = try store.messages.append(row, to: &body)
+            return .created(at: "/v1/messages/msg_\(row)", body)
+        }
+    }
+
+    private static func sent(_ row: Int64, clientID: String, text: String, in store: Store) throws -> [UInt8] {
+        guard let message = try store.messages.find(row), !message.isDeleted else {
+            throw ProblemType.notFound("The message with clientId \(clientID) was deleted.")
+        }
+        guard message.members["text"] == .string(text) || message.members["editedAt"] != .null else {
+            throw ProblemType.validationFailed(
+                "Another message was sent with this clientId.",
+                errors: [Problem.FieldError(pointer: "/clientId", detail: "identifies another message")]
+            )
+        }
+        var body: [UInt8] = []
+        _ = try store.messages.append(row, to: &body)
+        return body
+    }
+
+    /// Adds a message in the running transaction and returns its row.
+    static func add(
+        text: String,
+        clientID: String,
+        to conversation: Int64,
+        by author: Int64,
+        in store: Store,
+        _ commit: inout Commit
+    ) throws -> Int64 {
+        let row = try store.messages.nextRow()
+        let head = EntityHead.encode(
+            MessageTable.members(
+                row: row,
+                conversation: conversation,
+                author: author,
+                clientID: clientID,
+                text: text,
+                sent: commit.now,
+                edited: nil
+            )
+        )
+        try store.messages.add(
+            row,
+            conversation: conversation,
+            author: author,
+            clientID: clientID,
+            head: head,
+            at: commit.now
+        )
+        let audience = Audience.conversation(conversation)
+        try commit.record(.message, row, audience: audience, version: 1, in: store)
+        let version = try store.conversations.touch(conversation, lastMessage: row, at: commit.now)
+        try commit.record(.conversation, conversation, audience: audience, version: version, in: store)
+        return row
+    }
+
+    private static func edit(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.message)
+        let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
+        let current = call
+        let representation = try call.write { store, commit in
+            var message = try own(row, of: current, in: store)
+            var reader = BodyReader(patch)
+            let text = reader.string("text", length: textLength)
+            try reader.finish()
+            guard let text else { preconditionFailure("finish() throws when a required member is missing.") }
+            message.members["text"] = .string(text)
+            message.members["editedAt"] = .string(commit.now.rfc3339())
+            message.version += 1
+            message.updated = commit.now
+            try store.messages.replace(message)
+            try commit.record(
+                .message,
+                row,
+                audience: .conversation(message.conversation),
+                version: message.version,
+                in: store
+            )
+            return try Self.representation(of: row, for: current, in: store)
+        }
+        return .reply(.prepared(representation.full, extra: []))
+    }
+
+    private static func delete(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.message)
+        let current = call
+        try call.write { store, commit in
+            var message = try own(row, of: current, in: store)
+            message.members["text"] = .string("")
+            message.isDeleted = true
+            message.version += 1
+            message.updated = commit.now
+            try store.messages.replace(message)
+            let audience = Audience.conversation(message.conversation)
+            try commit.record(
+                .message,
+                row,
+                deleted: true,
+                audience: audience,
+                version: message.version,
+                in: store
+            )
+            let last = try store.messages.extent(conversation: message.conversation)?.upperBound
+            let version = try store.conversations.touch(message.conversation, lastMessage: last, at: commit.now)
+            try commit.record(.conversation, message.conversation, audience: audience, version: version, in: store)
+        }
+        return .noContent
+    }
+
+    private static func own(_ row: Int64, of call: Call, in store: Store) throws -> MessageRow {
+        let message = try visible(row, to: call.viewer, in: store)
+        guard message.author == call.viewer else {
+            throw ProblemType.forbidden("Message msg_\(row) is somebody else's.")
+        }
+        try call.checkConditions(
+            on: try representation(of: row, for: call, in: store),
+            version: message.version,
+            isRequired: false
+        )
+        return message
+    }
+}

@@ -1,0 +1,135 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+
+/// Endpoints about the server itself: health, OpenAPI description, problem types, front page and echo.
+enum DocumentationEndpoints {
+    /// The answer if the path is one of these; otherwise nil.
+    static func answer(_ request: Request) throws(Problem) -> Answer? {
+        let path = request.pathText
+        if path == EchoEndpoints.path.description { return .reply(EchoEndpoints.answer(request)) }
+        // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
+        if path == "*" {
+            return .reply(CrossOrigin.preflight(CrossOrigin.allowed(Array(Set(APIRoutes.all.map(\.method))))))
+        }
+        guard let answer = document(path, request) else { return nil }
+        guard request.method == .get || request.method == .head else {
+            let allowed = CrossOrigin.allowed([.get])
+            if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
+            throw ProblemType.methodNotAllowed("\(request.method) is not allowed.", fields: [.allow: allowed])
+        }
+        return answer
+    }
+
+    private static func document(_ path: String, _ request: Request) -> Answer? {
+        switch path {
+        case "/healthz":
+            return .json(
+                .ok,
+                Array("{\"status\":\"ok\"}".utf8),
+                fields: [.vary: "Origin"],
+                cacheControl: CachePolicy.noStore
+            )
+        case "/openapi.json": return .representation(description)
+        case "/problems": return .representation(Self.document(problemList()))
+        case "/": return .representation(Self.document(frontPage(), html))
+        default:
+            guard path.hasPrefix("/problems/"),
+                let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
+            else { return nil }
+            return .representation(wantsPage(request) ? Self.document(page(type), html) : Self.document(json(type)))
+        }
+    }
+
+    private static let html: StaticString = "text/html; charset=utf-8"
+    private static let description = document(OpenAPI.document)
+
+    private static func document(_ body: [UInt8], _ mediaType: StaticString = "application/json") -> Representation {
+        Representation(
+            body: body,
+            mediaType: mediaType,
+            cacheControl: CachePolicy.documentation,
+            vary: "Accept, Origin",
+            dependencies: []
+        )
+    }
+
+    /// Whether the client prefers HTML, as browsers do.
+    private static func wantsPage(_ request: Request) -> Bool {
+        guard let accept = request.fields.combined(.accept).map({ Accept(parsing: $0) }) else { return false }
+        return accept.quality(of: "text/html") > accept.quality(of: "application/json")
+    }
+
+    private static func json(_ type: ProblemType) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        append(type, to: &writer)
+        return writer.bytes
+    }
+
+    private static func problemList() -> [UInt8] {
+        var writer = JSONWriter(capacity: 16_384)
+        writer.beginObject()
+        writer.key("items")
+        writer.beginArray()
+        for type in ProblemType.all { append(type, to: &writer) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func append(_ type: ProblemType, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("type")
+        writer.string("/problems/\(type.name)")
+        writer.key("title")
+        writer.string(type.title)
+        writer.key("status")
+        writer.integer(Int64(type.status.code))
+        writer.key("explanation")
+        writer.string(type.explanation)
+        writer.endObject()
+    }
+
+    private static let style = """
+        <style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem;color:#222}\
+        code{background:#f3f1ec;padding:.1em .3em;border-radius:3px}h1{font-size:1.5rem}li{margin:.3em 0}</style>
+        """
+
+    private static func page(_ type: ProblemType) -> [UInt8] {
+        let html = """
+            <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(escape(type.title))</title>\(style)</head>
+            <body><p><code>\(type.status.code)</code> <code>/problems/\(type.name)</code></p>
+            <h1>\(escape(type.title))</h1><p>\(escape(type.explanation))</p><p><a href="/">Larder</a></p></body></html>
+            """
+        return Array(html.utf8)
+    }
+
+    private static func frontPage() -> [UInt8] {
+        let links = [
+            ("/v1/feed?limit=5&include=profiles", "the feed"), ("/v1/profiles", "people"),
+            ("/v1/changes?limit=5", "the change feed"), ("/v1/live/events", "changes in real time (event stream)"),
+            ("/_larder/", "the dashboard: requests and faults"),
+            ("/openapi.json", "the API, as OpenAPI 3.1"), ("/problems", "all problem types"),
+            ("/healthz", "health"),
+        ]
+        let items = links.map { "<li><a href=\"\($0.0)\"><code>\($0.0)</code></a> — \($0.1)</li>" }.joined(
+            separator: "\n"
+        )
+        let html = """
+            <!doctype html><html lang="en"><head><meta charset="utf-8"><title>Larder</title>\(style)</head>
+            <body><h1>Larder is serving.</h1><ul>\(items)</ul>
+            <p>Personal parts need <code>Authorization: Bearer dev-ana</code>.</p></body></html>
+            """
+        return Array(html.utf8)
+    }
+
+    private static func escape(_ text: String) -> String {
+        text.reduce(into: "") { result, character in
+            switch character {
+            case "<": result += "&lt;"
+            case "&": result += "&amp;"
+            default: result.append(character)
+            }
+        }
+    }
+}

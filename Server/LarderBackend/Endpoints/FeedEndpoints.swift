@@ -1,0 +1,275 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Posts and the feed.
+enum FeedEndpoints {
+    static let routes: [Route] = [
+        Route(.get, "/v1/feed", .optional) { call throws(Problem) in try page(&call, author: nil) },
+        Route(.get, "/v1/feed/pages", .optional, offsetPage),
+        Route(.get, "/v1/posts", .optional) { call throws(Problem) in
+            var author: Int64?
+            if let text = call.query.first("author") {
+                guard let id = EntityID(.profile, parsing: text) else {
+                    throw call.invalid("author", "must be the identifier of a profile")
+                }
+                author = id.row
+            }
+            return try page(&call, author: author)
+        },
+        Route(.post, "/v1/posts", .required, create),
+        Route(.get, "/v1/posts/{id}", .optional, read),
+        Route(.patch, "/v1/posts/{id}", .required, edit),
+        Route(.delete, "/v1/posts/{id}", .required, delete),
+    ]
+
+    static let textLength = 1...2_000
+
+    // MARK: Reading
+
+    private static func page(_ call: inout Call, author: Int64?) throws(Problem) -> Answer {
+        let list: Cursor.List = author == nil ? .feed : .authoredPosts
+        let owner = author ?? 0
+        let start = try call.pageStart(list, owner: owner)
+        let limit = try call.limit()
+        let includesProfiles = try include(call)
+        let viewer = call.viewer
+        return .representation(
+            try call.read { store in
+                var body: [UInt8] = []
+                // Larger than most pages: growing the buffer costs as much as reading the rows.
+                body.reserveCapacity(limit * 640 + 256)
+                body.append(ListPage.opening)
+                let page = try store.posts.appendPage(
+                    start,
+                    author: author,
+                    viewer: viewer,
+                    limit: limit,
+                    to: &body
+                )
+                let cursors = ListPage.cursors(
+                    start,
+                    newest: page.newest,
+                    oldest: page.oldest,
+                    extent: try store.posts.extent(author: author),
+                    list: list,
+                    owner: owner
+                )
+                ListPage.close(&body, next: cursors.next, previous: cursors.previous)
+                if includesProfiles { try appendProfiles(page.authors, from: store, to: &body) }
+                return Representation(
+                    body: body,
+                    cacheControl: CachePolicy.feed,
+                    dependencies: includesProfiles ? [.posts, .profiles] : .posts
+                )
+            }
+        )
+    }
+
+    /// The same feed by offset, to demonstrate the flaw of offsets: a post that is created between two requests shifts every
+    /// later page by one, so that its first item repeats.
+    private static func offsetPage(_ call: inout Call) throws(Problem) -> Answer {
+        let number = try call.integer("page", in: 1...1_000_000) ?? 1
+        let limit = try call.limit()
+        let viewer = call.viewer
+        return .representation(
+            try call.read { store in
+                var body: [UInt8] = []
+                body.append(ListPage.opening)
+                let count = try store.posts.appendOffset(
+                    (number - 1) * limit,
+                    viewer: viewer,
+                    limit: limit,
+                    to: &body
+                )
+                let total = try store.posts.total()
+                body.append("],\"page\":")
+                body.append(decimal: Int64(number))
+                body.append(",\"pageCount\":")
+                body.append(decimal: (total + Int64(limit) - 1) / Int64(limit))
+                body.append(",\"itemCount\":")
+                body.append(decimal: total)
+                body.append(",\"nextPage\":")
+                if (number - 1) * limit + count < Int(total) {
+                    body.append(decimal: Int64(number + 1))
+                } else {
+                    body.append("null")
+                }
+                body.append(UInt8(ascii: "}"))
+                return Representation(body: body, cacheControl: CachePolicy.feed, dependencies: .posts)
+            }
+        )
+    }
+
+    private static func read(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.post)
+        let includesProfiles = try include(call)
+        let viewer = call.viewer
+        let modification = call.modification
+        return .representation(
+            try call.read { store in
+                var body: [UInt8] = []
+                guard let post = try store.posts.append(row, viewer: viewer, to: &body) else {
+                    throw ProblemType.notFound("There is no post post_\(row).")
+                }
+                if includesProfiles {
+                    body.removeLast()
+                    try appendProfiles([post.author], from: store, to: &body)
+                }
+                return Representation(
+                    body: body,
+                    cacheControl: CachePolicy.feed,
+                    modified: includesProfiles ? nil : modification(post.version.updated),
+                    dependencies: includesProfiles ? [.posts, .profiles] : .posts
+                )
+            }
+        )
+    }
+
+    /// Whether `include=profiles` requests the authors.
+    private static func include(_ call: Call) throws(Problem) -> Bool {
+        switch call.query.first("include") {
+        case nil: return false
+        case "profiles": return true
+        default: throw call.invalid("include", "can only be `profiles`")
+        }
+    }
+
+    /// Replaces the closing brace of an object by a member with the authors, without duplicates.
+    private static func appendProfiles(_ authors: [Int64], from store: Store, to body: inout [UInt8]) throws {
+        if body.last == UInt8(ascii: "}") { body.removeLast() }
+        body.append(",\"profiles\":[")
+        var seen: [Int64] = []
+        for author in authors where !seen.contains(author) {
+            if !seen.isEmpty { body.append(UInt8(ascii: ",")) }
+            seen.append(author)
+            _ = try store.profiles.append(author, to: &body)
+        }
+        body.append("]}")
+    }
+
+    // MARK: Writing
+
+    private static func create(_ call: inout Call) throws(Problem) -> Answer {
+        var reader = BodyReader(try call.jsonObject())
+        let text = reader.string("text", length: textLength)
+        let image = image(&reader, call.world.images)
+        try reader.finish()
+        guard let text else { preconditionFailure("finish() throws when a required member is missing.") }
+        let author = call.viewer
+        return try Idempotency.run(call, isKeyRequired: false) { store, commit in
+            let row = try add(text: text, image: image, author: author, to: store, &commit)
+            return try created(row, viewer: author, store)
+        }
+    }
+
+    /// Adds a post in the running transaction; returns its row.
+    static func add(
+        text: String,
+        image: ImageCatalogue.Image?,
+        author: Int64,
+        to store: Store,
+        _ commit: inout Commit
+    ) throws -> Int64 {
+        let row = try store.posts.nextRow()
+        let members = PostTable.members(row: row, author: author, text: text, image: image, created: commit.now)
+        try store.posts.add(row, author: author, head: EntityHead.encode(members), at: commit.now)
+        try commit.record(.post, row, audience: .everyone, version: 1, in: store)
+        return row
+    }
+
+    private static func edit(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.post)
+        let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
+        let current = call
+        let representation = try call.write { store, commit in
+            var post = try own(row, of: current, in: store)
+            var reader = BodyReader(patch)
+            if patch["text"] != nil, let text = reader.string("text", length: textLength) {
+                post.members["text"] = .string(text)
+            }
+            if patch["image"] != nil {
+                post.members["image"] = image(&reader, current.world.images)?.json ?? .null
+            }
+            try reader.finish()
+            post.members["editedAt"] = .string(commit.now.rfc3339())
+            post.version += 1
+            post.updated = commit.now
+            try store.posts.replace(post)
+            try commit.record(.post, row, audience: .everyone, version: post.version, in: store)
+            return try Self.representation(of: row, for: current, in: store)
+        }
+        return .reply(.prepared(representation.full, extra: []))
+    }
+
+    private static func delete(_ call: inout Call) throws(Problem) -> Answer {
+        let row = try call.row(.post)
+        let current = call
+        try call.write { store, commit in
+            let post = try own(row, of: current, in: store, isConditionRequired: false)
+            try store.posts.delete(row)
+            try commit.record(
+                .post,
+                row,
+                deleted: true,
+                audience: .everyone,
+                version: post.version + 1,
+                in: store
+            )
+        }
+        return .noContent
+    }
+
+    /// The caller's own post, after its conditions were checked.
+    private static func own(
+        _ row: Int64,
+        of call: Call,
+        in store: Store,
+        isConditionRequired: Bool = true
+    ) throws -> PostRow {
+        guard let post = try store.posts.find(row) else {
+            throw ProblemType.notFound("There is no post post_\(row).")
+        }
+        guard post.author == call.viewer else { throw ProblemType.forbidden("Post post_\(row) is somebody else's.") }
+        try call.checkConditions(
+            on: try representation(of: row, for: call, in: store),
+            version: post.version,
+            isRequired: isConditionRequired
+        )
+        return post
+    }
+
+    private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
+        var body: [UInt8] = []
+        guard let post = try store.posts.append(row, viewer: call.viewer, to: &body) else {
+            throw ProblemType.notFound("There is no post post_\(row).")
+        }
+        return Representation(
+            body: body,
+            cacheControl: CachePolicy.feed,
+            modified: call.modification(post.version.updated),
+            dependencies: .posts
+        )
+    }
+
+    private static func created(_ row: Int64, viewer: Int64, _ store: Store) throws -> Idempotency.Outcome {
+        var body: [UInt8] = []
+        _ = try store.posts.append(row, viewer: viewer, to: &body)
+        return .created(at: "/v1/posts/post_\(row)", body)
+    }
+
+    /// Reads `{"image":{"id":"img_…"}}`, or null.
+    private static func image(_ reader: inout BodyReader, _ catalogue: ImageCatalogue) -> ImageCatalogue.Image? {
+        guard let value = reader.optional("image") else { return nil }
+        guard case .object(let object) = value, case .string(let id)? = object["id"] else {
+            reader.fail("image", "must be null or an object with the `id` of an image")
+            return nil
+        }
+        guard let image = catalogue[id] else {
+            reader.add([Problem.FieldError(pointer: "/image/id", detail: "is not the identifier of an image")])
+            return nil
+        }
+        return image
+    }
+}

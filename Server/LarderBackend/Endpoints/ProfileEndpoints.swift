@@ -1,0 +1,113 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+
+/// Profiles: readable by anyone, editable by their owner.
+enum ProfileEndpoints {
+    static let routes: [Route] = [
+        Route(.get, "/v1/profiles", .ignored, list),
+        Route(.get, "/v1/profiles/{id}", .ignored) { call throws(Problem) in try read(call, call.row(.profile)) },
+        Route(.patch, "/v1/profiles/{id}", .required) { call throws(Problem) in try edit(call, call.row(.profile)) },
+        Route(.get, "/v1/me", .required) { call throws(Problem) in try read(call, call.viewer) },
+        Route(.patch, "/v1/me", .required) { call throws(Problem) in try edit(call, call.viewer) },
+    ]
+
+    private static func list(_ call: inout Call) throws(Problem) -> Answer {
+        let limit = try call.limit(default: 50)
+        let handle = call.query.first("handle")
+        var after: Int64 = 0
+        if let text = call.query.first("after") { after = try call.cursor(text, "after", .profiles, 0).row }
+        let first = after
+        return .representation(
+            try call.read { store in
+                var body: [UInt8] = []
+                body.append(ListPage.opening)
+                var next: Cursor?
+                if let handle {
+                    if let row = try store.profiles.row(handle: handle) {
+                        _ = try store.profiles.append(row, to: &body)
+                    }
+                } else {
+                    let rows = try store.profiles.appendPage(after: first, limit: limit, to: &body)
+                    if let last = rows.last, try store.profiles.contains(after: last) {
+                        next = Cursor(.profiles, row: last)
+                    }
+                }
+                ListPage.close(&body, next: next, previous: nil)
+                return Representation(
+                    body: body,
+                    cacheControl: CachePolicy.profile,
+                    vary: "Origin",
+                    dependencies: .profiles
+                )
+            }
+        )
+    }
+
+    private static func read(_ call: Call, _ row: Int64) throws(Problem) -> Answer {
+        .representation(try call.read { try representation(of: row, for: call, in: $0) })
+    }
+
+    private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
+        var body: [UInt8] = []
+        guard let version = try store.profiles.append(row, to: &body) else {
+            throw ProblemType.notFound("There is no profile user_\(row).")
+        }
+        return Representation(
+            body: body,
+            cacheControl: CachePolicy.profile,
+            // `/v1/me` depends on the caller; `/v1/profiles/{id}` does not.
+            vary: call.parameters.isEmpty ? "Authorization, Origin" : "Origin",
+            modified: call.modification(version.updated),
+            dependencies: .profiles
+        )
+    }
+
+    private static func edit(_ call: Call, _ row: Int64) throws(Problem) -> Answer {
+        let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
+        let representation = try call.write { store, commit in
+            guard var profile = try store.profiles.find(row) else {
+                throw ProblemType.notFound("There is no profile user_\(row).")
+            }
+            guard row == call.viewer else { throw ProblemType.forbidden("Profile user_\(row) is somebody else's.") }
+            try call.checkConditions(
+                on: try Self.representation(of: row, for: call, in: store),
+                version: profile.version,
+                isRequired: true
+            )
+            try apply(patch, to: &profile.members, call.world.images)
+            profile.version += 1
+            profile.updated = commit.now
+            try store.profiles.replace(profile)
+            try commit.record(.profile, row, audience: .everyone, version: profile.version, in: store)
+            return try Self.representation(of: row, for: call, in: store)
+        }
+        return .reply(.prepared(representation.full, extra: []))
+    }
+
+    /// Merges a patch (RFC 7396) into the members that the owner may change.
+    private static func apply(_ patch: JSONObject, to members: inout JSONObject, _ images: ImageCatalogue)
+        throws(Problem)
+    {
+        var reader = BodyReader(patch)
+        if patch["displayName"] != nil, let name = reader.string("displayName", length: 1...80) {
+            members["displayName"] = .string(name)
+        }
+        for (name, length) in [("bio", 0...500), ("location", 0...80)] where patch[name] != nil {
+            // Null removes a member (RFC 7396); a removed member is shown as empty.
+            members[name] = .string(reader.optionalString(name, length: length) ?? "")
+        }
+        for name in ["avatar", "cover"] where patch[name] != nil {
+            guard let value = reader.optional(name) else {
+                members[name] = .null
+                continue
+            }
+            guard case .object(let object) = value, case .string(let id)? = object["id"], let image = images[id] else {
+                reader.fail(name, "must be null or an object with the `id` of an image")
+                continue
+            }
+            members[name] = image.reference
+        }
+        try reader.finish()
+    }
+}

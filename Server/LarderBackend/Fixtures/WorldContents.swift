@@ -1,0 +1,75 @@
+import LarderTime
+
+/// The initial contents of a world, read from files or generated.
+///
+/// Rows are positive and ascend with time within their kind.
+package struct WorldContents: Sendable {
+    struct Person: Sendable {
+        var row: Int64
+        var handle: String
+        var displayName: String
+        var bio: String
+        var location: String
+        var avatar: String?
+        var cover: String?
+        var joined: WallTime
+    }
+
+    struct Post: Sendable {
+        var row: Int64
+        var author: Int64
+        var text: String
+        var image: String?
+        var created: WallTime
+        var edited: WallTime?
+        var likedBy: [Int64]
+    }
+
+    struct Account: Sendable {
+        var row: Int64
+        var owner: Int64?
+        var name: String
+        var kind: String
+        var currency: String
+        var isOpen: Bool
+        var opened: WallTime
+    }
+
+    struct Transfer: Sendable {
+        var row: Int64
+        var at: WallTime
+        var from: Int64
+        var to: Int64
+        var minorUnits: Int64
+        var note: String
+    }
+
+    struct Conversation: Sendable {
+        var row: Int64
+        var title: String?
+        var members: [Int64]
+        var created: WallTime
+    }
+
+    struct Message: Sendable {
+        var row: Int64
+        var conversation: Int64
+        var author: Int64
+        var text: String
+        var sent: WallTime
+        var edited: WallTime?
+        var deleted: WallTime?
+    }
+
+    /// The source of the contents, for display.
+    var origin: String
+    /// The time at which the history ends.
+    var instant: WallTime
+    var people: [Person] = []
+    var posts: [Post] = []
+    var accounts: [Account] = []
+    var transfers: [Transfer] = []
+    var conversations: [Conversation] = []
+    var messages: [Message] = []
+    package internal(set) var images = ImageCatalogue.empty
+}

@@ -1,0 +1,125 @@
+import LarderCoding
+import Synchronization
+
+/// Cached replies to reads; each is valid until one of its dependencies changes.
+///
+/// An entry carries the stamp of the state that it was built from, taken while that state was locked. It is served only while
+/// the stamp is current, so a reply older than the last acknowledged write cannot be served (`CommitStamp`). Bounded by bytes;
+/// evicts with the CLOCK algorithm. Safe from any thread; no callback runs under the lock.
+final class ResponseCache: Sendable {
+    /// The identity of a read: the viewer and the target.
+    struct Key: Hashable {
+        let viewer: Int64
+        let hash: UInt64
+        let hash2: UInt64
+
+        init(viewer: Int64, target: Span<UInt8>) {
+            self.viewer = viewer
+            (hash, hash2) = ContentHash.hash128(target)
+        }
+
+        static func == (left: Key, right: Key) -> Bool {
+            left.hash == right.hash && left.hash2 == right.hash2 && left.viewer == right.viewer
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(hash)
+            hasher.combine(viewer)
+        }
+    }
+
+    private struct Entry {
+        let key: Key
+        let representation: Representation
+        let stamp: UInt64
+        var isRecent: Bool
+    }
+
+    private struct State {
+        var index: [Key: Int] = [:]
+        var entries: [Entry] = []
+        var hand = 0
+        var bytes = 0
+        var hits: UInt64 = 0
+        var misses: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let stamp: CommitStamp
+    /// The maximum size of all entries in bytes of heads and bodies. 0 disables the cache.
+    let bytesMaximum: Int
+
+    init(stamp: CommitStamp, bytesMaximum: Int) {
+        self.stamp = stamp
+        self.bytesMaximum = bytesMaximum
+    }
+
+    var isEnabled: Bool { bytesMaximum > 0 }
+
+    func find(_ key: Key) -> Representation? {
+        state.withLock { state in
+            guard let slot = state.index[key] else {
+                state.misses &+= 1
+                return nil
+            }
+            let representation = state.entries[slot].representation
+            guard state.entries[slot].stamp == stamp.value(of: representation.dependencies) else {
+                state.misses &+= 1
+                return nil
+            }
+            state.entries[slot].isRecent = true
+            state.hits &+= 1
+            return representation
+        }
+    }
+
+    /// Stores a reply that was built while the state with this stamp was locked.
+    func store(_ representation: Representation, for key: Key, stamp: UInt64) {
+        let cost = representation.byteCount
+        guard cost <= bytesMaximum / 4 else { return }
+        state.withLock { state in
+            if let slot = state.index[key] {
+                state.bytes += cost - state.entries[slot].representation.byteCount
+                state.entries[slot] = Entry(key: key, representation: representation, stamp: stamp, isRecent: true)
+            } else {
+                state.index[key] = state.entries.count
+                state.entries.append(Entry(key: key, representation: representation, stamp: stamp, isRecent: false))
+                state.bytes += cost
+            }
+            while state.bytes > bytesMaximum { Self.evict(&state) }
+        }
+    }
+
+    func removeAll() {
+        state.withLock { state in
+            state.index.removeAll()
+            state.entries.removeAll()
+            state.bytes = 0
+            state.hand = 0
+        }
+    }
+
+    /// The numbers of hits and misses.
+    var counts: (hits: UInt64, misses: UInt64) { state.withLock { ($0.hits, $0.misses) } }
+
+    private static func evict(_ state: inout State) {
+        while true {
+            if state.hand >= state.entries.count { state.hand = 0 }
+            if state.entries[state.hand].isRecent {
+                state.entries[state.hand].isRecent = false
+                state.hand += 1
+                continue
+            }
+            let removed = state.entries[state.hand]
+            state.bytes -= removed.representation.byteCount
+            state.index[removed.key] = nil
+            // The last entry moves to the free place, so that entries stay contiguous.
+            let last = state.entries.removeLast()
+            if state.hand < state.entries.count {
+                state.entries[state.hand] = last
+                state.index[last.key] = state.hand
+            }
+            return
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import LarderSQLite
+import LarderTime
+
+/// The effects of one transaction, collected while it runs and announced after its commit.
+struct Commit {
+    /// The timestamp of everything that the transaction writes.
+    let now: WallTime
+    private(set) var changes: [ChangeRow] = []
+    private(set) var touched: Dependencies = []
+
+    init(now: WallTime) { self.now = now }
+
+    /// Writes an entity's row of the change feed, in the transaction that changed the entity.
+    mutating func record(
+        _ kind: EntityKind,
+        _ row: Int64,
+        deleted: Bool = false,
+        audience: Audience,
+        version: Int64,
+        in store: Store
+    ) throws(SQLiteError) {
+        let entity = EntityID(kind, row)
+        let position = try store.changes.append(
+            entity,
+            deleted: deleted,
+            audience: audience,
+            version: version,
+            at: now,
+            in: store.database
+        )
+        changes.append(
+            ChangeRow(
+                position: position,
+                entity: entity,
+                isDeleted: deleted,
+                audience: audience,
+                at: now,
+                version: version
+            )
+        )
+        touched.formUnion(Dependencies(kind))
+    }
+
+    /// Marks a part of the state as changed that is not in the change feed.
+    mutating func touch(_ dependencies: Dependencies) { touched.formUnion(dependencies) }
+}

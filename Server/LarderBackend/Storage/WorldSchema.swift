@@ -1,0 +1,109 @@
+import LarderCoding
+package import LarderSQLite
+
+/// The tables of a world. A released migration is never edited: changes are added as a new one.
+///
+/// Frequently changed members are columns. The others are stored as JSON in the form that is sent (`head`: an object without
+/// its closing brace), so that a page is a scan and some copying instead of an encoding of every field.
+package enum WorldSchema {
+    /// Marks a database file as Larder's ("Lard").
+    static let applicationID: Int32 = 0x4C61_7264
+
+    /// Differs between any two versions of the schema.
+    package static var fingerprint: UInt64 { ContentHash.hash64(Array(tables.description.utf8).span) }
+
+    package static var migrations: Migrations {
+        Migrations(
+            applicationID: applicationID,
+            [Migration("world") { database throws(SQLiteError) in try database.execute(tables) }]
+        )
+    }
+
+    private static let tables: StaticString = """
+        CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+        CREATE TABLE lineage (instance INTEGER PRIMARY KEY, until INTEGER NOT NULL);
+
+        CREATE TABLE profiles (
+            id INTEGER PRIMARY KEY, handle TEXT NOT NULL UNIQUE, head BLOB NOT NULL,
+            version INTEGER NOT NULL, updated INTEGER NOT NULL
+        );
+
+        CREATE TABLE posts (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, author INTEGER NOT NULL REFERENCES profiles (id), head BLOB NOT NULL,
+            likes INTEGER NOT NULL, version INTEGER NOT NULL, updated INTEGER NOT NULL
+        );
+        CREATE INDEX posts_by_author ON posts (author, id);
+        CREATE TABLE likes (
+            user INTEGER NOT NULL, post INTEGER NOT NULL REFERENCES posts (id) ON DELETE CASCADE, at INTEGER NOT NULL,
+            PRIMARY KEY (user, post)
+        ) WITHOUT ROWID;
+        CREATE INDEX likes_by_post ON likes (post);
+
+        CREATE TABLE accounts (
+            id INTEGER PRIMARY KEY, owner INTEGER REFERENCES profiles (id), name TEXT NOT NULL, kind TEXT NOT NULL,
+            currency TEXT NOT NULL, status TEXT NOT NULL, opened INTEGER NOT NULL, balance INTEGER NOT NULL,
+            version INTEGER NOT NULL, updated INTEGER NOT NULL
+        );
+        CREATE INDEX accounts_by_owner ON accounts (owner, id);
+        CREATE TABLE transfers (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER NOT NULL REFERENCES accounts (id),
+            target INTEGER NOT NULL REFERENCES accounts (id), amount INTEGER NOT NULL CHECK (amount > 0),
+            currency TEXT NOT NULL, note TEXT NOT NULL, at INTEGER NOT NULL
+        );
+        CREATE TABLE entries (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, transfer INTEGER NOT NULL REFERENCES transfers (id),
+            account INTEGER NOT NULL REFERENCES accounts (id), amount INTEGER NOT NULL CHECK (amount <> 0),
+            balance_after INTEGER NOT NULL, at INTEGER NOT NULL
+        );
+        CREATE INDEX entries_by_account ON entries (account, id);
+        CREATE INDEX entries_by_transfer ON entries (transfer);
+
+        CREATE TABLE conversations (
+            id INTEGER PRIMARY KEY, head BLOB NOT NULL, last_message INTEGER,
+            version INTEGER NOT NULL, updated INTEGER NOT NULL
+        );
+        CREATE TABLE members (
+            user INTEGER NOT NULL, conversation INTEGER NOT NULL REFERENCES conversations (id),
+            PRIMARY KEY (user, conversation)
+        ) WITHOUT ROWID;
+        CREATE INDEX members_by_conversation ON members (conversation, user);
+        CREATE TABLE messages (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, conversation INTEGER NOT NULL REFERENCES conversations (id),
+            author INTEGER NOT NULL, client_id TEXT, head BLOB NOT NULL, deleted INTEGER NOT NULL,
+            version INTEGER NOT NULL, updated INTEGER NOT NULL
+        );
+        CREATE INDEX messages_by_conversation ON messages (conversation, id);
+        CREATE UNIQUE INDEX messages_by_client_id ON messages (conversation, author, client_id)
+            WHERE client_id IS NOT NULL;
+
+        CREATE TABLE sessions (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL REFERENCES profiles (id),
+            created INTEGER NOT NULL
+        );
+        -- A session has a grant for each renewal, so that a renewal can be repeated and two processes can go on from one token.
+        -- exchanged: when the refresh token of the grant was first exchanged, in milliseconds; NULL while it was not.
+        CREATE TABLE grants (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            session INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+            parent INTEGER, access BLOB UNIQUE, access_expires INTEGER,
+            refresh BLOB UNIQUE, refresh_expires INTEGER, exchanged INTEGER
+        );
+        CREATE INDEX grants_by_session ON grants (session);
+        CREATE INDEX grants_by_parent ON grants (parent) WHERE parent IS NOT NULL;
+
+        CREATE TABLE idempotency (
+            user INTEGER NOT NULL, route TEXT NOT NULL, key TEXT NOT NULL, fingerprint BLOB NOT NULL,
+            status INTEGER NOT NULL, fields BLOB NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL,
+            PRIMARY KEY (user, route, key)
+        ) WITHOUT ROWID;
+        CREATE INDEX idempotency_by_age ON idempotency (created);
+
+        CREATE TABLE changes (
+            position INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL, entity INTEGER NOT NULL,
+            deleted INTEGER NOT NULL, audience INTEGER NOT NULL, at INTEGER NOT NULL, version INTEGER NOT NULL,
+            UNIQUE (kind, entity)
+        );
+        CREATE INDEX tombstones ON changes (at) WHERE deleted = 1;
+        """
+}

@@ -1,0 +1,44 @@
+/// Protocol variants in which real servers differ.
+public struct Dialect: Sendable, Hashable {
+    /// How a second request with the same idempotency key is answered.
+    public enum Idempotency: String, Sendable, Hashable, CaseIterable {
+        /// As the IETF draft: 409 while the first runs, then its result.
+        case ietf
+        /// As `ietf`; results of server errors are stored too.
+        case stripeV1 = "stripe-v1"
+        /// Only successes are replayed; failed work runs again.
+        case stripeV2 = "stripe-v2"
+        /// The second request waits for the first.
+        case blocking
+    }
+
+    /// How rate limits are reported.
+    public enum RateLimitFields: String, Sendable, Hashable, CaseIterable {
+        /// `RateLimit` and `RateLimit-Policy`.
+        case ietf
+        /// `RateLimit-Limit`, `-Remaining` and `-Reset` in seconds.
+        case triplet
+        /// `X-RateLimit-*` with the time of the reset.
+        case github
+    }
+
+    /// The instruction in the reply to an expired change token.
+    public enum Resync: String, Sendable, Hashable, CaseIterable {
+        /// Discard everything and read again.
+        case wipe
+        /// Read again, and keep an item that is missing there only if it is newer.
+        case applyDifferences = "apply-differences"
+        /// Read again, and upload what the server does not have.
+        case uploadDifferences = "upload-differences"
+    }
+
+    /// How a second request with the same key is answered.
+    public var idempotency = Idempotency.ietf
+    /// How rate limits are reported.
+    public var rateLimit = RateLimitFields.ietf
+    /// The instruction for a resync.
+    public var resync = Resync.wipe
+
+    /// The variant that the OpenAPI description documents.
+    public init() {}
+}

@@ -1,0 +1,64 @@
+import LarderTime
+import Synchronization
+
+/// A fixed quota per caller and time window, reported as draft-ietf-httpapi-ratelimit-headers specifies.
+///
+/// A window begins with a caller's first request. Safe from any thread. Callers whose window is over are removed; if there are
+/// still too many, those with the oldest windows are.
+final class RateLimiter: Sendable {
+    /// The remaining quota of a caller.
+    struct Verdict: Sendable, Hashable {
+        let isAllowed: Bool
+        let remaining: Int
+        /// Whole seconds until the window ends, rounded up.
+        let secondsToReset: Int
+    }
+
+    private struct Window {
+        var began: WallTime
+        var used: Int
+    }
+
+    let quota: Int
+    let window: Duration
+    private let windows = Mutex<[String: Window]>([:])
+    static let callersMaximum = 10_000
+
+    init(quota: Int, window: Duration) {
+        self.quota = quota
+        self.window = window
+    }
+
+    func take(_ caller: String, now: WallTime) -> Verdict {
+        windows.withLock { windows in
+            if windows.count >= Self.callersMaximum, windows[caller] == nil { forgetSome(&windows, now) }
+            var current = windows[caller] ?? Window(began: now, used: 0)
+            let elapsed = now - current.began
+            if elapsed >= window || elapsed < .zero { current = Window(began: now, used: 0) }
+            let isAllowed = current.used < quota
+            if isAllowed { current.used += 1 }
+            windows[caller] = current
+            let left = window - (now - current.began)
+            return Verdict(
+                isAllowed: isAllowed,
+                remaining: quota - current.used,
+                secondsToReset: Int((left + .nanoseconds(999_999_999)).components.seconds)
+            )
+        }
+    }
+
+    /// Removes callers whose window is over, and if too many are left the half with the oldest windows: a flood of new
+    /// addresses takes bounded memory, and one scan is amortised over many new callers.
+    private func forgetSome(_ windows: inout [String: Window], _ now: WallTime) {
+        windows = windows.filter { now - $0.value.began < window }
+        guard windows.count > Self.callersMaximum / 2 else { return }
+        let kept = windows.sorted { ($0.value.began, $0.key) < ($1.value.began, $1.key) }
+            .suffix(Self.callersMaximum / 2)
+        windows = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
+    }
+
+    /// The number of callers in memory.
+    var callerCount: Int { windows.withLock { $0.count } }
+
+    var windowSeconds: Int { Int(window.components.seconds) }
+}

@@ -1,0 +1,22 @@
+import LarderCoding
+package import LarderHTTP
+
+/// Queries for people and oracles.
+extension World {
+    /// The first people of the world.
+    package func firstPeople(_ count: Int) throws(Problem) -> [(name: String, handle: String)] {
+        try read { store in
+            var people: [(name: String, handle: String)] = []
+            for row in 1...Int64(max(1, count)) {
+                guard let members = try store.profiles.find(row)?.members else { break }
+                people.append((members["displayName"]?.string ?? "", members["handle"]?.string ?? ""))
+            }
+            return people
+        }
+    }
+
+    /// Inconsistencies in the ledger; empty for a consistent one.
+    package func checkLedger() throws(Problem) -> [LedgerFault] {
+        try read { try LedgerCheck.run($0.database) }
+    }
+}

@@ -1,0 +1,59 @@
+package import LarderEngine
+package import LarderTime
+
+/// The connection of a world to its control plane.
+///
+/// The backend declares this protocol and does not know its implementation. Called from any thread; unless stated otherwise,
+/// not while the store is locked.
+package protocol WorldHooks: AnyObject, Sendable {
+    /// The protocol variants that the world uses.
+    var dialect: Dialect { get }
+
+    /// Whether past states can be read, so that every commit must be undoable. Called while the store is locked.
+    var readsPast: Bool { get }
+
+    /// Whether anything is set that could affect an exchange on the path. Called for every request on the hot path.
+    func affects(_ path: ArraySlice<UInt8>) -> Bool
+
+    /// Called after each commit while the store is locked: it must not wait, and must not use the world.
+    ///
+    /// - Parameter number: the number of committed transactions since the world was made.
+    func committed(_ number: Int64)
+
+    /// The fault of the change feed's page after a token. Each fault is returned once.
+    func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault
+
+    /// The random words for a secret of a world that is being recorded or replayed; nil otherwise.
+    func secretWords(_ count: Int) -> [UInt64]?
+
+    /// A filter that only records the frames of a live channel; nil when frames are not recorded.
+    func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)?
+
+    /// A recorder for byte-identical repeats of an exchange; nil when exchanges are not recorded.
+    ///
+    /// - Parameter extra: field lines that the reply has in addition to those of `reply`.
+    func repeatRecorder(
+        of request: Request,
+        _ reply: PreparedResponse,
+        extra: [UInt8],
+        viewer: Int64
+    ) -> (any RepeatRecorder)?
+}
+
+/// Records exchanges that repeat an earlier one byte for byte.
+package protocol RepeatRecorder: AnyObject, Sendable {
+    func record(_ exchange: RepeatedExchange, at time: WallTime)
+}
+
+/// How a page of the change feed is answered.
+package enum ChangePageFault: Sendable, Hashable {
+    case none
+    /// The token has expired.
+    case gone
+    /// The page is sent, and the next token is the one that was asked with.
+    case repeated
+    /// The page is empty and says that there is more.
+    case empty
+    /// The items are in reverse order.
+    case reversed
+}

@@ -1,0 +1,41 @@
+/// A FIFO queue of bytes.
+///
+/// The consumed prefix is dropped when it is longer than the rest and bytes are added. So the queue holds at most twice the
+/// pending bytes, and each byte is moved once on average.
+struct ByteQueue {
+    /// The pending bytes, after the consumed prefix.
+    private(set) var bytes: [UInt8] = []
+    /// The offset of the pending bytes.
+    private(set) var start = 0
+
+    /// The number of pending bytes.
+    var count: Int { bytes.count - start }
+
+    var isEmpty: Bool { start == bytes.count }
+
+    mutating func append(_ more: [UInt8]) {
+        guard !isEmpty else {
+            // Shared, not copied: an event for thousands of readers exists once.
+            (bytes, start) = (more, 0)
+            return
+        }
+        dropTaken()
+        bytes.append(contentsOf: more)
+    }
+
+    mutating func append(_ more: Span<UInt8>) {
+        dropTaken()
+        unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    mutating func removeFirst(_ count: Int) {
+        start += count
+        if isEmpty { (bytes, start) = ([], 0) }
+    }
+
+    private mutating func dropTaken() {
+        guard start > count else { return }
+        bytes = Array(bytes[start...])
+        start = 0
+    }
+}

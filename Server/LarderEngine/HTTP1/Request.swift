@@ -1,0 +1,124 @@
+package import LarderHTTP
+@_exported public import LarderHTTPWire
+import LarderWebSocket
+
+/// A complete request.
+package struct Request: Sendable {
+    package let method: Method
+    package let fields: FieldLines
+    package var body: [UInt8] = []
+    /// The minor version of HTTP/1: 0 or 1.
+    package let minorVersion: Int
+    /// The number of the connection in this server, from 1.
+    package internal(set) var connection: UInt64 = 0
+    /// The number of the exchange on its connection, from 1.
+    package internal(set) var exchangeIndex: Int = 0
+    package internal(set) var peer = SocketAddress(host: "", port: 0)
+    /// Whether the handler received the head before the body was read.
+    package internal(set) var wasAnnounced = false
+    /// How many bytes `droppingPathPrefix` has removed from the path.
+    package internal(set) var droppedPrefixCount = 0
+    var target: Range<Int>
+    let pathEnd: Int
+
+    /// The head as received, without the empty line.
+    package var head: [UInt8] { fields.head }
+
+    /// Path and query in origin form, whichever form was received; `*` for `OPTIONS *`.
+    package var targetBytes: ArraySlice<UInt8> { fields.head[target] }
+
+    package var targetText: String { String(decoding: targetBytes, as: UTF8.self) }
+
+    /// The path, percent-encoded.
+    package var path: ArraySlice<UInt8> { fields.head[target.lowerBound..<pathEnd] }
+
+    package var pathText: String { String(decoding: path, as: UTF8.self) }
+
+    /// The part after `?`; nil if there is none.
+    package var query: ArraySlice<UInt8>? {
+        pathEnd < target.upperBound ? fields.head[(pathEnd + 1)..<target.upperBound] : nil
+    }
+
+    /// Calls a function with the target's bytes, without a copy.
+    package func withTarget<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+        body(fields.head.span.extracting(target))
+    }
+
+    /// Whether the request is a WebSocket upgrade (RFC 6455 §4.1).
+    package var isWebSocketUpgrade: Bool { WebSocketHandshake.isUpgrade(handshakeField) }
+
+    /// The subprotocols that a WebSocket client offers.
+    package var offeredSubprotocols: [String] {
+        (fields.combined(.secWebSocketProtocol) ?? "").split(separator: ",").map {
+            $0.filter { $0 != " " && $0 != "\t" }
+        }
+    }
+
+    func handshakeField(_ name: StaticString) -> String? { FieldName(name.description).flatMap { fields.combined($0) } }
+}
+
+extension Request {
+    init(_ head: RequestHead) {
+        self.init(
+            method: head.method,
+            fields: head.fields,
+            minorVersion: head.minorVersion,
+            target: head.target,
+            pathEnd: head.pathEnd
+        )
+    }
+
+    private init(parsing head: [UInt8]) throws(Refusal) {
+        do throws(HTTPWireError) {
+            self.init(try RequestHead(head))
+        } catch { throw Refusal(error) }
+    }
+
+    /// The same request without the first bytes of its path.
+    package func droppingPathPrefix(_ count: Int) -> Request {
+        guard count > 0 else { return self }
+        var request = self
+        request.target = (target.lowerBound + count)..<target.upperBound
+        request.droppedPrefixCount += count
+        return request
+    }
+
+    /// Makes a request that was not received over the network.
+    ///
+    /// - Throws: if the parts do not form a valid request, for example a field with a line break.
+    package init(
+        _ method: Method,
+        _ target: String,
+        _ fields: [(name: String, value: String)],
+        body: [UInt8] = [],
+        connection: UInt64 = 0,
+        exchangeIndex: Int = 1
+    ) throws(Refusal) {
+        var head = "\(method.rawValue) \(target) HTTP/1.1"
+        for field in fields { head += "\r\n\(field.name): \(field.value)" }
+        try self.init(parsing: Array(head.utf8))
+        self.body = body
+        self.connection = connection
+        self.exchangeIndex = exchangeIndex
+    }
+
+    /// Parses a request again from the bytes of its `head`.
+    package init(head: [UInt8], body: [UInt8], exchangeIndex: Int) throws(Refusal) {
+        try self.init(parsing: head)
+        self.body = body
+        self.exchangeIndex = exchangeIndex
+    }
+
+    /// The request without the fields with these names.
+    package func removing(_ names: [FieldName]) -> Request {
+        let kept = fields.all.filter { field in !names.contains { $0 == FieldName(field.name) } }
+        guard kept.count < fields.all.count,
+            var request = try? Request(method, targetText, kept, body: body)
+        else { return self }
+        request.connection = connection
+        request.exchangeIndex = exchangeIndex
+        request.peer = peer
+        request.wasAnnounced = wasAnnounced
+        return request
+    }
+}

@@ -1,0 +1,129 @@
+import LarderHTTP
+import LarderHTTPWire
+
+/// Reads consecutive requests from bytes in any pieces: a value without I/O.
+struct RequestReader {
+    private enum Stage {
+        case head(HeadScanner)
+        // Boxed, because bodies are rare and the stage is examined for every request.
+        indirect case body(Request, left: Int)
+        indirect case chunks(Request, ChunkedDecoder)
+    }
+
+    enum Outcome {
+        /// More bytes are needed.
+        case incomplete
+        case request(Request)
+        /// The head of a request whose body is not read yet; only if heads were requested.
+        case head(Request)
+        /// The client waits for a 100 before it sends the body.
+        case awaitsContinue
+        case refused(Refusal)
+    }
+
+    private let headBytesMaximum: Int
+    private let bodyBytesMaximum: Int
+    private var stage = Stage.head(HeadScanner(skipsEmptyLines: true))
+    private var mustAskForContinue = false
+
+    init(headBytesMaximum: Int, bodyBytesMaximum: Int) {
+        self.headBytesMaximum = headBytesMaximum
+        self.bodyBytesMaximum = bodyBytesMaximum
+    }
+
+    /// Whether a request has begun and is not complete.
+    var isInside: Bool {
+        if case .head(let scanner) = stage { scanner.scanned > scanner.start } else { true }
+    }
+
+    /// Continues reading. `consumed` counts the bytes that must not be passed again: a head is passed again until it is
+    /// complete.
+    ///
+    /// - Parameter tellsHeads: whether the head of a request with a body is returned before the body is read.
+    mutating func next(_ bytes: Span<UInt8>, _ consumed: inout Int, tellsHeads: Bool = false) -> Outcome {
+        switch stage {
+        case .head(var scanner):
+            let unread = bytes.extracting(consumed..<bytes.count)
+            let outcome = scanner.scan(unread)
+            stage = .head(scanner)
+            switch outcome {
+            case .incomplete:
+                return unread.count > headBytesMaximum ? .refused(tooLarge(scanner)) : .incomplete
+            case .malformed(let what): return .refused(Refusal(.malformed, "The head has \(what)."))
+            case .head(let range):
+                guard range.count <= headBytesMaximum else { return .refused(tooLarge(scanner)) }
+                let head = unsafe unread.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
+                consumed += scanner.scanned
+                stage = .head(HeadScanner(skipsEmptyLines: true))
+                do {
+                    let request = try RequestHead(head)
+                    if let outcome = try begin(request, hasMore: consumed < bytes.count) { return outcome }
+                    return tellsHeads ? .head(Request(request)) : next(bytes, &consumed)
+                } catch { return .refused(Refusal(error)) }
+            }
+        case .body(var request, let left):
+            let count = min(left, bytes.count - consumed)
+            unsafe bytes.extracting(consumed..<(consumed + count)).withUnsafeBufferPointer {
+                unsafe request.body.append(contentsOf: $0)
+            }
+            consumed += count
+            guard count == left else {
+                stage = .body(request, left: left - count)
+                return askForContinue() ?? .incomplete
+            }
+            stage = .head(HeadScanner(skipsEmptyLines: true))
+            return .request(request)
+        case .chunks(var request, var decoder):
+            do {
+                consumed = try decoder.decode(bytes, from: consumed, into: &request.body)
+            } catch { return .refused(Refusal(error)) }
+            guard decoder.isDone else {
+                stage = .chunks(request, decoder)
+                return askForContinue() ?? .incomplete
+            }
+            stage = .head(HeadScanner(skipsEmptyLines: true))
+            return .request(request)
+        }
+    }
+
+    /// Decides which part of a head is too long: if no field is, the target is.
+    private func tooLarge(_ scanner: HeadScanner) -> Refusal {
+        guard scanner.lineCount ?? .max <= RequestHead.targetBytesMaximum else {
+            return Refusal(.targetTooLong, "The request line is longer than a target or a head may be.")
+        }
+        return Refusal(.headTooLarge, "The head has more than \(headBytesMaximum) bytes.")
+    }
+
+    /// Processes a complete head; nil if its body must be read first.
+    private mutating func begin(_ head: RequestHead, hasMore: Bool) throws(HTTPWireError) -> Outcome? {
+        let hosts = head.fields.count(of: .host)
+        guard hosts == 1 || (head.minorVersion == 0 && hosts == 0) else {
+            throw HTTPWireError(.malformed, "There must be exactly one Host field.")
+        }
+        let framing = try BodyFraming(head, bodyBytesMaximum: bodyBytesMaximum)
+        mustAskForContinue = false
+        if head.minorVersion == 1, head.fields.range(of: "expect") != nil {
+            guard head.fields.combined(.expect)?.lowercased() == "100-continue" else {
+                return .refused(Refusal(.unsupportedExpectation, "Only Expect: 100-continue is supported."))
+            }
+            mustAskForContinue = framing != .none && !hasMore
+        }
+        var request = Request(head)
+        switch framing {
+        case .length(let length):
+            request.body.reserveCapacity(length)
+            stage = .body(request, left: length)
+        case .chunked:
+            stage = .chunks(request, ChunkedDecoder(.request(bodyBytesMaximum: bodyBytesMaximum)))
+        // Only a response can end with its connection.
+        case .none, .untilClose: return .request(request)
+        }
+        return nil
+    }
+
+    private mutating func askForContinue() -> Outcome? {
+        guard mustAskForContinue else { return nil }
+        mustAskForContinue = false
+        return .awaitsContinue
+    }
+}

@@ -1,0 +1,70 @@
+import LarderHTTP
+import LarderTime
+
+/// Connections that have become a WebSocket or an event stream.
+extension Connection {
+    func upgrade(_ owed: Owed, _ acceptance: WebSocketAcceptance, _ reply: Reply) {
+        do {
+            let (head, channel) = try WebSocketChannel.accept(acceptance, owed.request, self)
+            begin(owed, .switchingProtocols, head, reply)
+            mode = .webSocket(channel)
+            channel.start()
+        } catch {
+            let response = loop.handler.refused(error.refusal)
+            var head = response.serializedHead()
+            if error == .version { head.append(contentsOf: "Sec-WebSocket-Version: 13\r\n".utf8) }
+            write(error.refusal.status, head, [], response.body, owed, reply)
+        }
+    }
+
+    func startStream(_ owed: Owed, _ fields: Fields, _ handler: any EventStreamHandler, _ reply: Reply) {
+        let channel = EventStreamChannel(handler, isChunked: owed.request.minorVersion == 1, self)
+        begin(owed, .ok, channel.head(fields), reply)
+        guard owed.request.method != .head else {
+            closesAfterOutput = true
+            return
+        }
+        mode = .eventStream(channel)
+        channel.start()
+    }
+
+    /// Writes the head that turns the connection into a channel and ends the exchange.
+    private func begin(_ owed: Owed, _ status: Status, _ head: [UInt8], _ reply: Reply) {
+        let start = loop.scratch.count
+        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: [], connection: "")
+        guard loop.handler.wantsRecords else { return }
+        records.append(
+            ExchangeRecord(
+                request: owed.request,
+                status: status,
+                head: head,
+                bytesSent: loop.scratch.count - start,
+                bodyBytes: 0,
+                started: owed.started,
+                ended: loop.now,
+                isComplete: true,
+                note: reply.note
+            )
+        )
+    }
+
+    /// Sends bytes of a channel; they are collected until the end of the loop's turn. A reader that is too slow is
+    /// disconnected.
+    func sendChannel(_ bytes: [UInt8]) {
+        guard !isClosed else { return }
+        output.append(bytes)
+        if output.waitingBytes > loop.configuration.outputBytesMaximum { return close() }
+        markDirty()
+    }
+
+    func closeAfterOutput() {
+        closesAfterOutput = true
+        markDirty()
+    }
+
+    func markDirty() {
+        guard !isDirty else { return }
+        isDirty = true
+        loop.markDirty(self)
+    }
+}

@@ -1,0 +1,108 @@
+import LarderHTTP
+import LarderTime
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Deadlines and closing.
+extension Connection {
+    func updateDeadline() {
+        // Usually nothing is due, and this runs for every exchange.
+        if case .http = mode, owed == nil, output.isEmpty, !reader.isInside, !isLingering {
+            deadline = MonotonicTime(nanoseconds: loop.now.nanoseconds &+ loop.idleNanoseconds)
+            return
+        }
+        let configuration = loop.configuration
+        switch mode {
+        case .webSocket, .eventStream: deadline = loop.now + configuration.heartbeat
+        case .http:
+            if isLingering {
+                deadline = loop.now + .seconds(2)
+            } else if owed != nil {
+                // The handler has no deadline; a peer that has gone is detected by its hang-up.
+                deadline = MonotonicTime(nanoseconds: .max)
+            } else if !output.isEmpty {
+                // The peer extends the deadline by reading, not by sending.
+                guard output.sentCount != sentCountAtDeadline else { return }
+                sentCountAtDeadline = output.sentCount
+                deadline = loop.now + configuration.idleTimeout
+            } else if deadline > loop.now + configuration.headReadTimeout {
+                // Counted from the request's first byte: sending one byte every nine seconds does not extend it.
+                deadline = loop.now + configuration.headReadTimeout
+            }
+        }
+    }
+
+    func checkDeadlines(_ now: MonotonicTime) {
+        guard now >= deadline else { return }
+        switch mode {
+        case .webSocket(let channel):
+            deadline = now + loop.configuration.heartbeat
+            channel.heartbeat()
+        case .eventStream(let channel):
+            deadline = now + loop.configuration.heartbeat
+            channel.heartbeat()
+        case .http:
+            guard reader.isInside, !isLingering, output.isEmpty else { return close() }
+            loop.scratch.removeAll()
+            refuse(Refusal(.timeout, "The request did not arrive in time."))
+        }
+    }
+
+    func beginStop() {
+        isStopping = true
+        switch mode {
+        case .webSocket(let channel): channel.close(code: 1001, reason: "the server is stopping")
+        case .eventStream(let channel): channel.finish()
+        case .http:
+            // Requests that have begun to arrive or are being answered get their reply; other connections are idle.
+            if owed == nil, output.isEmpty, !reader.isInside, !mustResume { close() }
+        }
+    }
+
+    /// The peer will send no more. Requests that were read are still answered.
+    func peerEnded() {
+        hasPeerEnded = true
+        guard owed?.silence == nil else { return close() }
+        if case .http = mode, owed != nil || !output.isEmpty || mustResume, !isLingering {
+            closesAfterOutput = closesAfterOutput || (owed == nil && !mustResume)
+            return setInterest()
+        }
+        close()
+    }
+
+    /// - Parameter resets: whether the connection is closed with a RST.
+    func close(resets: Bool = false) {
+        guard !isClosed else { return }
+        isClosed = true
+        loop.forget(self)
+        if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
+        if let owed, loop.handler.wantsRecords {
+            records.append(
+                ExchangeRecord(
+                    request: owed.request,
+                    status: .noReply,
+                    head: [],
+                    bytesSent: owed.bytesSent,
+                    bodyBytes: 0,
+                    started: owed.started,
+                    ended: loop.now,
+                    isComplete: false,
+                    note: owed.silence ?? ExchangeNote()
+                )
+            )
+        }
+        owed = nil
+        reportRecords(areComplete: false)
+        switch mode {
+        case .webSocket(let channel): channel.connectionClosed()
+        case .eventStream(let channel): channel.connectionClosed()
+        case .http: break
+        }
+    }
+}
+/// close(2), which `Connection` shadows.
+private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }

@@ -1,0 +1,381 @@
+import LarderHTTP
+import LarderTime
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// A connection: reads requests, passes them to the handler in order, and writes the replies. Confined to its loop.
+///
+/// It processes one request at a time. While a reply is owed, or replies wait for a slow reader, later requests are not parsed,
+/// and at most `unreadBytesMaximum` and one read buffer of them are read. So at most `Output.copiedBytesMaximum` and one reply
+/// wait for a peer that pipelines requests and does not read.
+final class Connection {
+    enum Mode {
+        case http
+        case webSocket(WebSocketChannel)
+        case eventStream(EventStreamChannel)
+    }
+
+    /// The exchange whose reply is owed.
+    struct Owed {
+        let request: Request
+        let started: MonotonicTime
+        /// Whether the request's body is not read yet.
+        var isHeld = false
+        /// Whether the handler has sent bytes itself.
+        var bytesSent = 0
+        /// Whether nothing more will ever be sent.
+        var silence: ExchangeNote?
+    }
+
+    let descriptor: Int32
+    let id: UInt64
+    let peer: SocketAddress
+    /// Strong: the loop removes its connections when they close, and an unowned reference would cost more than the cycle.
+    let loop: EventLoop
+
+    var mode = Mode.http
+    var reader: RequestReader
+    var unread = ByteQueue()
+    /// Whether `unread` was left because earlier replies must be written first.
+    var mustResume = false
+    /// Whether the loop will process pending requests in its next turn.
+    var isResuming = false
+    var output = Output()
+    /// Replies that are written with those of the turn's other connections (`EventLoop.holdsWrites`).
+    var held: WriteBuffer?
+    var owed: Owed?
+    var exchangeCount = 0
+    /// Whether the current request already has its number, because its head was passed to the handler.
+    var isAnnounced = false
+    var resetsAfterOutput = false
+    var isStopping = false
+    var records: [ExchangeRecord] = []
+    var interest: Readiness = .read
+    var deadline: MonotonicTime
+    /// `Output.sentCount` when the deadline of a slow reader was set.
+    var sentCountAtDeadline = -1
+    var isDirty = false
+    var isClosed = false
+    var closesAfterOutput = false
+    var hasPeerEnded = false
+    var isProcessing = false
+    /// After a refusal further input is read and discarded, so that the reply is not lost in a reset.
+    var isLingering = false
+    var lingeredBytes = 0
+
+    /// The maximum number of unread bytes of a peer that sends more while its reply is owed.
+    private static let unreadBytesMaximum = 256 << 10
+
+    init(_ descriptor: Int32, id: UInt64, peer: SocketAddress, loop: EventLoop) {
+        self.descriptor = descriptor
+        self.id = id
+        self.peer = peer
+        self.loop = loop
+        reader = RequestReader(
+            headBytesMaximum: loop.configuration.headBytesMaximum,
+            bodyBytesMaximum: loop.configuration.bodyBytesMaximum
+        )
+        deadline = loop.now + loop.configuration.headReadTimeout
+    }
+
+    // MARK: Reading
+
+    func ready(_ readiness: Readiness) {
+        if readiness.contains(.hangUp) { return close() }
+        if readiness.contains(.write) { flush() }
+        if readiness.contains(.read), !isClosed, interest.contains(.read) { read() }
+    }
+
+    private func read() {
+        switch loop.readBuffer.receive(from: descriptor) {
+        case .wouldBlock: return
+        case .failed: return close()
+        case .count(0): return peerEnded()
+        case .count(let count):
+            if isLingering {
+                lingeredBytes += count
+                if lingeredBytes > 1 << 20 { close() }
+                return
+            }
+            loop.readBuffer.withBytes(count) { bytes in
+                switch mode {
+                case .http: if !repeatReply(to: bytes) { received(bytes) }
+                case .webSocket(let channel): channel.received(bytes)
+                case .eventStream: return
+                }
+            }
+        }
+    }
+
+    private func received(_ bytes: Span<UInt8>) {
+        guard unread.isEmpty, owed == nil, output.isEmpty else {
+            unread.append(bytes)
+            return process()
+        }
+        var consumed = 0
+        loop.scratch.removeAll()
+        process(bytes, &consumed)
+        if consumed < bytes.count, !isClosed { unread.append(bytes.extracting(consumed..<bytes.count)) }
+        // Reading is the last event of a connection in a turn: nothing can be written before the held output.
+        afterProcessing(mayHold: true)
+    }
+
+    /// Continues with pending input.
+    func process() {
+        guard !isProcessing, !isClosed, case .http = mode else { return }
+        let bytes = unread.bytes
+        var consumed = unread.start
+        loop.scratch.removeAll()
+        process(bytes.span, &consumed)
+        if !isClosed { unread.removeFirst(consumed - unread.start) }
+        afterProcessing()
+    }
+
+    private func process(_ bytes: Span<UInt8>, _ consumed: inout Int) {
+        isProcessing = true
+        defer { isProcessing = false }
+        mustResume = false
+        while owed == nil, !closesAfterOutput, !isClosed, case .http = mode {
+            // Replies are not serialised faster than they are written.
+            guard output.isEmpty, loop.scratch.count <= Output.copiedBytesMaximum else {
+                mustResume = true
+                return
+            }
+            switch reader.next(bytes, &consumed, tellsHeads: loop.handler.wantsHeads) {
+            case .incomplete:
+                if hasPeerEnded || (isStopping && !reader.isInside) { closesAfterOutput = true }
+                return
+            case .awaitsContinue: loop.scratch.append("HTTP/1.1 100 Continue\r\n\r\n")
+            case .refused(let refusal): return refuse(refusal)
+            case .head(let request): announce(request)
+            case .request(let request): answer(request)
+            }
+        }
+    }
+
+    /// Writes the collected bytes.
+    ///
+    /// - Parameter mayHold: whether they may be held until the turn's other requests are answered.
+    func afterProcessing(mayHold: Bool = false) {
+        guard !isClosed else { return }
+        if !loop.scratch.isEmpty {
+            // Taken out and put back, so that the buffer always has one owner and is never copied.
+            var fresh = WriteBuffer()
+            swap(&fresh, &loop.scratch)
+            if mayHold, isHoldable(fresh) {
+                held = consume fresh
+                loop.scratch = loop.takeBuffer()
+                loop.hold(self)
+                return
+            }
+            let outcome = output.write(fresh, to: descriptor)
+            fresh.removeAll()
+            swap(&fresh, &loop.scratch)
+            afterWriting(outcome)
+        } else if output.hasLarge {
+            afterWriting(output.flush(to: descriptor))
+        } else if closesAfterOutput, output.isEmpty, !isLingering {
+            // Everything was written.
+            reportRecords(areComplete: true)
+            return close()
+        }
+        guard !isClosed else { return }
+        updateDeadline()
+        setInterest()
+        // There is no further event for replies that are already written.
+        if mustResume, output.isEmpty { loop.resume(self) }
+    }
+
+    // MARK: Answering
+
+    private func answer(_ request: consuming Request) {
+        if !isAnnounced { exchangeCount += 1 }
+        request.wasAnnounced = isAnnounced
+        isAnnounced = false
+        request.connection = id
+        request.exchangeIndex = exchangeCount
+        request.peer = peer
+        // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
+        let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
+        owed = Owed(request: copy request, started: started)
+        let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
+        guard let reply = loop.handler.handle(request, exchange) else { return }
+        write(reply)
+        if let repeatable = reply.repeatable, case .prepared(let prepared, let extra) = reply.content,
+            reply.date == nil,
+            !closesAfterOutput
+        {
+            loop.repeatableReplies.keep(prepared, extra: extra, to: request, repeatable, loop.date)
+        }
+    }
+
+    /// Answers a kept exchange. Has no effect on other exchanges or on one that is already answered.
+    func complete(_ index: Int, _ reply: Reply) {
+        guard owed != nil, index == exchangeCount, !isClosed else { return }
+        loop.scratch.removeAll()
+        write(reply)
+        afterProcessing()
+        process()
+    }
+
+    private func write(_ reply: Reply) {
+        guard let owed = owed.take() else {
+            preconditionFailure("A reply must belong to the exchange that is owed one.")
+        }
+        switch reply.content {
+        case .prepared(let prepared, let extra):
+            write(prepared.status, prepared.head, extra, .bytes(prepared.body), owed, reply)
+        case .response(let response): write(response.status, response.serializedHead(), [], response.body, owed, reply)
+        case .webSocket(let acceptance): upgrade(owed, acceptance, reply)
+        case .eventStream(let fields, let handler): startStream(owed, fields, handler, reply)
+        }
+    }
+
+    func write(
+        _ status: Status,
+        _ head: [UInt8],
+        _ extra: [UInt8],
+        _ body: Response.Body,
+        _ owed: Owed,
+        _ reply: Reply
+    ) {
+        let isPersistent = staysOpen(owed.request)
+        let isHead = owed.request.method == .head
+        let start = loop.scratch.count
+        if !isPersistent { closesAfterOutput = true }
+        let connection: StaticString =
+            isPersistent
+            ? owed.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
+        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: extra, connection: connection)
+        let headCount = loop.scratch.count - start
+        var bodyCount = 0
+        if !isHead, !status.hasNoContent {
+            bodyCount = body.count
+            switch body {
+            case .empty: break
+            case .bytes(let bytes):
+                if bytes.count <= Output.copiedBytesMaximum {
+                    loop.scratch.append(body: bytes)
+                } else {
+                    output.appendLarge(bytes)
+                }
+            case .file(let region): output.appendLarge(region)
+            }
+        }
+        guard loop.handler.wantsRecords else { return }
+        let record = ExchangeRecord(
+            request: owed.request,
+            status: status,
+            head: extra.isEmpty ? head : head + extra,
+            bytesSent: headCount + bodyCount,
+            bodyBytes: bodyCount,
+            started: owed.started,
+            ended: loop.configuration.monotonic.uptime,
+            isComplete: true,
+            note: reply.note
+        )
+        // A reply that is sent in one write with its head is recorded first: a peer that has it finds its record.
+        if output.isEmpty { loop.handler.finished(record) } else { records.append(record) }
+    }
+
+    /// Whether the connection persists after this exchange (RFC 9112 §9.3).
+    func staysOpen(_ request: Request) -> Bool {
+        // Other requests that were read are answered too; the connection is closed after the last reply.
+        guard !isStopping && !hasPeerEnded || !unread.isEmpty else { return false }
+        guard request.fields.range(of: "connection") != nil else { return request.minorVersion == 1 }
+        let options = (request.fields.combined(.connection) ?? "").lowercased().split(separator: ",")
+            .map { $0.filter { $0 != " " && $0 != "\t" } }
+        if options.contains("close") { return false }
+        return request.minorVersion == 1 || options.contains("keep-alive")
+    }
+
+    /// Answers malformed input and closes.
+    func refuse(_ refusal: Refusal) {
+        let response = loop.handler.refused(refusal)
+        loop.scratch.append(contentsOf: response.serializedHead())
+        loop.scratch.append(contentsOf: loop.date.line)
+        loop.scratch.append("Connection: close\r\n\r\n")
+        if case .bytes(let bytes) = response.body { loop.scratch.append(contentsOf: bytes) }
+        closesAfterOutput = true
+        isLingering = true
+        if !isProcessing { afterProcessing() }
+    }
+
+    // MARK: Writing
+
+    /// Whether other connections have requests in this turn too, and the output is small.
+    private func isHoldable(_ fresh: borrowing WriteBuffer) -> Bool {
+        guard loop.holdsWrites, output.isEmpty, !closesAfterOutput, case .http = mode else { return false }
+        return fresh.count <= Output.copiedBytesMaximum
+    }
+
+    /// Writes the held output.
+    ///
+    /// - Returns: the buffer, for reuse.
+    func writeHeld() -> WriteBuffer? {
+        guard var fresh = held.take() else { return nil }
+        guard !isClosed else { return nil }
+        let outcome = output.write(fresh, to: descriptor)
+        fresh.removeAll()
+        afterWriting(outcome)
+        updateDeadline()
+        setInterest()
+        return fresh
+    }
+
+    func flush() {
+        isDirty = false
+        guard !isClosed else { return }
+        afterWriting(output.flush(to: descriptor))
+        updateDeadline()
+        setInterest()
+        if mustResume, output.isEmpty { process() }
+    }
+
+    func afterWriting(_ outcome: Output.Outcome) {
+        switch outcome {
+        case .failed: close()
+        case .blocked: break
+        case .drained:
+            reportRecords(areComplete: true)
+            guard closesAfterOutput else { return }
+            if resetsAfterOutput { return close(resets: true) }
+            if isLingering {
+                shutdown(descriptor, Int32(SHUT_WR))
+            } else {
+                close()
+            }
+        }
+    }
+
+    func reportRecords(areComplete: Bool) {
+        guard !records.isEmpty else { return }
+        let ended = loop.configuration.monotonic.uptime
+        // Taken out and put back, so that the buffer has one owner and the records are not copied.
+        var done: [ExchangeRecord] = []
+        swap(&done, &records)
+        for index in done.indices {
+            done[index].ended = ended
+            if !areComplete { done[index].isComplete = false }
+            loop.handler.finished(done[index])
+        }
+        done.removeAll(keepingCapacity: true)
+        if records.isEmpty { swap(&done, &records) }
+    }
+
+    func setInterest() {
+        guard !isClosed else { return }
+        var wanted: Readiness = []
+        if !output.isEmpty { wanted.insert(.write) }
+        if !hasPeerEnded, unread.count < Self.unreadBytesMaximum, output.waitingBytes < Output.copiedBytesMaximum * 16 {
+            wanted.insert(.read)
+        }
+        guard wanted != interest else { return }
+        interest = wanted
+        loop.watch(self, for: wanted)
+    }
+}

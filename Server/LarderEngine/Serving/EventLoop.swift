@@ -1,0 +1,386 @@
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// A thread that waits for sockets, timers and jobs, and serves the connections that it accepted.
+///
+/// `execute`, `schedule`, `cancel` and `whenEnded` are safe from any thread; everything else belongs to the loop's own.
+///
+/// `@unchecked Sendable`: the stored properties below the line "Confined" are used on the loop's thread only. Other threads
+/// reach it only through the mailbox, which is a `Mutex`, and `connection(_:)` traps on another thread.
+package final class EventLoop: @unchecked Sendable {
+    private typealias Job = (run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
+
+    private struct Mailbox {
+        var jobs: [Job] = []
+        var endings: [@Sendable () -> Void] = []
+        var hasEnded = false
+    }
+
+    package let index: Int
+    let configuration: ServerConfiguration
+    let handler: any ExchangeHandler
+    private let census: ConnectionCounter
+    private let wakeUp: WakeUp
+    private let mailbox = Mutex(Mailbox())
+    private let lastTimer = Atomic<UInt64>(0)
+    private let thread = Atomic<UInt>(0)
+
+    // Confined.
+    /// Released when the loop ends: the last loop closes the port.
+    private var listener: Listener?
+    private let poller: any Poller
+    private var connections: [UInt64: Connection] = [:]
+    /// By descriptor: the system assigns the lowest free one.
+    private var descriptors: [Connection?] = []
+    private var timers = TimerQueue()
+    private var dirty: [Connection] = []
+    /// Connections with requests that were read and wait for earlier replies.
+    private var resuming: [Connection] = []
+    /// Jobs from the mailbox; those before `nextJob` have run.
+    private var jobs: [Job] = []
+    private var nextJob = 0
+    private var endOfTurn: [@Sendable () -> Void] = []
+    private var registration: ManualClock.Registration?
+    private var nextSweep = MonotonicTime(nanoseconds: 0)
+    private var isListening = false
+    private var isStopping = false
+    // By the system's clock, even if the server's clock is manual: they concern the process.
+    private var stopDeadline: MonotonicTime?
+    /// Set while the system has no free descriptor for another connection.
+    private var nextListen: MonotonicTime?
+    /// The time of the current turn, used on the hot path.
+    private(set) var now = MonotonicTime(nanoseconds: 0)
+    private(set) var date = DateField()
+    /// Used by the connection that is being read.
+    let readBuffer = ReadBuffer(byteCount: 64 << 10)
+    var repeatableReplies = RepeatableReplyCache()
+    /// The maximum idle time between exchanges, in nanoseconds.
+    let idleNanoseconds: Int64
+    /// Used by the connection that is being written, so that idle connections hold no buffer.
+    var scratch = WriteBuffer()
+    /// Whether replies are held until the turn's other requests are answered and are then written together: a peer that waits
+    /// for many replies is woken once, and each wake-up costs as much as building a page.
+    private(set) var holdsWrites = false
+    private var held: [Connection] = []
+    private var spareBuffers: [WriteBuffer] = []
+
+    /// The maximum number of replies that are written together, of up to 64 KiB each.
+    private static let heldMaximum = 64
+    /// The maximum number of jobs in a turn, so that connections are served in between.
+    private static let jobsMaximum = 64
+
+    init(
+        _ index: Int,
+        _ configuration: ServerConfiguration,
+        _ listener: Listener,
+        _ census: ConnectionCounter,
+        _ handler: any ExchangeHandler
+    ) throws(EngineError) {
+        self.index = index
+        self.configuration = configuration
+        self.listener = listener
+        self.census = census
+        self.handler = handler
+        idleNanoseconds = configuration.idleTimeout.nanosecondsSaturating
+        wakeUp = try WakeUp()
+        #if os(Linux)
+            poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
+        #else
+            poller = PollPoller()
+        #endif
+        scratch.reserveCapacity(64 << 10)
+    }
+
+    // MARK: From any thread
+
+    /// Runs a job on the loop, after earlier ones. After the loop's end jobs are discarded.
+    package func execute(_ job: @escaping @Sendable () -> Void) { executeOrElse(job, nil) }
+
+    /// As `execute`; if the loop has ended, `otherwise` runs immediately. A job that was accepted and not run when the loop
+    /// ends is discarded, and its `otherwise` runs.
+    package func executeOrElse(_ job: @escaping @Sendable () -> Void, _ otherwise: (@Sendable () -> Void)?) {
+        let (mustWake, hasEnded) = mailbox.withLock { mailbox in
+            guard !mailbox.hasEnded else { return (false, true) }
+            mailbox.jobs.append((job, otherwise))
+            return (mailbox.jobs.count == 1, false)
+        }
+        if hasEnded { otherwise?() }
+        if mustWake, !isCurrent { wakeUp.signal() }
+    }
+
+    /// Runs a job on the loop after a delay on the server's monotonic clock.
+    package func schedule(after delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
+        let id = TimerID(rawValue: lastTimer.add(1, ordering: .relaxed).newValue)
+        let deadline = configuration.monotonic.uptime + delay
+        execute { [self] in timers.add(id, at: deadline, job) }
+        return id
+    }
+
+    package func cancel(_ timer: TimerID) { execute { [self] in timers.cancel(timer) } }
+
+    /// Whether the caller runs on this loop's thread.
+    package var isCurrent: Bool { thread.load(ordering: .relaxed) == SystemThread.current }
+
+    func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        let hasEnded = mailbox.withLock { mailbox in
+            if !mailbox.hasEnded { mailbox.endings.append(body) }
+            return mailbox.hasEnded
+        }
+        if hasEnded { body() }
+    }
+
+    // MARK: The thread
+
+    func start() {
+        registration = configuration.monotonic.onJump { [wakeUp] in wakeUp.signal() }
+        SystemThread.start { [self] in run() }
+    }
+
+    private func run() {
+        thread.store(SystemThread.current, ordering: .relaxed)
+        watchOrTrap(wakeUp.descriptor, for: .read)
+        listen(true)
+        turn()
+        while !(isStopping && connections.isEmpty) {
+            let count = poller.wait(timeout: timeout())
+            turn()
+            holdsWrites = count > 1
+            for index in 0..<count { serve(poller.event(index)) }
+            holdsWrites = false
+            writeHeld()
+            finishTurn()
+            runJobs()
+            resumeConnections()
+            for job in timers.takeDue(now) { job() }
+            if now >= nextSweep { sweep() }
+            flushDirty()
+            if let stopDeadline, SystemMonotonicClock().uptime >= stopDeadline {
+                for connection in Array(connections.values) { connection.close() }
+            }
+            if let nextListen, SystemMonotonicClock().uptime >= nextListen { listen(true) }
+        }
+        end()
+    }
+
+    private func serve(_ event: (descriptor: Int32, readiness: Readiness)) {
+        let place = Int(event.descriptor)
+        if place < descriptors.count, let connection = descriptors[place] {
+            connection.ready(event.readiness)
+        } else if event.descriptor == wakeUp.descriptor {
+            wakeUp.clear()
+        } else if let listener, event.descriptor == listener.descriptor {
+            acceptConnections(from: listener)
+        }
+    }
+
+    /// Updates the time of the turn.
+    private func turn() {
+        now = configuration.monotonic.uptime
+        date.update(configuration.wall.now)
+    }
+
+    private func timeout() -> Int32 {
+        if !endOfTurn.isEmpty || !resuming.isEmpty || nextJob < jobs.count { return 0 }
+        if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
+        var next = connections.isEmpty ? nil : Optional(nextSweep)
+        if let timer = timers.next { next = min(next ?? timer, timer) }
+        var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
+        if let deadline = stopDeadline ?? nextListen {
+            left = min(left, (deadline - SystemMonotonicClock().uptime).nanosecondsSaturating)
+        }
+        guard left < .max else { return -1 }
+        return Int32(clamping: max(0, left / 1_000_000 + 1))
+    }
+
+    /// Runs a job when all events of the current turn are processed. On the loop's thread only.
+    package func atEndOfTurn(_ job: @escaping @Sendable () -> Void) {
+        precondition(isCurrent, "atEndOfTurn must be called on the loop's thread.")
+        endOfTurn.append(job)
+    }
+
+    private func finishTurn() {
+        guard !endOfTurn.isEmpty else { return }
+        let jobs = endOfTurn
+        endOfTurn.removeAll(keepingCapacity: true)
+        for job in jobs { job() }
+    }
+
+    private func runJobs() {
+        if jobs.isEmpty { jobs = mailbox.withLock { exchange(&$0.jobs, with: []) } }
+        let end = min(nextJob + Self.jobsMaximum, jobs.count)
+        while nextJob < end {
+            let job = jobs[nextJob]
+            nextJob += 1
+            job.run()
+        }
+        guard nextJob == jobs.count else { return }
+        // Taken out first: the job's deinitialisation may call this loop.
+        let done = exchange(&jobs, with: [])
+        nextJob = 0
+        _ = consume done
+    }
+
+    private func watchOrTrap(_ descriptor: Int32, for interest: Readiness) {
+        do {
+            try poller.watch(descriptor, for: interest, isShared: false)
+        } catch {
+            preconditionFailure("The loop cannot watch its wake-up descriptor: \(error)")
+        }
+    }
+
+    // MARK: Connections
+
+    /// The connection with that number, if it still exists. On the loop's thread only.
+    func connection(_ id: UInt64) -> Connection? {
+        precondition(isCurrent, "Connections must be used on their loop's thread.")
+        return connections[id]
+    }
+
+    private func listen(_ shouldListen: Bool) {
+        nextListen = nil
+        guard shouldListen != isListening, let listener else { return }
+        isListening = shouldListen
+        if shouldListen {
+            do {
+                try poller.watch(listener.descriptor, for: .read, isShared: configuration.loops > 1)
+            } catch {
+                preconditionFailure("The loop cannot watch its listener: \(error)")
+            }
+        } else {
+            poller.forget(listener.descriptor)
+        }
+    }
+
+    /// Listens on another socket, or on none. The loop no longer uses the earlier one.
+    func replaceListener(_ next: Listener?) {
+        guard !isStopping else { return }
+        listen(false)
+        listener = next
+        listen(true)
+    }
+
+    private func acceptConnections(from listener: Listener) {
+        // A bounded number per turn, so that existing connections are served too.
+        for _ in 0..<64 {
+            switch listener.accept() {
+            case .connection(let descriptor, let peer): admit(descriptor, peer)
+            case .none: return
+            case .exhausted:
+                // Without free descriptors the listener stays ready; pausing it avoids a busy loop.
+                listen(false)
+                nextListen = SystemMonotonicClock().uptime + .milliseconds(100)
+                return
+            }
+        }
+    }
+
+    private func admit(_ descriptor: Int32, _ peer: SocketAddress) {
+        let (id, count) = census.enter()
+        let connection = Connection(descriptor, id: id, peer: peer, loop: self)
+        if connections.isEmpty { nextSweep = now + .seconds(1) }
+        connections[id] = connection
+        while descriptors.count <= Int(descriptor) { descriptors.append(nil) }
+        descriptors[Int(descriptor)] = connection
+        watch(connection, for: .read)
+        if count > configuration.connectionsMaximum {
+            connection.refuse(
+                Refusal(.tooManyConnections, "The limit of \(configuration.connectionsMaximum) connections is reached.")
+            )
+        }
+    }
+
+    func watch(_ connection: Connection, for interest: Readiness) {
+        do {
+            try poller.watch(connection.descriptor, for: interest, isShared: false)
+        } catch {
+            connection.close()
+        }
+    }
+
+    /// Removes a connection; it closes its descriptor itself.
+    func forget(_ connection: Connection) {
+        guard connections.removeValue(forKey: connection.id) != nil else { return }
+        descriptors[Int(connection.descriptor)] = nil
+        poller.forget(connection.descriptor)
+        census.leave()
+    }
+
+    /// Holds a connection's output until the end of the turn's events.
+    func hold(_ connection: Connection) {
+        held.append(connection)
+        if held.count == Self.heldMaximum { writeHeld() }
+    }
+
+    /// An empty buffer; `writeHeld` returns one for each held connection.
+    func takeBuffer() -> WriteBuffer { spareBuffers.popLast() ?? WriteBuffer() }
+
+    private func writeHeld() {
+        guard !held.isEmpty else { return }
+        for connection in held {
+            if let buffer = connection.writeHeld() { spareBuffers.append(buffer) }
+        }
+        held.removeAll(keepingCapacity: true)
+    }
+
+    /// Processes a connection's pending requests in the next turn, after other connections.
+    func resume(_ connection: Connection) {
+        guard !connection.isResuming else { return }
+        connection.isResuming = true
+        resuming.append(connection)
+    }
+
+    private func resumeConnections() {
+        for connection in exchange(&resuming, with: []) {
+            connection.isResuming = false
+            connection.process()
+        }
+    }
+
+    /// Writes a connection's output before the loop waits again.
+    func markDirty(_ connection: Connection) { dirty.append(connection) }
+
+    private func flushDirty() {
+        while !dirty.isEmpty {
+            let batch = dirty
+            dirty.removeAll(keepingCapacity: true)
+            for connection in batch { connection.flush() }
+        }
+    }
+
+    private func sweep() {
+        nextSweep = now + .seconds(1)
+        for connection in Array(connections.values) { connection.checkDeadlines(now) }
+    }
+
+    // MARK: Stopping
+
+    func beginStop(grace: Duration) {
+        guard !isStopping else { return }
+        isStopping = true
+        listen(false)
+        stopDeadline = SystemMonotonicClock().uptime + grace
+        for connection in Array(connections.values) { connection.beginStop() }
+        flushDirty()
+    }
+
+    private func end() {
+        registration = nil
+        listener = nil
+        repeatableReplies = RepeatableReplyCache()
+        poller.forget(wakeUp.descriptor)
+        let (endings, dropped) = mailbox.withLock { mailbox in
+            mailbox.hasEnded = true
+            defer {
+                mailbox.jobs.removeAll()
+                mailbox.endings.removeAll()
+            }
+            return (mailbox.endings, mailbox.jobs)
+        }
+        for job in jobs[nextJob...] { job.otherwise?() }
+        for job in dropped { job.otherwise?() }
+        jobs = []
+        nextJob = 0
+        for ending in endings { ending() }
+    }
+}

@@ -1,0 +1,114 @@
+package import LarderHTTP
+package import LarderTime
+
+/// Answers requests. Called on the loops' threads: blocking delays every connection of the loop.
+package protocol ExchangeHandler: Sendable {
+    /// Answers a complete request, or returns nil and keeps `exchange`, which must then be completed exactly once, from any
+    /// thread.
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply?
+
+    /// The reply to a rejected request.
+    func refused(_ refusal: Refusal) -> Response
+
+    /// Whether `finished` must be called.
+    var wantsRecords: Bool { get }
+
+    /// The exchange is over: its last byte was written, or is about to be in one write, or its connection is gone.
+    func finished(_ record: ExchangeRecord)
+
+    /// Whether `began` must be called.
+    var wantsHeads: Bool { get }
+
+    /// The head of a request has arrived, and its body is not read yet. A handler that returns `.hold` keeps `exchange` and
+    /// either lets the body be read with `Exchange.proceed()` or ends the exchange.
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict
+}
+
+/// How to continue after the head of a request.
+package enum HeadVerdict: Sendable {
+    case proceed
+    /// Nothing more is read until the handler calls `proceed()`.
+    case hold
+}
+
+extension Status {
+    /// The status of records without a reply: 499, as proxies write it.
+    package static let noReply = Status(code: 499)
+}
+
+/// The result of an exchange.
+package struct ExchangeRecord: Sendable {
+    package let request: Request
+    package let status: Status
+    /// Status line and field lines of the reply, without `Date` and `Connection` if the engine added them; empty without a
+    /// reply.
+    package let head: [UInt8]
+    /// Bytes of the reply's head and body.
+    package let bytesSent: Int
+    package let bodyBytes: Int
+    package let started: MonotonicTime
+    package internal(set) var ended: MonotonicTime
+    /// Whether the whole reply was written.
+    package internal(set) var isComplete: Bool
+    package let note: ExchangeNote
+}
+
+/// How an exchange ends whose bytes the handler sent itself.
+package enum ExchangeEnding: Sendable, Hashable {
+    /// Normally: the connection continues with the next request if request and reply allow it.
+    case persist
+    /// The connection is closed after the sent bytes (FIN).
+    case close
+    /// The connection is reset after the sent bytes (RST).
+    case reset
+    /// Nothing more is sent. The connection stays open until the peer closes it.
+    case silence
+}
+
+/// A request on a connection whose reply is owed.
+package struct Exchange: Sendable {
+    package let loop: EventLoop
+    let connection: UInt64
+    let index: Int
+    /// Receives the reply instead of the connection, to change or delay it.
+    package var interceptor: (@Sendable (Reply) -> Void)?
+
+    init(loop: EventLoop, connection: UInt64, index: Int) {
+        self.loop = loop
+        self.connection = connection
+        self.index = index
+    }
+
+    /// An exchange without a connection: its reply goes to `interceptor`.
+    package init(detachedOn loop: EventLoop, _ interceptor: @escaping @Sendable (Reply) -> Void) {
+        self.init(loop: loop, connection: 0, index: 0)
+        self.interceptor = interceptor
+    }
+
+    /// Answers the exchange, from any thread. Has no effect if the peer has gone.
+    package func complete(_ reply: Reply) {
+        if let interceptor { return interceptor(reply) }
+        withConnection { $0.complete($1, reply) }
+    }
+
+    /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
+    package func send(_ bytes: [UInt8]) { withConnection { $0.send($1, bytes) } }
+
+    /// Ends an exchange whose bytes were sent with `send`.
+    ///
+    /// - Parameter reply: the reply for the record: the head that was sent and the body's length.
+    package func end(_ ending: ExchangeEnding, _ reply: RenderedReply?, note: ExchangeNote) {
+        withConnection { $0.end($1, ending, reply, note) }
+    }
+
+    /// Lets the body be read of a request that is held at its head.
+    package func proceed() { withConnection { $0.proceed($1) } }
+
+    private func withConnection(_ body: @escaping @Sendable (Connection, Int) -> Void) {
+        let (connection, index) = (connection, index)
+        loop.execute { [loop] in
+            guard let connection = loop.connection(connection) else { return }
+            body(connection, index)
+        }
+    }
+}

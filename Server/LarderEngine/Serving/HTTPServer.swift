@@ -1,0 +1,165 @@
+package import LarderTime
+import Synchronization
+
+/// The limits and clocks of a server.
+package struct ServerConfiguration: Sendable {
+    /// An IP address, or `localhost` for 127.0.0.1.
+    package var host = "127.0.0.1"
+    /// 0 selects any free port.
+    package var port = 0
+    package var loops = 1
+    package var headBytesMaximum = 16 << 10
+    package var bodyBytesMaximum = 1 << 20
+    package var connectionsMaximum = 10_000
+    /// The maximum time for a request to arrive.
+    package var headReadTimeout: Duration = .seconds(10)
+    /// The maximum idle time between exchanges.
+    package var idleTimeout: Duration = .seconds(75)
+    /// The maximum number of bytes that wait for a slow reader; beyond it the reader is disconnected.
+    package var outputBytesMaximum = 4 << 20
+    package var webSocketMessageBytesMaximum = 1 << 20
+    /// The maximum silence on a WebSocket or an event stream before a heartbeat.
+    package var heartbeat: Duration = .seconds(30)
+    package var poller = PollerChoice.automatic
+    package var monotonic: any MonotonicClock = SystemMonotonicClock()
+    package var wall: any WallClock = SystemWallClock()
+
+    package init() {}
+}
+
+/// An HTTP/1.1 server with WebSockets and Server-Sent Events, with its own event loops.
+///
+/// Safe from any thread. Connections belong to the loop that accepted them.
+package final class HTTPServer: Sendable {
+    package let address: SocketAddress
+    package let loops: [EventLoop]
+    private let stopping = Mutex(false)
+    private let port: Mutex<Port>
+
+    private struct Port {
+        /// The socket that accepts connections; nil while the port is closed.
+        var listener: Listener?
+        /// Keeps the port reserved while it is closed.
+        var reservation: PortReservation?
+        /// The number of pauses that were not resumed.
+        var pauseCount = 0
+        var isStopped = false
+    }
+
+    /// The retry interval for opening the port again.
+    private static let reopenInterval = Duration.milliseconds(100)
+
+    /// Starts listening and serving.
+    ///
+    /// - Throws: if the address cannot be used.
+    package init(_ configuration: ServerConfiguration, handler: any ExchangeHandler) throws(EngineError) {
+        let listener = try Listener(host: configuration.host, port: configuration.port)
+        let census = ConnectionCounter()
+        var loops: [EventLoop] = []
+        for index in 0..<max(1, configuration.loops) {
+            loops.append(try EventLoop(index, configuration, listener, census, handler))
+        }
+        address = listener.address
+        port = Mutex(Port(listener: listener))
+        self.loops = loops
+        for loop in loops { loop.start() }
+    }
+
+    /// Stops gracefully: accepts no new connections, answers every request that has arrived, closes WebSockets with 1001 and
+    /// ends streams; connections that remain after `grace` are closed. Returns when everything is closed; further calls wait
+    /// too.
+    package func stop(grace: Duration = .seconds(5)) async {
+        let isFirst = stopping.withLock { stopping in
+            defer { stopping = true }
+            return !stopping
+        }
+        port.withLock { port in
+            port.listener = nil
+            port.reservation = nil
+            port.isStopped = true
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for loop in loops {
+                group.addTask {
+                    await withCheckedContinuation { continuation in
+                        loop.whenEnded { continuation.resume() }
+                        if isFirst { loop.execute { loop.beginStop(grace: grace) } }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Closes the port; existing connections stay. Each call needs one `resumeListening()`.
+    ///
+    /// Returns immediately. The port is closed when each loop has finished its current turn.
+    package func pauseListening() {
+        port.withLock { port in
+            port.pauseCount += 1
+            guard let listener = port.listener.take() else { return }
+            port.reservation = listener.reservation()
+            let loopsLeft = LoopCount(loops.count)
+            for loop in loops {
+                loop.execute {
+                    loop.replaceListener(nil)
+                    if loopsLeft.decrement() == 0 { listener.stop() }
+                }
+            }
+        }
+    }
+
+    /// Reverts one `pauseListening()`. After the last one the port is opened again; while another process listens on it, the
+    /// server retries every 100 ms of its monotonic clock.
+    ///
+    /// Returns immediately. A call without a pause has no effect.
+    package func resumeListening() {
+        let isLast = port.withLock { port in
+            guard port.pauseCount > 0 else { return false }
+            port.pauseCount -= 1
+            return port.pauseCount == 0
+        }
+        guard isLast else { return }
+        // After the jobs that close the port: it is not free before.
+        let loopsLeft = LoopCount(loops.count)
+        for loop in loops {
+            loop.execute { [weak self] in
+                if loopsLeft.decrement() == 0 { self?.reopen() }
+            }
+        }
+    }
+
+    private func reopen() {
+        let mustRetry = port.withLock { port in
+            guard port.listener == nil, port.pauseCount == 0, !port.isStopped else { return false }
+            guard let next = try? Listener(host: address.host, port: address.port) else { return true }
+            port = Port(listener: next)
+            for loop in loops { loop.execute { loop.replaceListener(next) } }
+            return false
+        }
+        guard mustRetry else { return }
+        _ = loops[0].schedule(after: Self.reopenInterval) { [weak self] in self?.reopen() }
+    }
+}
+
+/// Counts the loops that are not finished.
+private final class LoopCount: Sendable {
+    private let left: Atomic<Int>
+
+    init(_ count: Int) { left = Atomic(count) }
+
+    /// - Returns: the number of unfinished loops.
+    func decrement() -> Int { left.subtract(1, ordering: .acquiringAndReleasing).newValue }
+}
+
+/// The number of connections on all loops, and the source of their numbers.
+final class ConnectionCounter: Sendable {
+    private let count = Atomic<Int>(0)
+    private let lastID = Atomic<UInt64>(0)
+
+    func enter() -> (id: UInt64, count: Int) {
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        return (id, count.add(1, ordering: .relaxed).newValue)
+    }
+
+    func leave() { count.subtract(1, ordering: .relaxed) }
+}

@@ -1,0 +1,87 @@
+package import LarderHTTP
+
+/// The reply to an exchange.
+package struct Reply: Sendable {
+    package enum Content: Sendable {
+        case response(Response)
+        /// A serialised reply; `extra` are complete field lines for this exchange only.
+        case prepared(PreparedResponse, extra: [UInt8])
+        /// The connection becomes a WebSocket if the request is a valid upgrade (RFC 6455).
+        case webSocket(WebSocketAcceptance)
+        /// A stream of Server-Sent Events with these additional fields.
+        case eventStream(Fields, any EventStreamHandler)
+    }
+
+    package var content: Content
+    /// A complete `Date` line that replaces the server's own; empty sends none.
+    package var date: [UInt8]?
+    /// Data of the handler that is returned with the record of the exchange.
+    package var note = ExchangeNote()
+    /// Set if the reply is also valid for byte-identical requests. Only used for prepared replies that the handler returns
+    /// directly.
+    package var repeatable: (any RepeatableReply)?
+
+    package init(_ content: Content) { self.content = content }
+
+    package static func response(_ response: Response) -> Reply { Reply(.response(response)) }
+
+    package static func prepared(_ prepared: PreparedResponse, extra: [UInt8]) -> Reply {
+        Reply(.prepared(prepared, extra: extra))
+    }
+
+    package static func webSocket(_ acceptance: WebSocketAcceptance) -> Reply { Reply(.webSocket(acceptance)) }
+
+    package static func eventStream(_ fields: Fields, _ handler: any EventStreamHandler) -> Reply {
+        Reply(.eventStream(fields, handler))
+    }
+}
+
+/// Data that a handler attaches to an exchange and gets back when it is over. The engine does not use it.
+package struct ExchangeNote: Sendable {
+    /// The owner of the exchange, for a handler that serves several.
+    package var owner: (any AnyObject & Sendable)?
+    /// The caller, as a number of the handler.
+    package var subject: Int64 = 0
+    /// The effect of the exchange, as a number of the handler.
+    package var effect: Int64 = 0
+    /// Further data.
+    package var detail: (any AnyObject & Sendable)?
+
+    package init() {}
+}
+
+/// A reply as bytes, for a handler that sends it itself (`Exchange.send`).
+package struct RenderedReply: Sendable {
+    package var status: Status
+    /// Status line and field lines, each with its CRLF, without the empty line.
+    package var head: [UInt8]
+    package var body: [UInt8]
+}
+
+extension Reply {
+    /// The reply as bytes, with the `Date` line, and without a body if `request` allows none; nil for a WebSocket or an event
+    /// stream, and for a file that cannot be read.
+    package func rendered(for request: Request, date line: [UInt8]) -> RenderedReply? {
+        let status: Status
+        var head: [UInt8]
+        var body: [UInt8] = []
+        switch content {
+        case .prepared(let prepared, let extra):
+            (status, head, body) = (prepared.status, prepared.head, prepared.body)
+            head.append(contentsOf: extra)
+        case .response(let response):
+            (status, head) = (response.status, response.serializedHead())
+            switch response.body {
+            case .empty: break
+            case .bytes(let bytes): body = bytes
+            case .file(let region):
+                guard let bytes = region.read(at: 0, count: region.range.count) else { return nil }
+                body = bytes
+            }
+        case .webSocket, .eventStream: return nil
+        }
+        head.append(contentsOf: date ?? line)
+        if request.method == .head || status.hasNoContent { body = [] }
+        return RenderedReply(status: status, head: head, body: body)
+    }
+}

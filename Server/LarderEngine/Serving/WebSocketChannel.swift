@@ -1,0 +1,235 @@
+import LarderHTTP
+import LarderTime
+import LarderWebSocket
+
+/// Receives the messages of a WebSocket. Called on the connection's loop.
+package protocol WebSocketHandler: AnyObject, Sendable {
+    func opened(_ handle: WebSocketHandle)
+    func received(text: [UInt8])
+    func received(binary: [UInt8])
+    /// The connection is over. The code is nil if the peer sent none or vanished.
+    func closed(code: UInt16?, reason: String)
+    /// Whether the handler sends pings itself, by its own clock.
+    var ownsHeartbeat: Bool { get }
+}
+
+extension WebSocketHandler {
+    package var ownsHeartbeat: Bool { false }
+}
+
+/// The acceptance of a WebSocket upgrade.
+package struct WebSocketAcceptance: Sendable {
+    let handler: any WebSocketHandler
+    let subprotocols: [String]
+
+    /// - Parameter subprotocols: the supported ones; the client's first match is selected.
+    package init(handler: any WebSocketHandler, subprotocols: [String] = []) {
+        self.handler = handler
+        self.subprotocols = subprotocols
+    }
+}
+
+/// Sends on a WebSocket, from any thread. Has no effect after it is closed.
+package struct WebSocketHandle: Sendable {
+    package let loop: EventLoop
+    let connection: UInt64
+
+    package func send(text: [UInt8]) { send(.text, text) }
+
+    package func send(binary: [UInt8]) { send(.binary, binary) }
+
+    /// Sends an encoded frame.
+    package func send(frame: [UInt8]) {
+        withChannel { $0.send(frame: frame) }
+    }
+
+    /// Sends an encoded frame to many WebSockets, with one job for each loop.
+    package static func send(frame: [UInt8], to handles: [WebSocketHandle]) {
+        var batches: [(loop: EventLoop, connections: [UInt64])] = []
+        for handle in handles {
+            // Handles of one loop are mostly adjacent, and there are few loops.
+            if let last = batches.indices.last, batches[last].loop === handle.loop {
+                batches[last].connections.append(handle.connection)
+            } else if let index = batches.firstIndex(where: { $0.loop === handle.loop }) {
+                batches[index].connections.append(handle.connection)
+            } else {
+                batches.append((handle.loop, [handle.connection]))
+            }
+        }
+        for (loop, connections) in batches {
+            loop.execute { [loop] in
+                for connection in connections { loop.connection(connection)?.webSocketChannel?.send(frame: frame) }
+            }
+        }
+    }
+
+    /// Begins the closing handshake.
+    package func close(code: UInt16, reason: String) {
+        withChannel { $0.close(code: code, reason: reason) }
+    }
+
+    private func send(_ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8]) {
+        var frame: [UInt8] = []
+        WebSocketEncoder.append(opcode, payload, to: &frame)
+        send(frame: frame)
+    }
+
+    /// Closes the connection after the pending bytes, without a close frame.
+    package func abort() { withChannel { $0.abort() } }
+
+    /// Sends a ping, unless one is unanswered.
+    package func ping() { withChannel { $0.ping() } }
+
+    private func withChannel(_ body: @escaping @Sendable (WebSocketChannel) -> Void) {
+        let connection = connection
+        loop.execute { [loop] in
+            guard let channel = loop.connection(connection)?.webSocketChannel else { return }
+            body(channel)
+        }
+    }
+}
+
+/// A connection that has become a WebSocket (RFC 6455). Confined to its loop.
+final class WebSocketChannel {
+    /// Why a request cannot become a WebSocket.
+    enum Failure: Error {
+        case notAnUpgrade
+        case version
+        case key
+
+        var refusal: Refusal {
+            switch self {
+            case .notAnUpgrade: Refusal(.malformed, "The request is not a WebSocket upgrade.")
+            case .version:
+                Refusal(.unsupportedWebSocketVersion, "Only version 13 of the WebSocket protocol is supported.")
+            case .key: Refusal(.malformed, "Sec-WebSocket-Key must be 16 bytes in Base64.")
+            }
+        }
+    }
+
+    private let handler: any WebSocketHandler
+    private unowned let connection: Connection
+    private var parser: WebSocketParser
+    private var hasSentClose = false
+    private var awaitsPong = false
+    private var isOver = false
+    private var closeInfo: (code: UInt16?, reason: String) = (nil, "")
+
+    private init(_ handler: any WebSocketHandler, _ connection: Connection) {
+        self.handler = handler
+        self.connection = connection
+        parser = WebSocketParser(
+            role: .server,
+            messageBytesMaximum: connection.loop.configuration.webSocketMessageBytesMaximum
+        )
+    }
+
+    /// The head of the 101 reply, without its empty line, and the channel.
+    static func accept(
+        _ acceptance: WebSocketAcceptance,
+        _ request: Request,
+        _ connection: Connection
+    ) throws(Failure) -> ([UInt8], WebSocketChannel) {
+        let accept: String
+        guard request.method == .get, request.minorVersion == 1 else { throw .notAnUpgrade }
+        do {
+            accept = try WebSocketHandshake.accept(request.handshakeField)
+        } catch {
+            switch error {
+            case .notAnUpgrade: throw .notAnUpgrade
+            case .version: throw .version
+            case .key: throw .key
+            }
+        }
+        var head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        head += "Sec-WebSocket-Accept: \(accept)\r\n"
+        let offered = request.fields.combined(.secWebSocketProtocol)
+        if let chosen = WebSocketHandshake.subprotocol(offered: offered, supported: acceptance.subprotocols) {
+            head += "Sec-WebSocket-Protocol: \(chosen)\r\n"
+        }
+        return (Array(head.utf8), WebSocketChannel(acceptance.handler, connection))
+    }
+
+    func start() { handler.opened(WebSocketHandle(loop: connection.loop, connection: connection.id)) }
+
+    func received(_ bytes: Span<UInt8>) {
+        awaitsPong = false
+        var events: [WebSocketEvent] = []
+        parser.receive(bytes, &events)
+        for event in events where !isOver {
+            switch event {
+            case .text(let text): if !hasSentClose { handler.received(text: text) }
+            case .binary(let binary): if !hasSentClose { handler.received(binary: binary) }
+            case .ping(let payload): if !hasSentClose { send(.pong, payload) }
+            case .pong: break
+            case .close(let code, let reason):
+                closeInfo = (code?.rawValue, reason)
+                finish(code, "", lingers: false)
+            case .failed(let code, let reason):
+                closeInfo = (code.rawValue, reason)
+                // The peer does not know of the close yet and may be in the middle of a message: its bytes are read and
+                // discarded, so that the code is not lost in a reset.
+                finish(code, reason, lingers: true)
+            }
+        }
+    }
+
+    func send(frame: [UInt8]) {
+        guard !hasSentClose, !isOver else { return }
+        connection.sendChannel(frame)
+    }
+
+    func close(code: UInt16, reason: String) {
+        if connection.isLingering { return connection.close() }
+        guard !hasSentClose, !isOver else { return }
+        sendClose(WebSocketCloseCode(rawValue: code), reason)
+        // The peer has one heartbeat interval to answer.
+        awaitsPong = true
+    }
+
+    /// Called after a period of silence: sends a ping the first time, and closes the connection the second time.
+    func heartbeat() {
+        if connection.isLingering { return connection.close() }
+        guard !handler.ownsHeartbeat else { return }
+        guard !awaitsPong else { return connection.close() }
+        awaitsPong = true
+        if !hasSentClose { send(.ping, []) }
+    }
+
+    func ping() {
+        guard !awaitsPong, !hasSentClose else { return }
+        awaitsPong = true
+        send(.ping, [])
+    }
+
+    func abort() { connection.closeAfterOutput() }
+
+    func connectionClosed() {
+        guard !isOver else { return }
+        isOver = true
+        handler.closed(code: closeInfo.code, reason: closeInfo.reason)
+    }
+
+    /// Sends the close frame after the handler's replies to earlier messages, which also go through the loop's mailbox.
+    private func finish(_ code: WebSocketCloseCode?, _ reason: String, lingers: Bool) {
+        let id = connection.id
+        connection.loop.execute { [loop = connection.loop] in
+            guard let connection = loop.connection(id), let channel = connection.webSocketChannel else { return }
+            channel.sendClose(code, reason)
+            connection.isLingering = lingers
+            connection.closeAfterOutput()
+        }
+    }
+
+    private func sendClose(_ code: WebSocketCloseCode?, _ reason: String) {
+        guard !hasSentClose else { return }
+        send(.close, WebSocketEncoder.closePayload(code, reason))
+        hasSentClose = true
+    }
+
+    private func send(_ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8]) {
+        var frame: [UInt8] = []
+        WebSocketEncoder.append(opcode, payload, to: &frame)
+        connection.sendChannel(frame)
+    }
+}

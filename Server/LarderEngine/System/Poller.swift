@@ -1,0 +1,46 @@
+/// The readiness of a descriptor.
+struct Readiness: OptionSet, Sendable {
+    let rawValue: UInt8
+
+    static let read = Readiness(rawValue: 1)
+    static let write = Readiness(rawValue: 2)
+    /// The peer or the descriptor is closed.
+    static let hangUp = Readiness(rawValue: 4)
+}
+
+/// Waits for events on many descriptors. Confined to its loop.
+protocol Poller: AnyObject {
+    /// Watches a descriptor, or changes its interest. An empty interest still reports hang-ups.
+    func watch(_ descriptor: Int32, for interest: Readiness, isShared: Bool) throws(EngineError)
+
+    /// Stops watching a descriptor; call it before the descriptor is closed.
+    func forget(_ descriptor: Int32)
+
+    /// Waits for an event or the timeout.
+    ///
+    /// - Parameter timeout: in milliseconds; negative for no limit.
+    /// - Returns: the number of ready descriptors.
+    func wait(timeout: Int32) -> Int
+
+    /// One of the events of the last wait. Descriptors that are no longer watched are included.
+    func event(_ index: Int) -> (descriptor: Int32, readiness: Readiness)
+}
+
+/// Which system call a loop waits with.
+package enum PollerChoice: Sendable, Hashable {
+    /// The best one of the system.
+    case automatic
+    case epoll
+    case poll
+}
+
+/// Why the engine could not start or continue.
+package struct EngineError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ what: String, _ code: Int32) {
+        description = "\(what): \(SystemCall.describe(code))"
+    }
+
+    init(_ what: String) { description = what }
+}

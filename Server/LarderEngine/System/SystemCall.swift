@@ -1,0 +1,106 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import CSystem
+    import Glibc
+#endif
+
+/// System calls on sockets and files. Each reads `errno` immediately and retries after a signal.
+enum SystemCall {
+    enum Outcome {
+        case count(Int)
+        /// The call would block; the poller reports readiness.
+        case wouldBlock
+        case failed(Int32)
+    }
+
+    static func describe(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
+
+    @unsafe static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
+        repeating { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
+    }
+
+    static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int) -> Outcome {
+        repeating {
+            unsafe bytes.withUnsafeBytes { raw in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: raw[offset...])
+                return unsafe sendto(descriptor, rest.baseAddress, rest.count, quietly, nil, 0)
+            }
+        }
+    }
+
+    /// Sends two buffers in one call.
+    static func send(_ descriptor: Int32, _ first: [UInt8], _ second: [UInt8]) -> Outcome {
+        guard !second.isEmpty else { return send(descriptor, first, from: 0) }
+        return repeating {
+            unsafe first.withUnsafeBytes { first in
+                unsafe second.withUnsafeBytes { second in
+                    // The system does not write to these buffers.
+                    var pieces = unsafe (
+                        iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count),
+                        iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
+                    )
+                    return unsafe withUnsafeMutableBytes(of: &pieces) { raw in
+                        var message = unsafe msghdr()
+                        unsafe message.msg_iov = raw.assumingMemoryBound(to: iovec.self).baseAddress
+                        unsafe message.msg_iovlen = 2
+                        return unsafe sendmsg(descriptor, &message, quietly)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Repeats a call while signals interrupt it.
+    @inline(__always) private static func repeating(_ call: () -> Int) -> Outcome {
+        while true {
+            let count = call()
+            if count >= 0 { return .count(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(code)
+        }
+    }
+
+    /// Closes a socket with a RST instead of a FIN.
+    static func closeWithReset(_ descriptor: Int32) {
+        var choice = linger(l_onoff: 1, l_linger: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &choice, socklen_t(MemoryLayout<linger>.size))
+        close(descriptor)
+    }
+
+    /// Prevents SIGPIPE on send. Systems other than Linux need a socket option for it.
+    #if canImport(Darwin)
+        private static let quietly: Int32 = 0
+    #else
+        private static let quietly = Int32(MSG_NOSIGNAL)
+    #endif
+
+    static func read(_ descriptor: Int32, at position: Int, count: Int) -> [UInt8]? {
+        var failed = false
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            while initialized < count {
+                let start = unsafe buffer.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + initialized) }
+                let result = unsafe pread(descriptor, start, count - initialized, off_t(position + initialized))
+                if result < 0, errno == EINTR { continue }
+                guard result > 0 else {
+                    failed = true
+                    return
+                }
+                initialized += result
+            }
+        }
+        return failed ? nil : bytes
+    }
+
+    /// Makes a descriptor non-blocking and close-on-exec.
+    static func configure(_ descriptor: Int32) {
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    static func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        _ = unsafe setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+}

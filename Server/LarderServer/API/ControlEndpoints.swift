@@ -1,0 +1,165 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// One request to the control plane.
+struct ControlCall: Sendable {
+    let request: Request
+    let exchange: Exchange
+    let plane: ControlPlane
+    let world: World
+    let query: QueryString
+
+    /// The method; HEAD is handled as GET, and the engine omits the content.
+    var method: Method { request.method == .head ? .get : request.method }
+
+    /// The body as a settings document.
+    func settings() throws(Problem) -> (SettingsReader, SettingsErrors) {
+        let errors = SettingsErrors()
+        guard !request.body.isEmpty else { return (SettingsReader(JSONObject(), errors), errors) }
+        do {
+            guard case .object(let object) = try JSONParser.parse(request.body) else {
+                errors.add("", "must be an object")
+                try errors.check()
+                return (SettingsReader(JSONObject(), errors), errors)
+            }
+            return (SettingsReader(object, errors), errors)
+        } catch let problem as Problem { throw problem } catch { throw ProblemType.malformedJSON("\(error)") }
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = query.first(name) else { return nil }
+        guard let value = Int(text), range.contains(value) else {
+            throw invalid(name, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+
+    func invalid(_ name: String, _ detail: String) -> Problem {
+        ProblemType.invalidParameter(
+            "`\(name)` \(detail).",
+            errors: [Problem.FieldError(pointer: name, detail: detail)]
+        )
+    }
+
+    func handle(of user: Int64) -> String? { plane.handle(of: user, in: world) }
+}
+
+/// The control plane over HTTP, under `/_larder`: the same functions and terms as in the Swift API.
+///
+/// The functions of a world are under `/_larder/worlds/ID/…`; without a world they apply to `main`.
+enum ControlEndpoints {
+    static func answer(_ request: Request, _ exchange: Exchange, _ plane: ControlPlane, worldID: String) -> Reply? {
+        do {
+            if DashboardEndpoints.isDashboard(request) {
+                return try DashboardEndpoints.answer(request, plane.controlGuard)
+            }
+            try plane.controlGuard.check(request)
+            guard let query = QueryString(parsing: Array(request.query ?? [])) else {
+                throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
+            }
+            var segments = request.pathText.split(separator: "/", omittingEmptySubsequences: true).dropFirst()
+                .compactMap { QueryString.percentDecoded(Array($0.utf8)) }
+            if segments.first == "worlds" {
+                let call = ControlCall(
+                    request: request,
+                    exchange: exchange,
+                    plane: plane,
+                    world: plane.worlds.main,
+                    query: query
+                )
+                if segments.count == 1 { return try WorldEndpoints.answerAll(call) }
+                let world = try plane.worlds.world(segments[1])
+                segments.removeFirst(2)
+                return try answer(
+                    ControlCall(request: request, exchange: exchange, plane: plane, world: world, query: query),
+                    segments
+                )
+            }
+            let world = try plane.worlds.world(worldID)
+            return try answer(
+                ControlCall(request: request, exchange: exchange, plane: plane, world: world, query: query),
+                segments
+            )
+        } catch let problem as Problem {
+            return problem.reply
+        } catch {
+            return World.problem(error).reply
+        }
+    }
+
+    private static func answer(_ call: ControlCall, _ segments: [String]) throws(Problem) -> Reply? {
+        let rest = Array(segments.dropFirst())
+        let method = call.method
+        switch segments.first {
+        case nil: return try WorldEndpoints.answer(call, method)
+        case "reset": return try WorldEndpoints.reset(call, method)
+        case "snapshots": return try WorldEndpoints.snapshots(call, method, rest)
+        case "clock": return try ClockEndpoints.answer(call, method, rest)
+        case "skew": return try ClockEndpoints.skew(call, method)
+        case "faults": return try FaultEndpoints.answer(call, method, rest)
+        case "script": return try FaultEndpoints.script(call, method)
+        case "profiles": return try FaultEndpoints.profiles(call, method, rest)
+        case "gates": return try GateEndpoints.answer(call, method, rest)
+        case "held": return try GateEndpoints.held(call, method, rest)
+        case "journal":
+            return try later(call) { call throws(Problem) in try JournalEndpoints.answer(call, method, rest) }
+        case "verify": return try later(call) { call throws(Problem) in try JournalEndpoints.verify(call, method) }
+        case "wait": return try WaitEndpoints.wait(call, method)
+        case "conduct": return try later(call) { call throws(Problem) in try JournalEndpoints.conduct(call, method) }
+        case "oracles": return try OracleEndpoints.answer(call, method, rest)
+        case "act": return try ScriptedActorEndpoints.act(call, method)
+        case "actors": return try ScriptedActorEndpoints.answer(call, method, rest)
+        case "changes": return try ScriptedActorEndpoints.changes(call, method)
+        case "dialect": return try ScriptedActorEndpoints.dialect(call, method)
+        case "drift": return try ScriptedActorEndpoints.drift(call, method)
+        case "recording": return try RecordingEndpoints.answer(call, method)
+        case let name?:
+            throw ProblemType.notFound(
+                "The control plane has no '\(name.prefix(64))'. GET /_larder lists its functions."
+            )
+        }
+    }
+
+    /// Answers when every exchange whose reply was sent is in its journal.
+    private static func later(
+        _ call: ControlCall,
+        _ body: @escaping @Sendable (ControlCall) throws(Problem) -> Reply
+    ) throws(Problem) -> Reply? {
+        // With one loop that is already the case.
+        guard call.plane.hasSeveralLoops else { return try body(call) }
+        call.plane.afterBarrier(on: call.exchange.loop) {
+            do throws(Problem) { call.exchange.complete(try body(call)) } catch { call.exchange.complete(error.reply) }
+        }
+        return nil
+    }
+
+    /// The functions listed by `GET /_larder`.
+    static let parts = [
+        "worlds", "reset", "snapshots", "clock", "skew", "faults", "script", "profiles", "gates", "held", "journal",
+        "verify", "wait", "conduct", "oracles", "act", "actors", "changes", "dialect", "drift", "recording",
+    ]
+
+    // MARK: Replies
+
+    static func json(_ value: JSONValue, status: Status = .ok) -> Reply {
+        let fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
+        return .response(Response(status: status, fields: fields, body: .bytes(value.encoded)))
+    }
+
+    static func text(_ text: String, mediaType: String = "text/plain; charset=utf-8") -> Reply {
+        let fields: Fields = [.contentType: mediaType, .cacheControl: "no-store"]
+        return .response(Response(status: .ok, fields: fields, body: .bytes(Array(text.utf8))))
+    }
+
+    static let done = Reply.response(Response(status: .noContent, fields: [.cacheControl: "no-store"], body: .empty))
+
+    /// - Parameter allowed: the methods in capitals; may contain other words if they depend on the path.
+    static func wrongMethod(_ allowed: String) -> Problem {
+        var names = allowed.split { !("A"..."Z").contains($0) }.map { String($0) }
+        if let place = names.firstIndex(of: "GET") { names.insert("HEAD", at: place + 1) }
+        return ProblemType.methodNotAllowed("It takes \(allowed).", fields: [.allow: names.joined(separator: ", ")])
+    }
+}

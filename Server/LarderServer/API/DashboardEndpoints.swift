@@ -1,0 +1,28 @@
+import LarderBackend
+import LarderEngine
+import LarderHTTP
+
+/// The dashboard: a page that shows and controls a world through the control API.
+enum DashboardEndpoints {
+    /// The path of the page, below the server or below a world (`/w/blue/_larder/`). `/_larder` without a slash belongs to the
+    /// API.
+    private static let paths: Set<String> = ["/_larder/", "/_larder/dashboard"]
+
+    static func isDashboard(_ request: Request) -> Bool { paths.contains(request.pathText) }
+
+    /// - Throws: the guard's errors, and `method-not-allowed`.
+    static func answer(_ request: Request, _ controlGuard: ControlGuard) throws(Problem) -> Reply {
+        try controlGuard.checkPage(request)
+        guard request.method == .get || request.method == .head else { throw ControlEndpoints.wrongMethod("GET") }
+        let document = DashboardDocument.shared
+        var fields: Fields = [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"]
+        for (name, value) in [
+            ("Content-Security-Policy", document.policy), ("Cross-Origin-Opener-Policy", "same-origin"),
+            ("Cross-Origin-Resource-Policy", "same-origin"), ("Referrer-Policy", "same-origin"),
+            ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"),
+        ] {
+            if let name = FieldName(name) { fields.set(name, value) }
+        }
+        return .response(Response(status: .ok, fields: fields, body: .bytes(document.bytes)))
+    }
+}

@@ -1,0 +1,286 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Faults, journeys and scripts over HTTP.
+enum FaultEndpoints {
+    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+        let faults = call.world.control.faults
+        if let id = rest.first {
+            guard method == .delete else { throw ControlEndpoints.wrongMethod("DELETE") }
+            guard faults.remove(id) else {
+                let names = faults.all.prefix(20).map(\.fault.id).joined(separator: ", ")
+                throw ProblemType.notFound(
+                    "There is no fault '\(id.prefix(64))'. Existing faults: \(names.isEmpty ? "none" : names)."
+                )
+            }
+            return ControlEndpoints.done
+        }
+        switch method {
+        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults))]))
+        case .delete:
+            faults.removeAll()
+            return ControlEndpoints.done
+        case .post, .put:
+            let (reader, errors) = try call.settings()
+            let read = readFaults(reader)
+            try errors.check()
+            if method == .put { faults.removeAll() }
+            return ControlEndpoints.json(try set(read, in: call), status: .created)
+        default: throw ControlEndpoints.wrongMethod("GET, POST, PUT, DELETE")
+        }
+    }
+
+    /// One fault, or `{"faults": […]}`.
+    private static func readFaults(_ reader: SettingsReader) -> [Fault] {
+        var reader = reader
+        guard reader.object["faults"] != nil else { return Fault.read(&reader).map { [$0] } ?? [] }
+        var faults: [Fault] = []
+        for var child in reader.objects("faults") ?? [] {
+            if let fault = Fault.read(&child) { faults.append(fault) }
+        }
+        reader.finish()
+        return faults
+    }
+
+    private static func set(_ faults: [Fault], in call: ControlCall) throws(Problem) -> JSONValue {
+        let named = try call.plane.setFaults(faults, in: call.world)
+        let warnings = named.compactMap { fault -> JSONValue? in
+            let doubts = doubts(about: fault)
+            guard !doubts.isEmpty else { return nil }
+            return .object(JSONObject([.init(name: "fault", value: .string(fault.id))] + doubts))
+        }
+        return .members([
+            "items": .array(named.map(\.json)), "warnings": warnings.isEmpty ? nil : .array(warnings),
+        ])
+    }
+
+    private static func list(_ faults: FaultSet) -> [JSONValue] {
+        faults.all.map { fault, strikes in
+            var object = fault.json.object ?? JSONObject()
+            object["strikes"] = .integer(Int64(strikes))
+            for doubt in doubts(about: fault) { object[doubt.name] = doubt.value }
+            return .object(object)
+        }
+    }
+
+    /// Warnings about a fault: `neverMatches` if it can never apply, `notServed` if it only matches requests that the API does
+    /// not serve.
+    private static func doubts(about fault: Fault) -> [JSONObject.Member] {
+        if let reason = fault.reasonItNeverMatches { return [.init(name: "neverMatches", value: .string(reason))] }
+        if let reason = fault.reasonItIsNotServed { return [.init(name: "notServed", value: .string(reason))] }
+        return []
+    }
+
+    // MARK: Journeys
+
+    static func profiles(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+        guard let name = rest.first else {
+            guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
+            let items = Journey.allCases.map {
+                JSONValue.members(["name": .string($0.rawValue), "summary": .string($0.summary)])
+            }
+            return ControlEndpoints.json(.members(["items": .array(items)]))
+        }
+        guard let journey = Journey(rawValue: name) else {
+            let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ProblemType.notFound("There is no profile '\(name.prefix(64))'. Existing profiles: \(names).")
+        }
+        switch method {
+        case .post:
+            var (reader, errors) = try call.settings()
+            var match = FaultMatch()
+            if var child = reader.child("match") {
+                match = FaultMatch.read(&child)
+                child.finish()
+            }
+            reader.finish()
+            try errors.check()
+            return ControlEndpoints.json(try set(journey.faults(for: match), in: call), status: .created)
+        case .delete:
+            for fault in journey.faults() { call.world.control.faults.remove(fault.id) }
+            return ControlEndpoints.done
+        default: throw ControlEndpoints.wrongMethod("POST, DELETE")
+        }
+    }
+
+    // MARK: Scripts
+
+    static func script(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
+        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+        let (reader, errors) = try call.settings()
+        let script = FaultScript.read(reader)
+        try errors.check()
+        let warnings = try call.plane.run(script, in: call.world)
+        return ControlEndpoints.json(
+            .members([
+                "steps": .integer(Int64(script.steps.count)),
+                "warnings": warnings.isEmpty ? nil : .array(warnings.map { .string($0) }),
+            ]),
+            status: .created
+        )
+    }
+}
+
+/// Timed steps of a world, relative to the start of the script, in the world's time.
+public struct FaultScript: Sendable {
+    enum Operation: Sendable {
+        case set([Fault])
+        case remove([String])
+        case removeAll
+        case act(ScriptedAction)
+        case inject(ChangeFeedFault)
+    }
+
+    struct Step: Sendable {
+        let at: Duration
+        let operations: [Operation]
+    }
+
+    let steps: [Step]
+
+    /// Reads a script.
+    ///
+    /// - Throws: a `Problem` that lists all errors, each with its JSON pointer.
+    public init(json: [UInt8]) throws {
+        let errors = SettingsErrors()
+        guard case .object(let object) = try JSONParser.parse(json) else {
+            throw ProblemType.validationFailed(
+                "A script must be an object with `steps`.",
+                errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
+            )
+        }
+        self = FaultScript.read(SettingsReader(object, errors))
+        try errors.check()
+    }
+
+    private init(steps: [Step]) { self.steps = steps }
+
+    static func read(_ reader: SettingsReader) -> FaultScript {
+        var reader = reader
+        var steps: [Step] = []
+        if reader.object["steps"] == nil { reader.fail("steps", "is missing") }
+        for var step in reader.objects("steps") ?? [] {
+            var operations: [Operation] = []
+            let at = step.seconds("atSeconds") ?? .zero
+            var faults: [Fault] = []
+            for var child in step.objects("faults") ?? [] {
+                if let fault = Fault.read(&child) { faults.append(fault) }
+            }
+            if !faults.isEmpty { operations.append(.set(faults)) }
+            if let journey = step.choice("profile", Journey.self) { operations.append(.set(journey.faults())) }
+            if let remove = step.array("remove") { operations.append(.remove(remove.compactMap { $0.value.string })) }
+            if step.bool("removeAll") { operations.append(.removeAll) }
+            if var child = step.child("act") {
+                if let act = ScriptedAction.read(&child) { operations.append(.act(act)) }
+                child.finish()
+            }
+            if var child = step.child("changes") {
+                if let fault = ChangeFeedFault.read(&child) { operations.append(.inject(fault)) }
+                child.finish()
+            }
+            step.finish()
+            steps.append(Step(at: at, operations: operations))
+        }
+        reader.finish()
+        return FaultScript(steps: steps)
+    }
+}
+
+extension ChangeFeedFault {
+    static func read(_ reader: inout SettingsReader) -> ChangeFeedFault? {
+        switch reader.string("fault") {
+        case "expire"?:
+            if let token = reader.string("token") { return .expire(token: token) }
+            if let pages = reader.integer("afterPages", in: 0...1_000_000) { return .expireAfter(pages: pages) }
+            return .expireAll
+        case "repeatPage"?: return .repeatPage
+        case "emptyPage"?: return .emptyPage
+        case "reversePage"?: return .reversePage
+        case "dropTombstones"?: return .dropTombstones
+        default:
+            reader.failMissing("fault", "must be one of expire, repeatPage, emptyPage, reversePage, dropTombstones")
+            return nil
+        }
+    }
+}
+
+extension ControlPlane {
+    /// Rejects faults that would affect other worlds.
+    private func check(_ faults: [Fault], in world: World) throws(Problem) {
+        for fault in faults {
+            if case .closeListener = fault.action, world.id != World.mainID {
+                throw ProblemType.validationFailed(
+                    "The listener is shared by all worlds.",
+                    errors: [
+                        Problem.FieldError(
+                            pointer: "/action/type",
+                            detail: "may be closeListener in the world main only"
+                        )
+                    ]
+                )
+            }
+        }
+    }
+
+    /// Sets faults and prepares what they need.
+    func setFaults(_ faults: [Fault], in world: World) throws(Problem) -> [Fault] {
+        try check(faults, in: world)
+        let named = try world.control.faults.add(faults, now: world.clock.uptime)
+        // After the faults are set: otherwise a commit in between would end a history that no fault uses yet.
+        if world.control.faults.hasLag {
+            do { try world.rememberHistory() } catch {
+                for fault in named { world.control.faults.remove(fault.id) }
+                throw error
+            }
+        }
+        return named
+    }
+
+    /// Starts a script: each step runs at its time on the world's clock. Returns warnings.
+    func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
+        for case .set(let faults) in script.steps.flatMap(\.operations) { try check(faults, in: world) }
+        var warnings: [String] = []
+        for step in script.steps {
+            for operation in step.operations {
+                if case .set(let faults) = operation {
+                    warnings += faults.compactMap { fault in
+                        (fault.reasonItNeverMatches ?? fault.reasonItIsNotServed).map { "\(fault.id): \($0)" }
+                    }
+                }
+            }
+            if step.at == .zero {
+                for operation in step.operations { try perform(operation, in: world) }
+            } else {
+                _ = world.clock.schedule(after: step.at) { [self] in
+                    // The script was validated when it was read. If a step fails later because of a limit or a disk error, it
+                    // has no effect, which the journal shows.
+                    for operation in step.operations { try? perform(operation, in: world) }
+                }
+            }
+        }
+        return warnings
+    }
+
+    private func perform(_ operation: FaultScript.Operation, in world: World) throws(Problem) {
+        switch operation {
+        case .set(let faults): _ = try setFaults(faults, in: world)
+        case .remove(let ids): for id in ids { world.control.faults.remove(id) }
+        case .removeAll: world.control.faults.removeAll()
+        case .act(let act): perform(act, in: world)
+        case .inject(let fault): try inject(fault, in: world)
+        }
+    }
+
+    /// Injects a fault into a world's change feed.
+    func inject(_ fault: ChangeFeedFault, in world: World) throws(Problem) {
+        switch fault {
+        case .dropTombstones:
+            try world.forgetTombstones()
+        case .expireAll: world.control.changeFeed.expire(try world.endHistories())
+        default: try world.control.changeFeed.add(fault)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Scripted actors, change-feed faults, dialects and schema drift over HTTP.
+enum ScriptedActorEndpoints {
+    /// `POST /_larder/act`: one or several actions, immediately or after a delay.
+    static func act(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
+        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+        var (reader, errors) = try call.settings()
+        let after = reader.seconds("afterSeconds")
+        let acts = readActs(&reader)
+        reader.finish()
+        try errors.check()
+        let (plane, world) = (call.plane, call.world)
+        if let after {
+            _ = world.clock.schedule(after: after) { for act in acts { plane.perform(act, in: world) } }
+            return ControlEndpoints.json(.members(["scheduled": .integer(Int64(acts.count))]), status: .accepted)
+        }
+        let results = acts.map { plane.perform($0, in: world) }
+        return ControlEndpoints.json(.members(["results": .array(results.map(\.json))]))
+    }
+
+    private static func readActs(_ reader: inout SettingsReader) -> [ScriptedAction] {
+        guard reader.object["acts"] != nil else { return ScriptedAction.read(&reader).map { [$0] } ?? [] }
+        var acts: [ScriptedAction] = []
+        for var child in reader.objects("acts") ?? [] {
+            if let act = ScriptedAction.read(&child) { acts.append(act) }
+            child.finish()
+        }
+        return acts
+    }
+
+    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+        let actors = call.world.control.actors
+        switch (method, rest.first) {
+        case (.get, nil): return ControlEndpoints.json(.members(["items": .array(actors.all.map(\.json))]))
+        case (.post, nil):
+            var (reader, errors) = try call.settings()
+            var match = FaultMatch()
+            if var child = reader.child("match") {
+                match = FaultMatch.read(&child)
+                child.finish()
+            }
+            let actor = ScriptedActor(
+                id: reader.string("id", length: 1...64) ?? "",
+                readActs(&reader),
+                when: match,
+                moment: reader.choice("moment", ScriptedActor.Moment.self) ?? .before,
+                after: reader.integer("after", in: 0...1_000_000) ?? 0,
+                count: reader.integer("count", in: 1...1_000_000) ?? 1
+            )
+            reader.finish()
+            try errors.check()
+            return ControlEndpoints.json(try actors.add(actor).json, status: .created)
+        case (.delete, nil):
+            actors.removeAll()
+            return ControlEndpoints.done
+        case (.delete, let id?):
+            guard actors.remove(id) else { throw ProblemType.notFound("There is no actor '\(id.prefix(64))'.") }
+            return ControlEndpoints.done
+        default: throw ControlEndpoints.wrongMethod("GET, POST, DELETE")
+        }
+    }
+
+    /// `POST /_larder/changes`: a fault of the change feed.
+    static func changes(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
+        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+        var (reader, errors) = try call.settings()
+        let fault = ChangeFeedFault.read(&reader)
+        reader.finish()
+        try errors.check()
+        if let fault { try call.plane.inject(fault, in: call.world) }
+        return ControlEndpoints.done
+    }
+
+    static func dialect(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
+        if method == .put || method == .patch {
+            var (reader, errors) = try call.settings()
+            var dialect = method == .put ? Dialect() : call.world.control.current.dialect
+            if let value = reader.choice("idempotency", Dialect.Idempotency.self) { dialect.idempotency = value }
+            if let value = reader.choice("rateLimit", Dialect.RateLimitFields.self) { dialect.rateLimit = value }
+            if let value = reader.choice("resync", Dialect.Resync.self) { dialect.resync = value }
+            reader.finish()
+            try errors.check()
+            call.world.control.change { $0.dialect = dialect }
+        } else if method != .get {
+            throw ControlEndpoints.wrongMethod("GET, PUT, PATCH")
+        }
+        let dialect = call.world.control.current.dialect
+        return ControlEndpoints.json(
+            .members([
+                "idempotency": .string(dialect.idempotency.rawValue), "rateLimit": .string(dialect.rateLimit.rawValue),
+                "resync": .string(dialect.resync.rawValue),
+            ])
+        )
+    }
+
+    static func drift(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
+        switch method {
+        case .get: break
+        case .put:
+            var (reader, errors) = try call.settings()
+            let drift = SchemaDrift.read(&reader)
+            try errors.check()
+            call.world.control.change { $0.drift = drift }
+        case .delete:
+            call.world.control.change { $0.drift = nil }
+            return ControlEndpoints.done
+        default: throw ControlEndpoints.wrongMethod("GET, PUT, DELETE")
+        }
+        return ControlEndpoints.json(.members(["drift": call.world.control.current.drift?.json ?? .null]))
+    }
+}

@@ -1,0 +1,57 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Waiting over HTTP: the reply is sent when the condition holds or the time limit ends.
+enum WaitEndpoints {
+    static func wait(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply? {
+        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+        var (reader, errors) = try call.settings()
+        let condition = read(&reader)
+        let limit = reader.seconds("timeoutSeconds", maximum: 600) ?? .seconds(10)
+        let clock = reader.choice("clock", Waiter.LimitClock.self) ?? .real
+        reader.finish()
+        try errors.check()
+        guard let condition else { return nil }
+        let exchange = call.exchange
+        let waiter = Waiter(condition, call.plane, call.world, exchange.loop) { holds, seen in
+            if holds {
+                exchange.complete(
+                    ControlEndpoints.json(.members(["holds": .bool(true), "seen": .integer(Int64(seen))]))
+                )
+            } else {
+                var problem = ProblemType.waitEnded("The condition did not hold within \(limit).")
+                problem.extensions["seen"] = .integer(Int64(seen))
+                exchange.complete(problem.reply)
+            }
+        }
+        waiter.start(limit: limit, by: clock)
+        return nil
+    }
+
+    private static func read(_ reader: inout SettingsReader) -> WaitCondition? {
+        if var child = reader.child("entries") {
+            defer { child.finish() }
+            let count = child.integer("count", in: 1...1_000_000) ?? 1
+            return .entries(JournalFilter.read(&child), count: count)
+        }
+        if let count = reader.integer("held", in: 1...1_000_000) { return .held(count) }
+        if let duration = reader.seconds("quietSeconds", maximum: 86_400) { return .quiet(duration) }
+        if let count = reader.integer("commits", in: 1...Int(Int32.max)) { return .commits(count) }
+        if var child = reader.child("state") {
+            defer { child.finish() }
+            let (path, pointer) = (child.string("path"), child.string("pointer", length: 0...1_024))
+            let person = child.string("as", length: 1...64)
+            let wanted = child.value("equals").map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+            guard let path, path.hasPrefix("/v1/"), let wanted else {
+                child.fail("path", "must be a path of the API, and `equals` must be given")
+                return nil
+            }
+            return .state(path: path, person: person, pointer: pointer ?? "", equals: wanted)
+        }
+        reader.fail("entries", "or `held`, `quietSeconds`, `commits` or `state` must be given")
+        return nil
+    }
+}

@@ -1,0 +1,350 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderSQLite
+import LarderTime
+import Synchronization
+
+/// Connects the engine and the backend: finds the world of a request and applies gates and faults.
+///
+/// Safe from any thread. A request that no setting of its world can affect goes directly to the backend.
+final class ControlPlane: ExchangeHandler {
+    let backend = Backend()
+    let worlds: WorldRegistry
+    let controlGuard: ControlGuard
+    private let main: World
+    private let log: (any AccessLog)?
+    private let server = Mutex<HTTPServer?>(nil)
+    private let journals: Bool
+    private let endpoints: ControlAnswer
+
+    /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
+    /// identifier of the world in the request.
+    typealias ControlAnswer = @Sendable (Request, Exchange, ControlPlane, String) -> Reply?
+
+    /// The header field with the identifier of a request's world.
+    static let worldField: StaticString = "larder-world"
+
+    /// - Parameter answerControl: answers the requests to the control plane itself.
+    init(
+        worlds: WorldRegistry,
+        controlGuard: ControlGuard,
+        log: (any AccessLog)?,
+        answerControl: @escaping ControlAnswer
+    ) {
+        endpoints = answerControl
+        self.worlds = worlds
+        self.controlGuard = controlGuard
+        self.log = log
+        main = worlds.main
+        journals = main.control.journal.isEnabled
+    }
+
+    /// Connects the plane with its server.
+    func attach(_ server: HTTPServer) {
+        self.server.withLock { $0 = server }
+        worlds.attach(server.loops)
+    }
+
+    /// Releases the server, so that both can be deinitialised.
+    func detach() {
+        let last = server.withLock { server in
+            defer { server = nil }
+            return server
+        }
+        _ = consume last
+        worlds.attach([])
+    }
+
+    /// Returns when every exchange whose reply was sent is in its journal: a peer can have the reply a moment earlier.
+    func barrier() async {
+        let loops = server.withLock { $0?.loops ?? [] }
+        for loop in loops {
+            await withCheckedContinuation { continuation in
+                loop.executeOrElse({ continuation.resume() }, { continuation.resume() })
+            }
+        }
+    }
+
+    /// As `barrier()`, for a loop's thread: `body` runs afterwards.
+    func afterBarrier(on loop: EventLoop, _ body: @escaping @Sendable () -> Void) {
+        let others = server.withLock { $0?.loops ?? [] }.filter { $0 !== loop }
+        guard let next = others.first else { return body() }
+        Self.pass(others.dropFirst(), next) { loop.execute(body) }
+    }
+
+    private static func pass(
+        _ rest: ArraySlice<EventLoop>,
+        _ loop: EventLoop,
+        _ body: @escaping @Sendable () -> Void
+    ) {
+        let go: @Sendable () -> Void = {
+            guard let next = rest.first else { return body() }
+            pass(rest.dropFirst(), next, body)
+        }
+        loop.executeOrElse(go, go)
+    }
+
+    var hasSeveralLoops: Bool { server.withLock { $0?.loops.count ?? 0 } > 1 }
+
+    var firstLoop: EventLoop? { server.withLock { $0?.loops.first } }
+
+    // MARK: Requests
+
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        guard let path = ControlledPath(request) else {
+            return handle(request, exchange, main, isAddressedByPath: false)
+        }
+        return handle(path, request, exchange)
+    }
+
+    private func handle(_ path: ControlledPath, _ request: Request, _ exchange: Exchange) -> Reply? {
+        let inner = request.droppingPathPrefix(path.prefixLength)
+        if path.isControl {
+            if inner.pathText == EchoEndpoints.path.description { return backend.handle(inner, exchange, main) }
+            return answerControl(inner, exchange, worldID: path.worldID)
+        }
+        guard let world = worlds.find(path.worldID) else {
+            return worlds.unknown(path.worldID).reply.adding(CrossOrigin.lines(for: request))
+        }
+        return handle(inner, exchange, world, isAddressedByPath: path.prefixLength > 0)
+    }
+
+    /// Answers a request to the control plane, with CORS fields if the page's origin may read the reply.
+    private func answerControl(_ request: Request, _ exchange: Exchange, worldID: String) -> Reply? {
+        guard let origin = controlGuard.readingOrigin(request) else {
+            return endpoints(request, exchange, self, worldID)
+        }
+        let lines = CrossOrigin.lines(forOrigin: origin)
+        if request.isPreflight {
+            // A preflight has no token and grants nothing: the actual request is checked.
+            let methods: [Method] = [.get, .head, .post, .put, .patch, .delete]
+            return CrossOrigin.preflight(granting: methods, to: request).adding(lines)
+        }
+        var inner = exchange
+        inner.interceptor = { exchange.complete($0.adding(lines)) }
+        return endpoints(request, inner, self, worldID)?.adding(lines)
+    }
+
+    /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.
+    func stubPreflight(_ request: Request, in world: World) -> Reply? {
+        guard let method = request.preflightedMethod, !backend.serves(method, request.path),
+            world.control.faults.answers(method, request.path)
+        else { return nil }
+        return CrossOrigin.preflight(granting: [method], to: request).adding(CrossOrigin.lines(for: request))
+    }
+
+    private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
+        if !isAddressedByPath, world.isUntouched(request.path) {
+            // A log needs a line for every exchange, so replies cannot repeat without a record.
+            return backend.handle(request, exchange, world, Conditions(mayRepeat: log == nil))
+        }
+        let facts = facts(request, in: world)
+        let decisions = world.control.faults.decide(
+            facts,
+            request.wasAnnounced ? .rest : .whole,
+            now: world.clock.uptime
+        )
+        let run = ExchangeRun(
+            self,
+            world,
+            request,
+            exchange,
+            facts,
+            isAddressedByPath: isAddressedByPath,
+            decisions
+        )
+        run.start()
+        return nil
+    }
+
+    func refused(_ refusal: Refusal) -> Response { backend.refused(refusal) }
+
+    /// Heads are needed if some world has a fault that applies before the body is read.
+    var wantsHeads: Bool { worlds.strikesHeads }
+
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
+        let path = ControlledPath(request)
+        if path?.isControl ?? false { return .proceed }
+        guard let world = path.map({ worlds.find($0.worldID) }) ?? main, world.control.faults.strikesHeads else {
+            return .proceed
+        }
+        let inner = request.droppingPathPrefix(path?.prefixLength ?? 0)
+        let facts = facts(inner, in: world)
+        let decisions = world.control.faults.decide(facts, .head, now: world.clock.uptime)
+        guard !decisions.isEmpty else { return .proceed }
+        let run = ExchangeRun(self, world, inner, exchange, facts, isAddressedByPath: false, decisions)
+        run.startAtHead()
+        return .hold
+    }
+
+    // MARK: The journal
+
+    var wantsRecords: Bool { journals || log != nil }
+
+    func finished(_ record: ExchangeRecord) {
+        log?.write(record, at: main.clock.now)
+        // Exchanges with the control plane belong to no world.
+        guard journals, let world = world(of: record) else { return }
+        let journal = world.control.journal
+        guard journal.isEnabled else { return }
+        let uptime = world.clock.followsSystem ? record.ended : world.clock.uptime
+        let connection = world.control.connections.index(of: record.request.connection, now: uptime)
+        // A request that went directly to the backend has no world prefix in its path.
+        let isStraight = record.note.owner != nil && record.note.detail == nil
+        journal.append(
+            record,
+            user: record.note.owner == nil ? viewer(of: record.request, in: world) : record.note.subject,
+            at: world.clock.now,
+            uptime: uptime,
+            connection: connection,
+            prefix: isStraight ? 0 : ControlledPath(record.request)?.prefixLength ?? 0
+        )
+    }
+
+    /// The world of an exchange. An exchange that was abandoned before its reply has no note; its request identifies the world.
+    private func world(of record: ExchangeRecord) -> World? {
+        if let owner = record.note.owner { return owner === main ? main : owner as? World }
+        guard record.status == .noReply else { return nil }
+        guard let path = ControlledPath(record.request) else { return main }
+        return path.isControl ? nil : worlds.find(path.worldID)
+    }
+
+    // MARK: Facts
+
+    func facts(_ request: Request, in world: World) -> ExchangeFacts {
+        let viewer = viewer(of: request, in: world)
+        let connection = world.control.connections.index(of: request.connection, now: world.clock.uptime)
+        return ExchangeFacts(request, connection: connection, handle: handle(of: viewer, in: world))
+    }
+
+    /// The caller's row; 0 for an anonymous caller.
+    func viewer(of request: Request, in world: World) -> Int64 {
+        (try? backend.session(request, world)?.user) ?? 0
+    }
+
+    func handle(of user: Int64, in world: World) -> String? {
+        guard user > 0 else { return nil }
+        return world.authenticator.handle(of: user, in: world)
+    }
+
+    // MARK: Replies
+
+    /// Whether the request allows the connection to persist.
+    func keepsAlive(_ request: Request) -> Bool {
+        let options = request.fields.combined(.connection)?.lowercased() ?? ""
+        return request.minorVersion == 1 ? !options.contains("close") : options.contains("keep-alive")
+    }
+
+    /// The `Date` line of a world for one device.
+    func dateLine(for device: String, in world: World) -> [UInt8] {
+        var line = Array("Date: ".utf8)
+        HTTPDate.appendIMF(world.clock.now + world.control.skew(of: device), to: &line)
+        line.append(contentsOf: "\r\n".utf8)
+        return line
+    }
+
+    func tokenExpired(to request: Request, in world: World) -> Reply {
+        ProblemType.tokenExpired(
+            "The token expired at \(world.clock.now.rfc3339()).",
+            fields: Authenticator.challenge("invalid_token")
+        ).reply.adding(CrossOrigin.lines(for: request))
+    }
+
+    /// The reply of a fault.
+    func reply(_ canned: CannedReply, to request: Request, in world: World) -> Reply {
+        let status = Status(code: canned.status)
+        var fields = Fields()
+        fields.set(.cacheControl, "no-store")
+        if request.fields.range(of: "origin") != nil {
+            CrossOrigin.expose(canned.headers.keys.filter { FieldName($0) != nil }.sorted(), in: &fields)
+        }
+        switch canned.retryAfter {
+        case .seconds(let seconds)?: fields.set(.retryAfter, String(seconds))
+        case .date(let seconds)?:
+            var date: [UInt8] = []
+            HTTPDate.appendIMF(world.clock.now + .seconds(seconds), to: &date)
+            fields.set(.retryAfter, String(decoding: date, as: UTF8.self))
+        case nil: break
+        }
+        let body: [UInt8]
+        if let text = canned.body {
+            body = Array(text.utf8)
+            fields.set(.contentType, canned.contentType ?? "application/json")
+        } else if canned.status >= 400 {
+            let type =
+                canned.problem.flatMap { name in ProblemType.all.first { $0.name == name } }
+                ?? ProblemType.all.first { $0.status.code == canned.status }
+            var problem =
+                type.map { $0(canned.detail ?? "This reply was injected by a fault.") }
+                ?? Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: canned.detail)
+            problem.status = status
+            body = problem.encoded()
+            fields.set(.contentType, "application/problem+json")
+        } else {
+            body = []
+        }
+        for (name, value) in canned.headers.sorted(by: { $0.key < $1.key }) {
+            if let name = FieldName(name) { fields.set(name, value) }
+        }
+        return .response(Response(status: status, fields: fields, body: body.isEmpty ? .empty : .bytes(body)))
+    }
+
+    // MARK: Acts
+
+    /// Executes an action immediately.
+    @discardableResult func perform(_ act: ScriptedAction, in world: World, device: String = "actor") -> ScriptedReply {
+        let request: Request
+        do { request = try act.request(device: device) } catch {
+            return ScriptedReply(status: error.status.code, body: error.encoded())
+        }
+        guard let loop = server.withLock({ $0?.loops.first }) else { return ScriptedReply(status: 503, body: []) }
+        var conditions = Conditions()
+        conditions.isDetached = true
+        let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, world, conditions)
+        guard let rendered = reply?.rendered(for: request, date: []) else {
+            return ScriptedReply(status: 202, body: [])
+        }
+        return ScriptedReply(status: rendered.status.code, body: rendered.body)
+    }
+
+    /// Closes the port for a while; existing connections stay open.
+    func closeListener(for duration: Duration, clock: WorldClock) {
+        let server = server.withLock { $0 }
+        server?.pauseListening()
+        _ = clock.schedule(after: duration) { server?.resumeListening() }
+    }
+}
+
+/// A path that addresses a world other than `main`, or the control plane.
+struct ControlledPath {
+    /// The identifier of the world.
+    let worldID: String
+    /// The length in bytes of the world's prefix in the path.
+    let prefixLength: Int
+    /// Whether the request is for the control plane.
+    let isControl: Bool
+
+    /// Nil for a request to `main` without a prefix.
+    init?(_ request: Request) {
+        let path = request.path
+        var worldID: String?
+        var prefixLength = 0
+        if path.count > 3, path[path.startIndex + 1] == UInt8(ascii: "w"),
+            path[path.startIndex + 2] == UInt8(ascii: "/")
+        {
+            let rest = path[(path.startIndex + 3)...]
+            let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+            worldID = String(decoding: rest[..<end], as: UTF8.self)
+            prefixLength = end - path.startIndex
+        } else if let range = request.fields.range(of: ControlPlane.worldField) {
+            worldID = String(decoding: request.head[range], as: UTF8.self)
+        }
+        let inner = path[(path.startIndex + prefixLength)...]
+        isControl = inner.starts(with: "/_larder".utf8)
+        guard worldID != nil || isControl else { return nil }
+        self.worldID = worldID ?? World.mainID
+        self.prefixLength = prefixLength
+    }
+}

@@ -1,0 +1,334 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// One exchange with its gates and faults.
+///
+/// Stages are sequential: each is started by the one before it, directly, by a timer of the world's clock, or by the release of
+/// a gate.
+///
+/// `@unchecked Sendable`: stages are sequential, so no two run at once. A stage does not use the run after it has started the
+/// next one, and it starts it through a lock (a loop's mailbox, the clock's, the gates').
+final class ExchangeRun: @unchecked Sendable {
+    private let plane: ControlPlane
+    private let world: World
+    private var request: Request
+    private let exchange: Exchange
+    private let facts: ExchangeFacts
+    /// Whether the path names the world.
+    private let isAddressedByPath: Bool
+    private let decisions: [FaultDecision]
+    private var injected = Duration.zero
+    private var gates: [String] = []
+    private var note = ExchangeNote()
+    private var repeats = 0
+    /// The idempotency key that the exchange holds.
+    private var key: KeysInFlight.Key?
+    /// The index of the exchange in the recording; nil if it is not recorded.
+    private let place: Int?
+    private var sent: [UInt8] = []
+
+    init(
+        _ plane: ControlPlane,
+        _ world: World,
+        _ request: Request,
+        _ exchange: Exchange,
+        _ facts: ExchangeFacts,
+        isAddressedByPath: Bool,
+        _ decisions: [FaultDecision]
+    ) {
+        self.plane = plane
+        self.world = world
+        self.request = request
+        self.exchange = exchange
+        self.facts = facts
+        self.isAddressedByPath = isAddressedByPath
+        self.decisions = decisions
+        place = world.control.recording.arrived(request, connection: facts.connection, uptime: world.clock.uptime)
+        note.owner = world
+        note.subject = plane.viewer(of: request, in: world)
+    }
+
+    // MARK: Before anything is done
+
+    /// Runs the stage before the body is read; then lets it be read.
+    func startAtHead() {
+        let delay = decisions.reduce(Duration.zero) { $0 + latency($1, at: .beforeRead) }
+        after(delay) { [self] in
+            guard let decision = decisions.first(where: { $0.fault.action.isTerminal }) else {
+                return exchange.proceed()
+            }
+            end(decision)
+        }
+    }
+
+    func start() {
+        if isOnStaleConnection { return finish(.reset, nil, ending: "reset") }
+        var delay = decisions.reduce(Duration.zero) { $0 + latency($1, at: .beforeRead) + latency($1, at: .afterRead) }
+        for decision in decisions {
+            guard case .bandwidth(_, let up?) = decision.fault.action else { continue }
+            let bytes = request.head.count + 4 + request.body.count
+            let now = world.clock.uptime
+            delay += world.control.bandwidth.carry(
+                bytes,
+                device: facts.device,
+                isUp: true,
+                bytesPerSecond: up,
+                now: now
+            )
+        }
+        after(delay) { [self] in
+            // Actors between a client's pull and its push run before any gate or fault.
+            for act in world.control.actors.due(facts, .before) { plane.perform(act, in: world) }
+            pass(.request) { [self] in begin() }
+        }
+    }
+
+    /// Continues when the request's idempotency key is free, and holds the key until the reply is sent.
+    private func begin() {
+        guard request.method == .post, let text = request.fields[.idempotencyKey],
+            let parsed = try? Idempotency.parse(text)
+        else { return act() }
+        let key = KeysInFlight.Key(user: note.subject, route: "\(request.method) \(request.pathText)", key: parsed)
+        let waits = world.control.current.dialect.idempotency == .blocking
+        let loop = exchange.loop
+        let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
+        let isFree = world.keysInFlight.begin(key, orWait: waits ? again : nil)
+        if isFree {
+            self.key = key
+            act()
+        } else if !waits {
+            send(Idempotency.inProgress().reply.adding(CrossOrigin.lines(for: request)))
+        }
+    }
+
+    private func act() {
+        let terminal = decisions.first { decision in
+            decision.fault.action.isTerminal
+                && (decision.fault.stage == .beforeRead || decision.fault.stage == .afterRead)
+                && decision.fault.action != .staleConnections
+        }
+        if let terminal {
+            end(terminal)
+        } else if let reply = plane.stubPreflight(request, in: world) {
+            send(reply)
+        } else {
+            dispatch()
+        }
+    }
+
+    private var isOnStaleConnection: Bool {
+        decisions.contains { decision in
+            guard decision.fault.action == .staleConnections else { return false }
+            let now = world.clock.uptime
+            let since = world.control.connections.entry(of: request.connection, now: now).since
+            return world.control.faults.windowStart(of: decision.fault.id, now: now).map { since < $0 } ?? false
+        }
+    }
+
+    private func latency(_ decision: FaultDecision, at stage: Fault.Stage) -> Duration {
+        guard decision.fault.stage == stage, case .latency(let connect, let firstByte, _) = decision.fault.action else {
+            return .zero
+        }
+        var generator = decision.generator
+        var delay = Duration.zero
+        if let connect, request.exchangeIndex == 1 { delay += connect.draw(&generator, ordinal: decision.ordinal) }
+        if let firstByte { delay += firstByte.draw(&generator, ordinal: decision.ordinal) }
+        return delay
+    }
+
+    private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
+        guard delay > .zero else { return body() }
+        injected += delay
+        _ = world.clock.schedule(after: delay, body)
+    }
+
+    /// Continues when no gate holds the exchange.
+    private func pass(_ stage: Gate.Stage, _ body: @escaping @Sendable () -> Void) {
+        let started = world.clock.uptime
+        let isHeld = world.control.gates.hold(facts, stage) { [self] gate, verdict in
+            gates.append(gate)
+            injected += world.clock.uptime - started
+            switch verdict {
+            case .goOn: body()
+            case .answer(let canned): send(plane.reply(canned, to: request, in: world))
+            case .cut(let cut): self.cut(cut)
+            }
+        }
+        // Another thread may already have released it and be running its next stage.
+        if !isHeld { body() }
+    }
+
+    // MARK: Doing it
+
+    private func dispatch() {
+        var conditions = Conditions()
+        var request = request
+        for decision in decisions {
+            switch decision.fault.action {
+            case .lag(let lag):
+                var generator = decision.generator
+                if lag.isConsistent || generator.unit() < 0.5 {
+                    conditions.past = lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1)
+                }
+            case .validators(.missing), .validators(.changing), .validators(.wrong):
+                request = request.removing([.ifNoneMatch, .ifModifiedSince])
+            case .live(let fault):
+                conditions.live = FrameFilter(fault, decision, world: world, opening: request, subject: note.subject)
+            case .duplicate: repeats = max(repeats, 1)
+            default: break
+            }
+        }
+        conditions.holdsKey = key != nil
+        dispatch(request, conditions)
+    }
+
+    private func dispatch(_ request: Request, _ conditions: Conditions) {
+        var inner = exchange
+        inner.interceptor = { [self] reply in
+            if repeats > 0 {
+                // Like a proxy that retries: the same request is processed again, and the second reply is sent.
+                repeats -= 1
+                note.effect = max(note.effect, reply.note.effect)
+                exchange.loop.execute { [self] in dispatch(request, conditions) }
+            } else {
+                replied(reply)
+            }
+        }
+        if exchange.loop.isCurrent {
+            if let reply = plane.backend.handle(request, inner, world, conditions) { inner.complete(reply) }
+        } else {
+            // After the release of a gate or a change of the clock this is another thread; requests are processed on their
+            // loop.
+            exchange.loop.execute { [self, inner] in
+                if let reply = plane.backend.handle(request, inner, world, conditions) { inner.complete(reply) }
+            }
+        }
+    }
+
+    // MARK: When it is done
+
+    private func replied(_ reply: Reply) {
+        note.effect = max(note.effect, reply.note.effect)
+        for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
+        after(decisions.reduce(Duration.zero) { $0 + latency($1, at: .afterCommit) }) { [self] in
+            pass(.reply) { [self] in
+                let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
+                if let terminal { end(terminal) } else { send(reply) }
+            }
+        }
+    }
+
+    /// Does what a fault does instead of the reply.
+    private func end(_ decision: FaultDecision) {
+        switch decision.fault.action {
+        case .respond(let canned): send(plane.reply(canned, to: request, in: world))
+        case .expireToken: send(plane.tokenExpired(to: request, in: world))
+        case .reset: cut(.reset)
+        case .close, .empty: cut(.close)
+        case .never: cut(.never)
+        case .loseReply(let how): cut(how)
+        case .closeListener(let duration):
+            plane.closeListener(for: duration, clock: world.clock)
+            cut(.reset)
+        default: dispatch()
+        }
+    }
+
+    private func cut(_ how: FaultAction.ExchangeCut) {
+        switch how {
+        case .reset: finish(.reset, nil, ending: "reset")
+        case .close: finish(.close, nil, ending: "closed")
+        case .never: finish(.silence, nil, ending: "silent")
+        }
+    }
+
+    private func send(_ reply: Reply) {
+        let date = plane.dateLine(for: facts.device, in: world)
+        guard let rendered = reply.rendered(for: request, date: date) else {
+            var reply = reply
+            reply.date = date
+            reply.note = finalNote(ending: nil)
+            return exchange.complete(reply)
+        }
+        var mutator = ReplyMutator(rendered)
+        if isAddressedByPath { localize(&mutator) }
+        if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
+        var plan = Pacer.Plan()
+        for decision in decisions {
+            mutator.apply(decision)
+            switch decision.fault.action {
+            case .validators(.wrong) where sendsWrongTag && mutator.reply.status == .ok: mutator.makeNotModified()
+            case .latency(_, _, let body?):
+                var generator = SeededGenerator(seed: decision.seed &+ 1)
+                plan.bodyDelay += body.draw(&generator, ordinal: decision.ordinal)
+            case .bandwidth(let down?, _): plan.bandwidth = min(plan.bandwidth ?? down, down)
+            case .drip(let bytes, let every): plan.drip = (bytes, every)
+            case .loss(let model): plan.loss = (model, decision.generator)
+            default: break
+            }
+        }
+        if !plane.keepsAlive(request) { mutator.reply.head.append(contentsOf: "Connection: close\r\n".utf8) }
+        let cut = mutator.cut
+        let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
+        let sent = mutator.reply
+        if place != nil { self.sent = bytes }
+        let pacer = Pacer(
+            bytes,
+            headCount: min(bytes.count, mutator.headCount),
+            plan,
+            device: facts.device,
+            world: world,
+            exchange: exchange
+        ) { [self] spent in
+            injected += spent
+            switch cut?.how {
+            case .reset?: finish(.reset, sent, ending: "reset")
+            case .close?: finish(.close, sent, ending: "truncated")
+            case .never?: finish(.silence, sent, ending: "stalled")
+            case nil: finish(.persist, sent, ending: nil)
+            }
+        }
+        pacer.start()
+    }
+
+    private var sendsWrongTag: Bool {
+        request.fields.combined(.ifNoneMatch)?.contains(ReplyMutator.wrongTag) ?? false
+    }
+
+    /// Rewrites paths in a reply so that they address the requested world.
+    private func localize(_ mutator: inout ReplyMutator) {
+        if let location = mutator.field("location"), location.hasPrefix("/v1/") {
+            mutator.setField("location", "Location", world.basePath + location)
+        }
+        guard mutator.field("content-type")?.contains("json") ?? false else { return }
+        mutator.insert(Array(world.basePath.utf8), startingStringsWith: Array("/v1/images/".utf8))
+    }
+
+    private func apply(_ drift: SchemaDrift, _ mutator: inout ReplyMutator) {
+        guard mutator.field("content-type")?.hasPrefix("application/json") ?? false,
+            let value = try? JSONParser.parse(mutator.reply.body)
+        else { return }
+        mutator.replaceBody(drift.apply(value).encoded)
+    }
+
+    // MARK: The end
+
+    private func finish(_ ending: ExchangeEnding, _ reply: RenderedReply?, ending word: String?) {
+        exchange.end(ending, reply, note: finalNote(ending: word))
+        if let place {
+            let faults = decisions.map(\.fault.id)
+            world.control.recording.finished(place, reply: sent, ending: word ?? "", faults: faults)
+        }
+        if let key { world.keysInFlight.end(key) }
+        key = nil
+    }
+
+    private func finalNote(ending: String?) -> ExchangeNote {
+        note.detail = ExchangeTrace(decisions: decisions, injected: injected, ending: ending, gates: gates)
+        return note
+    }
+}

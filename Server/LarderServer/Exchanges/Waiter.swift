@@ -1,0 +1,172 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// A condition of a world that can be waited for.
+public enum WaitCondition: Sendable, Hashable {
+    /// This number of matching journal entries.
+    case entries(JournalFilter, count: Int)
+    /// This number of exchanges held by gates.
+    case held(Int)
+    /// No new journal entry for this long, in the world's time.
+    case quiet(Duration)
+    /// This number of commits since the world was made.
+    case commits(Int)
+    /// A value in a representation: its path, a JSON pointer, and the expected text.
+    case state(path: String, person: String?, pointer: String, equals: String)
+}
+
+/// Waits for a condition of a world. It ends once, when the condition holds or the limit is over.
+///
+/// Evaluated on a loop, never while a store is locked. Safe from any thread.
+final class Waiter: Sendable {
+    /// The clock that measures the limit.
+    enum LimitClock: String, Sendable, CaseIterable {
+        case real
+        case world
+    }
+
+    private struct State {
+        var completion: (@Sendable (Bool, Int) -> Void)?
+        var observers: [@Sendable () -> Void] = []
+        var isLookScheduled = false
+        /// Whether a check is scheduled for the time at which the quiet period could be over.
+        var awaitsQuiet = false
+        /// The result of the last check.
+        var seen = 0
+        /// The read position in the journal. Only changed by checks, which are sequential on the loop.
+        var position = Journal.Position()
+    }
+
+    private let plane: ControlPlane
+    private let world: World
+    private let condition: WaitCondition
+    private let loop: EventLoop
+    private let state: Mutex<State>
+
+    init(
+        _ condition: WaitCondition,
+        _ plane: ControlPlane,
+        _ world: World,
+        _ loop: EventLoop,
+        completion: @escaping @Sendable (Bool, Int) -> Void
+    ) {
+        self.condition = condition
+        self.plane = plane
+        self.world = world
+        self.loop = loop
+        state = Mutex(State(completion: completion))
+    }
+
+    func start(limit: Duration, by clock: LimitClock) {
+        // Before the limit is set: a condition that already holds is detected, however short the limit.
+        scheduleCheck()
+        let control = world.control
+        let journal = control.journal.observe { [self] _ in scheduleCheck() }
+        let commits = control.observeCommits { [self] _ in scheduleCheck() }
+        let gates = control.gates.observe { [self] in scheduleCheck() }
+        var observers: [@Sendable () -> Void] = [
+            { control.journal.stopObserving(journal) }, { control.stopObservingCommits(commits) },
+            { control.gates.stopObserving(gates) },
+        ]
+        switch clock {
+        case .real:
+            let timer = loop.schedule(after: limit) { [self] in giveUp() }
+            observers.append { [loop] in loop.cancel(timer) }
+        case .world:
+            let timer = world.clock.schedule(after: limit) { [self] in loop.execute { [self] in giveUp() } }
+            observers.append { [world] in world.clock.cancel(timer) }
+        }
+        let isOver = state.withLock { state in
+            state.observers += observers
+            return state.completion == nil
+        }
+        if isOver { removeObservers() }
+        // Something may have happened before the observers were added.
+        scheduleCheck()
+    }
+
+    private func scheduleCheck() {
+        let mustSchedule = state.withLock { state in
+            defer { state.isLookScheduled = true }
+            return !state.isLookScheduled && state.completion != nil
+        }
+        if mustSchedule { loop.execute { [self] in check() } }
+    }
+
+    private func check() {
+        let isOver = state.withLock { state in
+            state.isLookScheduled = false
+            return state.completion == nil
+        }
+        guard !isOver else { return }
+        let (holds, seen) = measure()
+        state.withLock { $0.seen = seen }
+        if holds { end(true) }
+    }
+
+    /// The limit is over; everything until now counts.
+    private func giveUp() {
+        check()
+        end(false)
+    }
+
+    /// Ends the wait.
+    func end(_ holds: Bool) {
+        let (completion, seen) = state.withLock { state in
+            defer { state.completion = nil }
+            return (state.completion, state.seen)
+        }
+        guard let completion else { return }
+        removeObservers()
+        completion(holds, seen)
+    }
+
+    private func removeObservers() {
+        let observers = state.withLock { state in
+            defer { state.observers = [] }
+            return state.observers
+        }
+        for observer in observers { observer() }
+    }
+
+    private func measure() -> (holds: Bool, seen: Int) {
+        switch condition {
+        case .entries(let filter, let count):
+            var (position, seen) = state.withLock { ($0.position, $0.seen) }
+            let (entries, wasCleared) = world.control.journal.entries(after: &position)
+            let matcher = JournalMatcher(filter) { [self] in plane.handle(of: $0, in: world) }
+            seen = (wasCleared ? 0 : seen) + entries.count { matcher.matches($0) }
+            state.withLock { [position] in $0.position = position }
+            return (seen >= count, seen)
+        case .held(let count):
+            let seen = world.control.gates.held.count
+            return (seen >= count, seen)
+        case .commits(let count): return (world.commitCount >= Int64(count), Int(world.commitCount))
+        case .quiet(let duration):
+            let age = world.clock.uptime - world.control.journal.lastActivity
+            if age >= duration { return (true, 0) }
+            // Checked again at the earliest possible time: an entry in between only makes that check too early, and it
+            // schedules the next.
+            let mustSchedule = state.withLock { state in
+                defer { state.awaitsQuiet = true }
+                return !state.awaitsQuiet && state.completion != nil
+            }
+            if mustSchedule {
+                _ = world.clock.schedule(after: duration - age) { [weak self] in
+                    self?.state.withLock { $0.awaitsQuiet = false }
+                    self?.scheduleCheck()
+                }
+            }
+            return (false, 0)
+        case .state(let path, let person, let pointer, let wanted):
+            let result = plane.perform(ScriptedAction("GET", path, as: person), in: world)
+            let value = (try? JSONParser.parse(result.body))?.value(at: pointer)
+            let text = value.map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+            return (text == wanted, text == nil ? 0 : 1)
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import LarderBackend
+import LarderCoding
+import LarderHTTP
+import LarderTime
+
+/// A fault: which exchanges it applies to, how often, at which stage, and its action.
+public struct Fault: Sendable, Hashable {
+    /// The stage of an exchange at which a fault applies.
+    public enum Stage: String, Sendable, Hashable, CaseIterable {
+        /// The head has arrived; the body is not read.
+        case beforeRead
+        /// The request has arrived and was not processed.
+        case afterRead
+        /// The request was processed and committed; nothing was sent.
+        case afterCommit
+        /// At a byte of the reply's head.
+        case head
+        /// At a byte of the reply's body.
+        case body
+        /// After the reply's last byte.
+        case end
+    }
+
+    /// Which of a device's matching exchanges a fault applies to.
+    public struct Occurrence: Sendable, Hashable {
+        /// How many matching exchanges are skipped first.
+        public var after = 0
+        /// The fault applies to every n-th matching exchange.
+        public var every = 1
+        /// The maximum number of exchanges that the fault applies to; nil for no limit.
+        public var count: Int?
+        /// The probability that the fault applies. At 0 it never does, and other faults are unaffected.
+        public var probability = 1.0
+        /// The start of the window, relative to when the fault was set, in the world's time.
+        public var from: Duration = .zero
+        /// The end of the window; nil for none.
+        public var until: Duration?
+        /// The interval at which the window repeats; nil for never.
+        public var period: Duration?
+
+        /// Every matching exchange, from now on.
+        public init() {}
+
+        /// The period in nanoseconds; nil if there is none or it is shorter.
+        var roundNanoseconds: Int64? {
+            period.map(\.nanosecondsSaturating).flatMap { $0 > 0 ? $0 : nil }
+        }
+    }
+
+    /// The fault's name in the journal and for its removal.
+    public var id: String
+    /// Which exchanges match.
+    public var match: FaultMatch
+    /// Which of the matching exchanges it applies to.
+    public var occurrence: Occurrence
+    /// The stage at which it applies.
+    public var stage: Stage
+    /// The byte offset for the stages `head` and `body`.
+    public var at: Int
+    /// What it does.
+    public var action: FaultAction
+    /// How long the fault exists, in the world's time; nil until it is removed.
+    public var lifetime: Duration?
+
+    /// - Parameters:
+    ///   - id: its name; nil to generate one.
+    ///   - stage: the stage; nil for the action's default.
+    public init(
+        id: String? = nil,
+        _ action: FaultAction,
+        when match: FaultMatch = FaultMatch(),
+        occurrence: Occurrence = Occurrence(),
+        stage: Stage? = nil,
+        at: Int = 0,
+        lifetime: Duration? = nil
+    ) {
+        self.id = id ?? ""
+        self.match = match
+        self.occurrence = occurrence
+        self.stage = stage ?? action.usualStage
+        self.at = at
+        self.action = action
+        self.lifetime = lifetime
+    }
+
+    /// Reads one fault; errors are added to the reader's.
+    static func read(_ reader: inout SettingsReader) -> Fault? {
+        defer { reader.finish() }
+        let id = reader.string("id", length: 1...64)
+        var match = FaultMatch()
+        var occurrence = Occurrence()
+        if var child = reader.child("match") {
+            match = FaultMatch.read(&child)
+            occurrence = readOccurrence(&child)
+            child.finish()
+        }
+        let stage = reader.choice("stage", Stage.self)
+        let at = reader.integer("at", in: 0...1 << 30)
+        let lifetime = reader.seconds("lifetimeSeconds")
+        guard var action = reader.child("action") else {
+            if reader.object["action"] == nil { reader.fail("action", "is missing") }
+            return nil
+        }
+        guard let read = FaultAction.read(&action) else { return nil }
+        let fault = Fault(
+            id: id,
+            read,
+            when: match,
+            occurrence: occurrence,
+            stage: stage,
+            at: at ?? 0,
+            lifetime: lifetime
+        )
+        if let stage, !read.stages.contains(stage) {
+            let names = read.stages.map(\.rawValue).joined(separator: ", ")
+            reader.fail("stage", "must be one of \(names) for this action")
+            return nil
+        }
+        if at != nil, fault.stage != .head, fault.stage != .body {
+            reader.fail("at", "is a byte offset and requires the stage head or body")
+        }
+        if fault.stage == .beforeRead, !match.body.isEmpty {
+            reader.fail("match/body", "cannot be matched before the request body is read")
+        }
+        return fault
+    }
+
+    private static func readOccurrence(_ reader: inout SettingsReader) -> Occurrence {
+        var occurrence = Occurrence()
+        occurrence.after = reader.integer("after", in: 0...1_000_000_000) ?? 0
+        occurrence.every = reader.integer("every", in: 1...1_000_000_000) ?? 1
+        occurrence.count = reader.integer("count", in: 0...1_000_000_000)
+        occurrence.probability = reader.number("probability", in: 0...1) ?? 1
+        occurrence.from = reader.seconds("fromSeconds") ?? .zero
+        occurrence.until = reader.seconds("untilSeconds")
+        occurrence.period = reader.seconds("periodSeconds")
+        return occurrence
+    }
+
+    /// Why the fault can never apply; nil if it can.
+    var reasonItNeverMatches: String? {
+        if occurrence.count == 0 { return "`count` is 0." }
+        if occurrence.probability == 0 { return "`probability` is 0." }
+        if let until = occurrence.until, until <= occurrence.from { return "The window ends before it begins." }
+        if let period = occurrence.period, period <= occurrence.from {
+            return "The window begins after its period ends."
+        }
+        if let lifetime, lifetime <= occurrence.from { return "The fault's lifetime ends before its window begins." }
+        if let exchange = match.exchange, exchange > 1, occurrence.after > 0, match.connection != nil {
+            return "`exchange` and `connection` match one exchange, and `after` skips it."
+        }
+        if let path = match.path, PathPattern(path) == nil {
+            return "\(path) does not begin with /, or has * in a segment or ** before the end."
+        }
+        return nil
+    }
+
+    /// Why the fault only matches requests that the API does not serve; nil if the API serves them or the fault itself replies.
+    /// Such a fault applies like any other, but the path may be misspelled.
+    var reasonItIsNotServed: String? {
+        if case .respond = action { return nil }
+        guard let path = match.path, PathPattern(path)?.isLiteral ?? false else { return nil }
+        let method = match.method.map { Method($0) } ?? .get
+        let bytes = Array(path.utf8)
+        switch Router(APIRoutes.all).match(method, path: bytes[...]) {
+        case .route: return nil
+        case .otherMethods(let others):
+            guard match.method != nil, method != .head, method != .options else { return nil }
+            return "\(path) takes \(others.map { $0.rawValue }.joined(separator: ", ")), not \(method.rawValue)."
+        case .none:
+            return bytes.starts(with: "/v1/".utf8) ? "The API has nothing at \(path)." : nil
+        }
+    }
+
+    var json: JSONValue {
+        var when = match.json.object ?? JSONObject()
+        let standard = Occurrence()
+        if occurrence.after != standard.after { when["after"] = .integer(Int64(occurrence.after)) }
+        if occurrence.every != standard.every { when["every"] = .integer(Int64(occurrence.every)) }
+        if let count = occurrence.count { when["count"] = .integer(Int64(count)) }
+        if occurrence.probability != 1 { when["probability"] = .number(occurrence.probability) }
+        if occurrence.from != .zero { when["fromSeconds"] = .seconds(occurrence.from) }
+        if let until = occurrence.until { when["untilSeconds"] = .seconds(until) }
+        if let period = occurrence.period { when["periodSeconds"] = .seconds(period) }
+        return .members([
+            "id": .string(id), "match": when.members.isEmpty ? nil : .object(when), "stage": .string(stage.rawValue),
+            "at": at > 0 ? .integer(Int64(at)) : nil, "action": action.json,
+            "lifetimeSeconds": lifetime.map { .seconds($0) },
+        ])
+    }
+}

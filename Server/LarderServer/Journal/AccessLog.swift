@@ -1,0 +1,81 @@
+import LarderBackend
+import LarderCoding
+package import LarderEngine
+import LarderHTTP
+package import LarderTime
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Receives a record of every exchange.
+package protocol AccessLog: Sendable {
+    func write(_ record: ExchangeRecord, at time: WallTime)
+}
+
+/// Writes one line for each exchange to standard error, as text or JSON. Tokens in targets are masked; bodies and
+/// `Authorization` are not logged.
+package struct StandardAccessLog: AccessLog {
+    package enum Format: String, Sendable, CaseIterable {
+        case text
+        case json
+    }
+
+    private let format: Format
+
+    package init(_ format: Format) { self.format = format }
+
+    package func write(_ record: ExchangeRecord, at time: WallTime) {
+        let line = format == .json ? json(record, time) : text(record, time)
+        _ = unsafe line.withUnsafeBytes { unsafe writeAll(STDERR_FILENO, $0) }
+    }
+
+    private func text(_ record: ExchangeRecord, _ time: WallTime) -> [UInt8] {
+        let microseconds = (record.ended - record.started).nanosecondsSaturating / 1_000
+        var line =
+            "\(time.rfc3339()) \(record.request.peer.host) \(record.request.method) \(Secrets.masked(target: record.request.targetText))"
+        line += " \(record.status.code) \(record.bytesSent) B \(microseconds) µs"
+        if !record.isComplete { line += " cut off" }
+        return Array((line + "\n").utf8)
+    }
+
+    private func json(_ record: ExchangeRecord, _ time: WallTime) -> [UInt8] {
+        var writer = JSONWriter(capacity: 256)
+        writer.beginObject()
+        writer.key("time")
+        writer.string(time.rfc3339())
+        writer.key("peer")
+        writer.string(record.request.peer.host)
+        writer.key("method")
+        writer.string(record.request.method.rawValue)
+        writer.key("target")
+        writer.string(Secrets.masked(target: record.request.targetText))
+        writer.key("status")
+        writer.integer(Int64(record.status.code))
+        writer.key("bytesSent")
+        writer.integer(Int64(record.bytesSent))
+        writer.key("durationMicroseconds")
+        writer.integer((record.ended - record.started).nanosecondsSaturating / 1_000)
+        writer.key("connection")
+        writer.integer(Int64(clamping: record.request.connection))
+        writer.key("exchange")
+        writer.integer(Int64(record.request.exchangeIndex))
+        writer.key("complete")
+        writer.bool(record.isComplete)
+        writer.endObject()
+        return writer.bytes + [0x0A]
+    }
+}
+
+/// Writes bytes to a descriptor; errors of the log do not stop the server.
+private func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) {
+    var offset = 0
+    while offset < bytes.count {
+        let count = unsafe write(descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return }
+        offset += count
+    }
+}

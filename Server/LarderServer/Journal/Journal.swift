@@ -1,0 +1,384 @@
+import LarderBackend
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// The journal of a world: the latest exchanges and frames, up to its capacity. Safe from any thread.
+///
+/// Entries are stored as bytes in a ring and decoded on request: writing one costs a lock and a copy of two heads, and
+/// allocates nothing once the ring is full.
+final class Journal: Sendable {
+    /// The fixed-size part of an entry.
+    fileprivate struct Slot {
+        var number = 0
+        var at: WallTime
+        var started: MonotonicTime
+        var ended: MonotonicTime
+        /// The offset of its bytes in the arena: the request's head and body.
+        var start = 0
+        var headCount: Int32 = 0
+        var bodyCount: Int32 = 0
+        var droppedPrefixCount: Int32 = 0
+        var exchangeIndex: Int32 = 0
+        var connection: Int32 = 0
+        var status: Int32 = 0
+        var isComplete = true
+        var user: Int64 = 0
+        var commit: Int64 = 0
+        var requestBodyBytes = 0
+        var bodyBytes = 0
+        var bytesSent = 0
+
+        var byteCount: Int { Int(headCount) + Int(bodyCount) }
+    }
+
+    private struct State {
+        /// Slots by number modulo capacity.
+        var slots: [Slot] = []
+        /// The replies' heads, by number modulo capacity: most share storage with cached replies.
+        var replies: [[UInt8]] = []
+        var arena: [UInt8] = []
+        /// The offset for the next bytes.
+        var position = 0
+        var oldest = 1
+        var count = 0
+        /// How many times the journal was cleared.
+        var clearCount = 0
+        /// Data that few entries have, by number.
+        var traces: [Int: ExchangeTrace] = [:]
+        var frames: [Int: JournalEntry.Frame] = [:]
+        var observers: [UInt64: @Sendable (JournalEntry) -> Void] = [:]
+        var lastObserver: UInt64 = 0
+        var lastActivity = MonotonicTime(nanoseconds: 0)
+    }
+
+    private let state = Mutex(State())
+    private let observerCount = Atomic<Int>(0)
+    /// The maximum number of entries. 0 disables the journal.
+    let capacity: Int
+    private let arenaMaximum: Int
+
+    /// Longer bodies are counted and not stored.
+    static let keptBodyBytesMaximum = 8 << 10
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        // Enough for `capacity` typical entries; larger ones evict older ones sooner.
+        arenaMaximum = max(128 << 10, capacity << 10)
+    }
+
+    var isEnabled: Bool { capacity > 0 }
+
+    /// The part of an entry that is the same for all repeats of a request.
+    struct Template: Sendable {
+        fileprivate let slot: Slot
+        fileprivate let requestHead: [UInt8]
+        fileprivate let replyHead: [UInt8]
+
+        /// - Parameter extra: field lines that the reply has besides the prepared ones.
+        init(_ request: Request, _ prepared: PreparedResponse, extra: [UInt8], user: Int64) {
+            requestHead = request.head
+            replyHead = extra.isEmpty ? prepared.head : prepared.head + extra
+            var slot = Slot(
+                at: WallTime(seconds: 0),
+                started: MonotonicTime(nanoseconds: 0),
+                ended: MonotonicTime(nanoseconds: 0)
+            )
+            slot.headCount = Int32(requestHead.count)
+            slot.status = Int32(prepared.status.code)
+            slot.user = user
+            slot.bodyBytes = prepared.body.count
+            self.slot = slot
+        }
+    }
+
+    // MARK: Writing
+
+    /// Adds an exchange that repeats an earlier one.
+    func append(_ exchange: RepeatedExchange, like template: Template, at: WallTime, connection: Int) {
+        var slot = template.slot
+        slot.at = at
+        slot.started = exchange.started
+        slot.ended = exchange.ended
+        slot.exchangeIndex = Int32(truncatingIfNeeded: exchange.index)
+        slot.connection = Int32(truncatingIfNeeded: connection)
+        slot.bytesSent = exchange.bytesSent
+        write(slot, template.replyHead, exchange.ended) { state, _ in Self.put(template.requestHead, &state) }
+    }
+
+    /// Adds an exchange and calls the observers, which may read the journal but must not block.
+    ///
+    /// - Parameter prefix: the length in bytes of the world's prefix in the path.
+    func append(
+        _ record: ExchangeRecord,
+        user: Int64,
+        at: WallTime,
+        uptime: MonotonicTime,
+        connection: Int,
+        prefix: Int
+    ) {
+        let request = record.request
+        let keepsBody = request.body.count <= Self.keptBodyBytesMaximum
+        var slot = Slot(at: at, started: record.started, ended: record.ended)
+        slot.headCount = Int32(request.head.count)
+        slot.bodyCount = keepsBody ? Int32(request.body.count) : 0
+        slot.droppedPrefixCount = Int32(prefix)
+        slot.exchangeIndex = Int32(truncatingIfNeeded: request.exchangeIndex)
+        slot.connection = Int32(truncatingIfNeeded: connection)
+        slot.status = record.status == .noReply ? 0 : Int32(record.status.code)
+        slot.isComplete = record.isComplete
+        slot.user = user
+        slot.commit = record.note.effect
+        slot.requestBodyBytes = request.body.count
+        slot.bodyBytes = record.bodyBytes
+        slot.bytesSent = record.bytesSent
+        let trace = record.note.detail as? ExchangeTrace
+        write(slot, record.head, uptime) { state, number in
+            Self.put(request.head, &state)
+            if keepsBody, !request.body.isEmpty { Self.put(request.body, &state) }
+            if let trace { state.traces[number] = trace }
+        }
+    }
+
+    /// The receiver of a frame.
+    struct FrameReader {
+        let openingHead: [UInt8]
+        let droppedPrefixCount: Int32
+        let exchangeIndex: Int32
+        let connection: Int32
+        let user: Int64
+
+        /// - Parameter opening: the request that opened the channel.
+        init(opening: Request, connection: Int, user: Int64) {
+            openingHead = opening.head
+            droppedPrefixCount = Int32(opening.droppedPrefixCount)
+            exchangeIndex = Int32(truncatingIfNeeded: opening.exchangeIndex)
+            self.connection = Int32(truncatingIfNeeded: connection)
+            self.user = user
+        }
+    }
+
+    /// Adds a frame of a live channel, with one entry for each receiver.
+    func append(
+        _ frame: JournalEntry.Frame,
+        bytes: Int,
+        to readers: [FrameReader],
+        at: WallTime,
+        uptime: MonotonicTime
+    ) {
+        // Observers must see each entry before the next one can evict it.
+        if readers.count > 1, observerCount.load(ordering: .relaxed) > 0 {
+            for reader in readers { append(frame, bytes: bytes, to: [reader], at: at, uptime: uptime) }
+            return
+        }
+        let last = state.withLock { state in
+            for reader in readers {
+                var slot = Slot(at: at, started: uptime, ended: uptime)
+                slot.headCount = Int32(reader.openingHead.count)
+                slot.droppedPrefixCount = reader.droppedPrefixCount
+                slot.exchangeIndex = reader.exchangeIndex
+                slot.connection = reader.connection
+                slot.user = reader.user
+                slot.bytesSent = bytes
+                guard add(slot, [], uptime, &state) else { continue }
+                Self.put(reader.openingHead, &state)
+                state.frames[state.count] = frame
+            }
+            return state.count
+        }
+        if readers.count == 1 { tellObservers(last) }
+    }
+
+    private func write(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ fill: (inout State, Int) -> Void) {
+        let number = state.withLock { state -> Int? in
+            guard add(slot, reply, uptime, &state) else { return nil }
+            fill(&state, state.count)
+            return state.count
+        }
+        if let number { tellObservers(number) }
+    }
+
+    /// Assigns a number and a place in the arena, whose bytes must then be written; false if the entry does not fit.
+    private func add(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ state: inout State) -> Bool {
+        guard capacity > 0, slot.byteCount <= arenaMaximum else { return false }
+        state.count += 1
+        state.lastActivity = uptime
+        var slot = slot
+        slot.number = state.count
+        slot.start = makeRoom(slot.byteCount, &state)
+        if state.count - state.oldest >= capacity { Self.dropOldest(&state) }
+        let index = (state.count - 1) % capacity
+        if index < state.slots.count {
+            state.slots[index] = slot
+            state.replies[index] = reply
+        } else {
+            state.slots.append(slot)
+            state.replies.append(reply)
+        }
+        return true
+    }
+
+    private func tellObservers(_ number: Int) {
+        guard observerCount.load(ordering: .relaxed) > 0 else { return }
+        let (written, observers) = state.withLock { state -> (JournalEntry?, [@Sendable (JournalEntry) -> Void]) in
+            let observers = state.observers.sorted { $0.key < $1.key }.map { $0.value }
+            return (entry(number, state), observers)
+        }
+        guard let entry = written else { return }
+        for observer in observers { observer(entry) }
+    }
+
+    /// Finds a place in the arena, evicting the oldest entries.
+    private func makeRoom(_ count: Int, _ state: inout State) -> Int {
+        if state.position == state.arena.count, state.arena.count + count <= arenaMaximum {
+            // The arena only grows as needed: a small one stays in the processor's caches.
+            let isFrontFree =
+                state.count > capacity && state.oldest < state.count && slot(state.oldest, state).start > count
+            if !isFrontFree { return state.position }
+        }
+        if state.position + count > state.arena.count {
+            // The bytes from here to the end belong to the oldest entries and are skipped.
+            while state.oldest < state.count, slot(state.oldest, state).start >= state.position {
+                Self.dropOldest(&state)
+            }
+            state.position = 0
+        }
+        let end = state.position + count
+        while state.oldest < state.count {
+            let oldest = slot(state.oldest, state)
+            guard oldest.start < end, oldest.start + max(1, oldest.byteCount) > state.position else { break }
+            Self.dropOldest(&state)
+        }
+        return state.position
+    }
+
+    private func slot(_ number: Int, _ state: State) -> Slot { state.slots[(number - 1) % capacity] }
+
+    private static func dropOldest(_ state: inout State) {
+        if !state.traces.isEmpty { state.traces[state.oldest] = nil }
+        if !state.frames.isEmpty { state.frames[state.oldest] = nil }
+        state.oldest += 1
+    }
+
+    private static func put(_ bytes: [UInt8], _ state: inout State) {
+        let end = state.position + bytes.count
+        if state.position == state.arena.count {
+            state.arena.append(contentsOf: bytes)
+        } else {
+            // There is room: the bytes lie inside, or the arena still grows.
+            let inside = min(bytes.count, state.arena.count - state.position)
+            unsafe state.arena.withUnsafeMutableBufferPointer { arena in
+                unsafe bytes.withUnsafeBufferPointer { source in
+                    let place = unsafe UnsafeMutableBufferPointer(
+                        rebasing: arena[state.position..<(state.position + inside)]
+                    )
+                    _ = unsafe place.update(fromContentsOf: UnsafeBufferPointer(rebasing: source[..<inside]))
+                }
+            }
+            if inside < bytes.count { state.arena.append(contentsOf: bytes[inside...]) }
+        }
+        state.position = end
+    }
+
+    // MARK: Reading
+
+    /// The stored entries, oldest first.
+    var entries: [JournalEntry] {
+        state.withLock { state in
+            guard state.count >= state.oldest else { return [] }
+            return (state.oldest...state.count).compactMap { entry($0, state) }
+        }
+    }
+
+    /// The read position of a reader.
+    struct Position {
+        fileprivate var number = 0
+        fileprivate var clearCount = 0
+    }
+
+    /// The entries after a position, oldest first; advances the position. Entries that were read before cost nothing.
+    ///
+    /// - Returns: also whether the journal was cleared since.
+    func entries(after position: inout Position) -> (entries: [JournalEntry], wasCleared: Bool) {
+        state.withLock { state in
+            let wasCleared = state.clearCount != position.clearCount
+            let first = max(state.oldest, position.number + 1)
+            position.number = state.count
+            position.clearCount = state.clearCount
+            guard first <= state.count else { return ([], wasCleared) }
+            return ((first...state.count).compactMap { entry($0, state) }, wasCleared)
+        }
+    }
+
+    private func entry(_ number: Int, _ state: State) -> JournalEntry? {
+        let slot = slot(number, state)
+        guard slot.number == number else { return nil }
+        var position = slot.start
+        func take(_ count: Int32) -> [UInt8] {
+            defer { position += Int(count) }
+            return Array(state.arena[position..<(position + Int(count))])
+        }
+        let (head, body) = (take(slot.headCount), take(slot.bodyCount))
+        // It was parsed when it arrived, so it parses again.
+        guard let parsed = try? Request(head: head, body: body, exchangeIndex: Int(slot.exchangeIndex)) else {
+            return nil
+        }
+        let frame = state.frames[number]
+        return JournalEntry(
+            number: number,
+            kind: frame.map { .frame($0) } ?? .exchange,
+            at: slot.at,
+            request: parsed.droppingPathPrefix(Int(slot.droppedPrefixCount)),
+            connection: Int(slot.connection),
+            status: Int(slot.status),
+            head: state.replies[(number - 1) % capacity],
+            bodyBytes: slot.bodyBytes,
+            bytesSent: slot.bytesSent,
+            requestBodyBytes: slot.requestBodyBytes,
+            started: slot.started,
+            ended: slot.ended,
+            isComplete: slot.isComplete,
+            user: slot.user,
+            commit: slot.commit,
+            trace: state.traces[number]
+        )
+    }
+
+    /// The number of entries ever written.
+    var countEver: Int { state.withLock { $0.count } }
+
+    /// When the last entry was written, on the world's monotonic clock.
+    var lastActivity: MonotonicTime { state.withLock { $0.lastActivity } }
+
+    /// Removes all entries; numbers continue.
+    func clear() {
+        state.withLock { state in
+            state.oldest = state.count + 1
+            state.clearCount += 1
+            state.traces.removeAll()
+            state.frames.removeAll()
+        }
+    }
+
+    // MARK: Observing
+
+    /// Calls `body` with every new entry, on the thread that writes it.
+    func observe(_ body: @escaping @Sendable (JournalEntry) -> Void) -> UInt64 {
+        state.withLock { state in
+            state.lastObserver += 1
+            state.observers[state.lastObserver] = body
+            observerCount.store(state.observers.count, ordering: .relaxed)
+            return state.lastObserver
+        }
+    }
+
+    func stopObserving(_ id: UInt64) {
+        // Released after the lock: the observer's deinitialisation may call this journal.
+        let removed = state.withLock { state in
+            defer { observerCount.store(state.observers.count, ordering: .relaxed) }
+            return state.observers.removeValue(forKey: id)
+        }
+        _ = consume removed
+    }
+}

@@ -1,0 +1,188 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// The faults and gates of an exchange. Immutable once the exchange is over.
+final class ExchangeTrace: Sendable {
+    let decisions: [FaultDecision]
+    /// The injected part of the exchange's duration.
+    let injected: Duration
+    /// How it ended; nil if it ended normally.
+    let ending: String?
+    /// The gates that held it.
+    let gates: [String]
+
+    init(decisions: [FaultDecision], injected: Duration, ending: String?, gates: [String]) {
+        self.decisions = decisions
+        self.injected = injected
+        self.ending = ending
+        self.gates = gates
+    }
+}
+
+/// An exchange, or a frame of a live channel.
+struct JournalEntry: Sendable {
+    /// A frame of a live channel.
+    struct Frame: Sendable {
+        enum Direction: String, Sendable {
+            case sent
+            case received
+        }
+
+        let channel: String
+        let direction: Direction
+        /// The token of the change in the frame.
+        let token: String?
+        /// The injected fault: lost, delayed, duplicated or reordered; nil for none.
+        let fate: String?
+    }
+
+    enum Kind: Sendable {
+        case exchange
+        case frame(Frame)
+    }
+
+    /// The 1-based number of the entry in its world.
+    let number: Int
+    let kind: Kind
+    /// The world's time at the end.
+    let at: WallTime
+    let request: Request
+    let connection: Int
+    let status: Int
+    let head: [UInt8]
+    let bodyBytes: Int
+    let bytesSent: Int
+    let requestBodyBytes: Int
+    let started: MonotonicTime
+    let ended: MonotonicTime
+    let isComplete: Bool
+    let user: Int64
+    /// The commit that the exchange made; 0 for none.
+    let commit: Int64
+    let trace: ExchangeTrace?
+
+    var isExchange: Bool { if case .exchange = kind { true } else { false } }
+
+    /// The first value of a field of the reply.
+    ///
+    /// - Parameter name: in lower case.
+    func replyField(_ name: String) -> String? {
+        // A report calls this for thousands of heads: only the requested line becomes a string.
+        let wanted = name.utf8
+        var start = head.startIndex
+        while start < head.endIndex {
+            let end = head[start...].firstIndex(of: UInt8(ascii: "\r")) ?? head.endIndex
+            let colon = start + wanted.count
+            if colon < end, head[colon] == UInt8(ascii: ":"), zip(head[start..<colon], wanted).allSatisfy(Self.isSame) {
+                return String(decoding: head[(colon + 1)..<end].drop { $0 == UInt8(ascii: " ") }, as: UTF8.self)
+            }
+            start = end + 2
+        }
+        return nil
+    }
+
+    private static func isSame(_ byte: UInt8, _ lowercase: UInt8) -> Bool {
+        byte == lowercase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) && byte | 0x20 == lowercase
+    }
+
+    /// The reply's field lines.
+    var replyFields: [(name: String, value: String)] {
+        String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst().map { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            return (String(parts[0]), parts.count > 1 ? String(parts[1].drop { $0 == " " }) : "")
+        }
+    }
+
+    var duration: Duration { ended - started }
+
+    var device: String {
+        ExchangeFacts.device(of: request) ?? (user == 0 ? "anonymous" : "user \(user)")
+    }
+
+    /// The outcome in one word.
+    var outcome: String {
+        if let ending = trace?.ending { return ending }
+        if status == 0 { return "abandoned" }
+        return isComplete ? "complete" : "cut"
+    }
+}
+
+extension JournalEntry {
+    /// The entry as JSON, with secrets masked, also in queries.
+    func json(handle: String?) -> JSONValue {
+        var object = JSONObject()
+        object["number"] = .integer(Int64(number))
+        object["at"] = .string(at.rfc3339())
+        object["connection"] = .integer(Int64(connection))
+        if let handle { object["user"] = .string(handle) }
+        object["device"] = .string(ExchangeFacts.device(of: request) ?? handle.map { "user:" + $0 } ?? "anonymous")
+        object["method"] = .string(request.method.rawValue)
+        object["path"] = .string(request.pathText)
+        if let query = request.query {
+            object["query"] = .string(Secrets.masked(query: String(decoding: query, as: UTF8.self)))
+        }
+        if case .frame(let frame) = kind {
+            object["kind"] = .string("frame")
+            object["channel"] = .string(frame.channel)
+            object["direction"] = .string(frame.direction.rawValue)
+            object["token"] = frame.token.map { .string($0) }
+            object["bytes"] = .integer(Int64(bytesSent))
+            object["fate"] = frame.fate.map { .string($0) }
+            return .object(object)
+        }
+        object["kind"] = .string("exchange")
+        object["exchange"] = .integer(Int64(request.exchangeIndex))
+        object["status"] = status > 0 ? .integer(Int64(status)) : .null
+        object["outcome"] = .string(outcome)
+        object["bytesSent"] = .integer(Int64(bytesSent))
+        object["bodyBytes"] = .integer(Int64(bodyBytes))
+        object["durationSeconds"] = .seconds(duration)
+        object["injectedSeconds"] = trace.map { .seconds($0.injected) }
+        if commit > 0 { object["commit"] = .integer(commit) }
+        var validators = JSONObject()
+        validators["etag"] = replyField("etag").map { .string($0) }
+        validators["lastModified"] = replyField("last-modified").map { .string($0) }
+        validators["ifNoneMatch"] = request.fields.combined(.ifNoneMatch).map { .string($0) }
+        validators["ifMatch"] = request.fields.combined(.ifMatch).map { .string($0) }
+        if !validators.members.isEmpty { object["validators"] = .object(validators) }
+        object["requestFields"] = Self.fields(request.fields.all)
+        object["replyFields"] = Self.fields(replyFields)
+        object["requestBodyBytes"] = .integer(Int64(requestBodyBytes))
+        if !request.body.isEmpty { object["requestBody"] = Secrets.masked(body: request.body) }
+        if let trace, !trace.decisions.isEmpty { object["faults"] = .array(trace.decisions.map(\.json)) }
+        if let trace, !trace.gates.isEmpty { object["gates"] = .array(trace.gates.map { .string($0) }) }
+        return .object(object)
+    }
+
+    private static func fields(_ fields: [(name: String, value: String)]) -> JSONValue {
+        .array(
+            fields.map {
+                .members(["name": .string($0.name), "value": .string(Secrets.masked(field: $0.name, $0.value))])
+            }
+        )
+    }
+
+    /// The exchange as a curl command, with secrets masked.
+    func curl(base: String) -> String {
+        var parts = ["curl -i"]
+        if request.method != .get { parts.append("-X \(request.method.rawValue)") }
+        for field in request.fields.all {
+            let name = field.name.lowercased()
+            if ["host", "content-length", "connection", "accept-encoding"].contains(name) { continue }
+            parts.append("-H " + Self.quoted("\(field.name): \(Secrets.masked(field: field.name, field.value))"))
+        }
+        // Bytes that are not text cannot be an argument.
+        if !request.body.isEmpty, String(validating: request.body, as: UTF8.self) != nil {
+            parts.append("--data-binary " + Self.quoted(Secrets.masked(text: request.body)))
+        }
+        parts.append(Self.quoted(base + Secrets.masked(target: request.targetText)))
+        return parts.joined(separator: " ")
+    }
+
+    private static func quoted(_ text: String) -> String {
+        "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+}

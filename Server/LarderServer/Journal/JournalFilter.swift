@@ -1,0 +1,126 @@
+import LarderBackend
+import LarderCoding
+import LarderHTTP
+import LarderTime
+
+/// A filter for journal entries.
+public struct JournalFilter: Sendable, Hashable {
+    /// The kind of an entry.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        case exchange
+        case frame
+    }
+
+    /// The condition on the request.
+    public var match = FaultMatch()
+    /// The kind of entry; nil for both.
+    public var kind: Kind?
+    /// A status, or a class such as `2xx`.
+    public var status: String?
+    /// The outcome: `complete`, `reset`, `closed`, `truncated`, `silent`, `stalled`, `abandoned`, `cut`.
+    public var outcome: String?
+    /// The name of a fault that was applied.
+    public var fault: String?
+    /// Whether the reply was a 304 or a replay.
+    public var isReplay: Bool?
+    /// Entries after this number.
+    public var after = 0
+
+    /// Matches everything.
+    public init() {}
+
+    /// Exchanges with a method on a path pattern.
+    public init(_ method: String? = nil, _ path: String? = nil, status: String? = nil) {
+        match = FaultMatch(method, path)
+        kind = .exchange
+        self.status = status
+    }
+
+    static func read(_ reader: inout SettingsReader) -> JournalFilter {
+        var filter = JournalFilter()
+        filter.match = FaultMatch.read(&reader)
+        filter.kind = reader.choice("kind", Kind.self)
+        if let value = reader.value("status") {
+            filter.status = value.string ?? value.integer.map { String($0) }
+            if let status = filter.status, !isStatus(status) {
+                reader.fail("status", "must be a status or a class such as 4xx")
+            }
+        }
+        filter.outcome = reader.string("outcome", length: 1...32)
+        filter.fault = reader.string("fault", length: 1...64)
+        if reader.has("replay") { filter.isReplay = reader.bool("replay") }
+        filter.after = reader.integer("afterNumber", in: 0...Int(Int32.max)) ?? 0
+        return filter
+    }
+
+    static func isStatus(_ text: String) -> Bool {
+        text.utf8.count == 3 && (Int(text) != nil || (text.hasSuffix("xx") && text.first?.isNumber ?? false))
+    }
+
+    /// The filter in one line.
+    var summary: String {
+        var parts: [String] = []
+        if let kind { parts.append(kind.rawValue) }
+        parts.append(match.method ?? "any method")
+        parts.append(match.path ?? "any path")
+        if let user = match.user { parts.append("by \(user)") }
+        if let device = match.device { parts.append("from \(device)") }
+        for (name, value) in match.headers.sorted(by: { $0.key < $1.key }) { parts.append("with \(name): \(value)") }
+        for (name, value) in match.body.sorted(by: { $0.key < $1.key }) { parts.append("with body\(name) = \(value)") }
+        if let status { parts.append("→ \(status)") }
+        if let outcome { parts.append("(\(outcome))") }
+        if let fault { parts.append("with fault \(fault)") }
+        return parts.joined(separator: " ")
+    }
+}
+
+/// A compiled filter, with a lookup of people's handles.
+struct JournalMatcher {
+    let filter: JournalFilter
+    private let matcher: Matcher
+    private let handle: (Int64) -> String?
+
+    init(_ filter: JournalFilter, handle: @escaping (Int64) -> String?) {
+        self.filter = filter
+        matcher = Matcher(filter.match)
+        self.handle = handle
+    }
+
+    func matches(_ entry: JournalEntry) -> Bool {
+        entry.number > filter.after && mismatches(entry, stopsAtFirst: true).isEmpty
+    }
+
+    func facts(_ entry: JournalEntry) -> ExchangeFacts {
+        ExchangeFacts(entry.request, connection: entry.connection, handle: handle(entry.user))
+    }
+
+    /// The first mismatch between filter and entry.
+    func mismatches(_ entry: JournalEntry, stopsAtFirst: Bool = false) -> [Matcher.Mismatch] {
+        var found: [Matcher.Mismatch] = []
+        func add(_ member: String, _ wanted: String, _ value: String) {
+            found.append(Matcher.Mismatch(member: member, wanted: wanted, found: value))
+        }
+        if let kind = filter.kind, (kind == .exchange) != entry.isExchange {
+            add("kind", kind.rawValue, entry.isExchange ? "exchange" : "frame")
+            if stopsAtFirst { return found }
+        }
+        if let status = filter.status {
+            let text = String(entry.status)
+            let fits = text == status || (status.hasSuffix("xx") && text.first == status.first && text.count == 3)
+            if !fits {
+                add("status", status, entry.status == 0 ? "none" : text)
+                if stopsAtFirst { return found }
+            }
+        }
+        if let outcome = filter.outcome, outcome != entry.outcome { add("outcome", outcome, entry.outcome) }
+        if let fault = filter.fault, !(entry.trace?.decisions.contains { $0.fault.id == fault } ?? false) {
+            let struck = entry.trace?.decisions.map(\.fault.id).joined(separator: ", ") ?? ""
+            add("fault", fault, struck.isEmpty ? "none" : struck)
+        }
+        if let isReplay = filter.isReplay, (entry.replyField("idempotent-replayed") == "true") != isReplay {
+            add("replay", isReplay ? "true" : "false", isReplay ? "false" : "true")
+        }
+        if stopsAtFirst, !found.isEmpty { return found }
+        return found + matcher.mismatches(facts(entry), stopsAtFirst: stopsAtFirst)
+    }
+}

@@ -1,0 +1,69 @@
+import LarderBackend
+import LarderCoding
+import LarderHTTP
+
+/// Masks secrets in output.
+enum Secrets {
+    private static let fields: Set<String> = ["authorization", "cookie", "set-cookie", "proxy-authorization"]
+    private static let members: Set<String> = ["password", "accessToken", "refreshToken", "token"]
+
+    static func masked(field name: String, _ value: String) -> String {
+        guard fields.contains(name.lowercased()) else { return value }
+        let scheme = value.split(separator: " ", maxSplits: 1)
+        return scheme.count == 2 ? "\(scheme[0]) ••••" : "••••"
+    }
+
+    /// Masks a request's target, or a line that ends with one.
+    static func masked(target: String) -> String {
+        guard let mark = target.firstIndex(of: "?") else { return target }
+        return target[...mark] + masked(query: String(target[target.index(after: mark)...]))
+    }
+
+    static func masked(query: String) -> String {
+        // The name may be percent-encoded and is still accepted by the API.
+        guard query.contains("access_token") || query.utf8.contains(UInt8(ascii: "%")) else { return query }
+        return query.split(separator: "&", omittingEmptySubsequences: false).map { item in
+            let name = item.utf8.prefix { $0 != UInt8(ascii: "=") }
+            guard name.count < item.utf8.count,
+                QueryString.percentDecoded(Array(name), plusIsSpace: true) == "access_token"
+            else { return String(item) }
+            return "\(Substring(name))=••••"
+        }.joined(separator: "&")
+    }
+
+    static func masked(body: [UInt8]) -> JSONValue {
+        guard let value = try? JSONParser.parse(body) else { return .string(masked(malformed: body)) }
+        return masked(value)
+    }
+
+    /// The body as text; unchanged if it contains no secret.
+    static func masked(text body: [UInt8]) -> String {
+        guard let value = try? JSONParser.parse(body) else { return masked(malformed: body) }
+        let shown = masked(value)
+        return String(decoding: shown == value ? body : shown.encoded, as: UTF8.self)
+    }
+
+    /// A body that is not JSON is masked entirely if it names a secret, whose bounds are unknown.
+    private static func masked(malformed body: [UInt8]) -> String {
+        guard let text = String(validating: body, as: UTF8.self) else { return "\(body.count) bytes" }
+        return members.contains { text.contains("\"\($0)\"") } ? "••••" : text
+    }
+
+    private static func masked(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .object(let object):
+            .object(
+                JSONObject(
+                    object.members.map { member in
+                        .init(
+                            name: member.name,
+                            value: members.contains(member.name) ? .string("••••") : masked(member.value)
+                        )
+                    }
+                )
+            )
+        case .array(let array): .array(array.map(masked))
+        default: value
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// The clock, the dialect and the sizes of worlds are part of this module's interface.
+@_exported public import LarderBackend
+package import LarderEngine
+import LarderHTTP
+package import LarderSQLite
+public import LarderTime
+
+/// A mock backend in this process, for tests and tools.
+///
+/// Safe from any thread. Several can run at once, each with its own state and port; each can hold many worlds.
+public final class MockBackend: Sendable {
+    /// The configuration of a backend. The defaults are those of `larder-server`, except for the port: any free one.
+    public struct Configuration: Sendable {
+        package var server = ServerConfiguration()
+        package var settings = WorldSettings()
+        package var log: (any AccessLog)?
+        package var databasePath: String?
+        package var durability: Database.Durability = .full
+        /// The seed of everything random; nil uses the system's randomness.
+        public var seed: UInt64?
+        /// The maximum number of worlds.
+        public var worldsMaximum = 2_000
+        /// The directory of persistent snapshots; nil keeps all in memory.
+        public var snapshotsDirectory: String?
+        /// The required token of the control plane; nil if access from this machine suffices.
+        public var controlToken: String?
+        /// Origins of other pages that may use the control plane, such as `http://localhost:3000`.
+        public var controlOrigins: Set<String> = []
+        /// Whether the control plane is reachable over HTTP.
+        public var hasControl = true
+        /// Requests of one caller per minute; nil for no limit.
+        public var rateLimit: Int? {
+            get { settings.rateLimit }
+            set { settings.rateLimit = newValue }
+        }
+        /// The number of exchanges and frames in each world's journal; 0 disables it.
+        public var journalCapacity = 4_096 {
+            didSet { journalCapacity = max(0, journalCapacity) }
+        }
+
+        /// The default configuration.
+        public init() {}
+
+        var worldOptions: WorldOptions {
+            WorldOptions(
+                settings: settings,
+                wall: server.wall,
+                monotonic: server.monotonic,
+                seed: seed,
+                journalCapacity: journalCapacity,
+                worldsMaximum: worldsMaximum,
+                snapshotsDirectory: snapshotsDirectory,
+                databasePath: databasePath,
+                durability: durability
+            )
+        }
+
+        /// Makes the backend follow a manual clock: dates, expiry, limits and timeouts.
+        public mutating func use(_ clock: ManualClock) {
+            server.monotonic = clock
+            server.wall = clock
+        }
+
+        /// For tests: disables connection timeouts on the system's clock, because a test that waits for a processor must not
+        /// lose its connection.
+        package mutating func disableConnectionTimeouts() {
+            guard !(server.monotonic is ManualClock) else { return }
+            server.headReadTimeout = .seconds(86_400)
+            server.idleTimeout = .seconds(86_400)
+            server.heartbeat = .seconds(86_400)
+        }
+    }
+
+    /// Whether the text is an origin as browsers send it, such as `http://localhost:3000`.
+    package static func isOrigin(_ text: String) -> Bool { ControlGuard.isOrigin(text) }
+
+    /// The server's version.
+    public static let version = serverVersion
+
+    let plane: ControlPlane
+    private let server: HTTPServer
+    private let claim: DatabaseClaim?
+
+    private init(_ plane: ControlPlane, _ server: HTTPServer, _ claim: DatabaseClaim?) {
+        self.plane = plane
+        self.server = server
+        self.claim = claim
+    }
+
+    /// Starts a backend; it accepts connections when this method returns.
+    ///
+    /// - Throws: if the fixtures, the database or the address cannot be used. The error says what to do.
+    public static func start(_ source: WorldSource, _ configuration: Configuration = Configuration()) throws
+        -> MockBackend
+    {
+        let claim = try configuration.databasePath.map { path throws(DatabaseInUse) in try DatabaseClaim(path) }
+        let options = configuration.worldOptions
+        let (main, template) = try WorldFactory.makeMain(source, options)
+        let worlds = WorldRegistry(main: main, template: template, source: source, options)
+        return try serve(worlds, configuration, claim)
+    }
+
+    /// Starts a backend with a world that continues from a recorded state.
+    static func start(
+        resuming template: WorldTemplate,
+        worldID: String,
+        _ configuration: Configuration
+    ) throws -> MockBackend {
+        let options = configuration.worldOptions
+        let isMain = worldID == World.mainID
+        let first = isMain ? template : try WorldTemplate.make(.empty)
+        let main = try World(
+            id: World.mainID,
+            image: first.image,
+            images: first.images,
+            clock: WorldClock(wall: options.wall, monotonic: options.monotonic),
+            seed: configuration.seed ?? 0,
+            settings: configuration.settings,
+            hooks: options.makeControl(seed: configuration.seed ?? 0),
+            branches: !isMain
+        )
+        let worlds = WorldRegistry(main: main, template: first, source: .empty, options)
+        if !isMain { try worlds.resume(template, id: worldID, seed: configuration.seed ?? 0) }
+        return try serve(worlds, configuration)
+    }
+
+    private static func serve(
+        _ worlds: WorldRegistry,
+        _ configuration: Configuration,
+        _ claim: DatabaseClaim? = nil
+    ) throws -> MockBackend {
+        let controlGuard = ControlGuard(
+            token: configuration.controlToken,
+            isEnabled: configuration.hasControl,
+            origins: configuration.controlOrigins
+        )
+        let plane = ControlPlane(worlds: worlds, controlGuard: controlGuard, log: configuration.log) {
+            ControlEndpoints.answer($0, $1, $2, worldID: $3)
+        }
+        let server = try HTTPServer(configuration.server, handler: plane)
+        plane.attach(server)
+        return MockBackend(plane, server, claim)
+    }
+
+    /// The base URL: `http://127.0.0.1:49152`.
+    public var url: String { "http://\(server.address)" }
+
+    public var port: Int { server.address.port }
+
+    /// Stops the server and frees the port.
+    ///
+    /// - Parameter grace: the time limit for requests in flight and closing WebSockets.
+    public func stop(grace: Duration = .zero) async {
+        // Otherwise long polls would delay the stop until the end of the grace period.
+        for world in plane.worlds.all { world.live.stopWaiting() }
+        await server.stop(grace: grace)
+        plane.detach()
+        claim?.release()
+    }
+
+    /// The world at the plain paths.
+    public var main: MockWorld { MockWorld(plane, plane.worlds.main, url: url) }
+
+    /// The first people of the world with their developer tokens.
+    package func developerTokens(_ count: Int) throws -> [(name: String, token: String)] {
+        try plane.worlds.main.firstPeople(count).map { ($0.name, DeveloperToken.text(for: $0.handle)) }
+    }
+
+    // MARK: Worlds
+
+    /// Makes a new world; a nil source uses that of `main`.
+    ///
+    /// - Throws: `Problem` if there are too many worlds or the name is taken.
+    public func makeWorld(_ source: WorldSource? = nil, id: String? = nil, seed: UInt64? = nil) throws -> MockWorld {
+        MockWorld(plane, try plane.worlds.create(id: id, source: source, seed: seed), url: url)
+    }
+
+    /// The world with that name.
+    public func world(_ id: String) throws -> MockWorld { MockWorld(plane, try plane.worlds.world(id), url: url) }
+
+    /// All worlds, including `main`.
+    public var worlds: [MockWorld] { plane.worlds.all.map { MockWorld(plane, $0, url: url) } }
+}

@@ -1,0 +1,3 @@
+import LarderBackend
+
+let serverVersion = "0.2.0"

@@ -1,0 +1,133 @@
+import LarderBackend
+import LarderEngine
+import LarderTime
+import Synchronization
+
+/// Records the frames of one live channel in the journal and applies a fault to them.
+///
+/// The treatment of a frame is a function of the decision's seed and the frame's number. Safe from any thread.
+final class FrameFilter: LiveFilter {
+    private struct State {
+        var count = 0
+        /// A frame that is sent after the next one.
+        var heldBack: LiveEvent?
+        var isOver = false
+        var channel = ""
+    }
+
+    private let fault: LiveFault
+    private let decision: FaultDecision?
+    private let world: World
+    private let opening: Request
+    private let subject: Int64
+    private let state = Mutex(State())
+
+    init(_ fault: LiveFault, _ decision: FaultDecision?, world: World, opening: Request, subject: Int64) {
+        self.fault = fault
+        self.decision = decision
+        self.world = world
+        self.opening = opening
+        self.subject = subject
+    }
+
+    /// Whether frames are only recorded.
+    var isPlain: Bool { decision == nil && fault.endAfter == nil && fault.endAfterFrames == nil }
+
+    /// The channel is open.
+    func opened(_ output: any LiveOutput, channel: String) {
+        state.withLock { $0.channel = channel }
+        if let limit = fault.endAfter {
+            _ = world.clock.schedule(after: limit) { [self, weak output] in
+                if let output { end(output) }
+            }
+        }
+        if fault.endAfterFrames == 0 { end(output) }
+    }
+
+    /// A frame came from the peer.
+    func received(_ bytes: Int) { record(.received, nil, bytes, fate: nil) }
+
+    /// Sends an event as the fault requires. The store may be locked: bytes are only handed on.
+    func pass(_ event: LiveEvent, to output: any LiveOutput) {
+        enum Fate {
+            case drop
+            case send([LiveEvent], delay: Duration)
+        }
+        let (fate, word, ends) = state.withLock { state -> (Fate, String?, Bool) in
+            guard !state.isOver else { return (.drop, "lost", false) }
+            state.count += 1
+            let ends = fault.endAfterFrames == state.count
+            guard let decision else { return (.send([event], delay: .zero), nil, ends) }
+            if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced", ends) }
+            var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
+            // Always drawn, so that one probability does not affect the random numbers of the others.
+            let (loses, doubles, reorders) = (
+                generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
+            )
+            let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
+            if loses { return (.drop, "lost", ends) }
+            var events = doubles ? [event, event] : [event]
+            if let held = state.heldBack {
+                state.heldBack = nil
+                events.append(held)
+                return (.send(events, delay: delay), "reordered", ends)
+            }
+            if reorders {
+                state.heldBack = event
+                return (.drop, "held back", ends)
+            }
+            return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil, ends)
+        }
+        record(.sent, event.token, event.json.count, fate: word)
+        if case .send(let events, let delay) = fate {
+            if delay > .zero {
+                _ = world.clock.schedule(after: delay) { for event in events { output.emit(event) } }
+            } else {
+                for event in events { output.emit(event) }
+            }
+        }
+        if ends { end(output) }
+    }
+
+    /// Records an event that is sent to the channels of several plain filters of one world.
+    func record(_ event: LiveEvent, for filters: [any LiveFilter]) {
+        let control = world.control
+        guard control.journal.isEnabled else { return }
+        let uptime = world.clock.uptime
+        let connections = control.connections
+        control.journal.append(
+            JournalEntry.Frame(channel: "WebSocket", direction: .sent, token: event.token, fate: nil),
+            bytes: event.json.count,
+            to: filters.compactMap { filter in
+                guard let filter = filter as? FrameFilter else { return nil }
+                return Journal.FrameReader(
+                    opening: filter.opening,
+                    connection: connections.index(of: filter.opening.connection, now: uptime),
+                    user: filter.subject
+                )
+            },
+            at: world.clock.now,
+            uptime: uptime
+        )
+    }
+
+    private func end(_ output: any LiveOutput) {
+        state.withLock { $0.isOver = true }
+        output.end(code: fault.closeCode.map { UInt16(clamping: $0) })
+    }
+
+    private func record(_ direction: JournalEntry.Frame.Direction, _ token: String?, _ bytes: Int, fate: String?) {
+        let journal = world.control.journal
+        guard journal.isEnabled else { return }
+        let uptime = world.clock.uptime
+        let channel = state.withLock { $0.channel }
+        let connection = world.control.connections.index(of: opening.connection, now: uptime)
+        journal.append(
+            JournalEntry.Frame(channel: channel, direction: direction, token: token, fate: fate),
+            bytes: bytes,
+            to: [Journal.FrameReader(opening: opening, connection: connection, user: subject)],
+            at: world.clock.now,
+            uptime: uptime
+        )
+    }
+}

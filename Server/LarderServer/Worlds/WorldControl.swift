@@ -1,0 +1,138 @@
+package import LarderBackend
+package import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// The control plane of one world: its faults, gates, journal and settings. Safe from any thread.
+package final class WorldControl: WorldHooks {
+    let faults: FaultSet
+    let gates = GateSet()
+    let journal: Journal
+    let connections = ConnectionTable()
+    let bandwidth = BandwidthTable()
+    let changeFeed = ChangeFeedFaults()
+    let actors = ScriptedActorSet()
+    let recording = Recording()
+    private let settings = Mutex(Settings())
+    private let isPlain = Atomic<Bool>(true)
+    private let commitObservers = Mutex<[UInt64: @Sendable (Int64) -> Void]>([:])
+    private let lastObserver = Atomic<UInt64>(0)
+
+    /// Further settings.
+    struct Settings: Sendable, Hashable {
+        /// The offset of each device's dates; `*` for all devices.
+        var skews: [String: Duration] = [:]
+        var dialect = Dialect()
+        /// The seed of schema drift; nil for none.
+        var drift: SchemaDrift?
+    }
+
+    init(seed: UInt64, journalCapacity: Int, headFaults: HeadFaultCount) {
+        faults = FaultSet(seed: seed, allHeads: headFaults)
+        journal = Journal(capacity: journalCapacity)
+    }
+
+    /// Whether nothing except faults is set that could affect an exchange.
+    var isQuiet: Bool {
+        gates.isEmpty && actors.isEmpty && isPlain.load(ordering: .relaxed) && !recording.isRecording
+    }
+
+    var current: Settings { settings.withLock { $0 } }
+
+    func change(_ body: (inout Settings) -> Void) {
+        settings.withLock { settings in
+            body(&settings)
+            isPlain.store(settings.skews.isEmpty && settings.drift == nil, ordering: .relaxed)
+        }
+    }
+
+    func skew(of device: String) -> Duration {
+        let skews = current.skews
+        return skews[device] ?? skews["*"] ?? .zero
+    }
+
+    /// Removes all settings. The journal stays.
+    func reset() {
+        faults.removeAll()
+        gates.removeAll()
+        actors.removeAll()
+        changeFeed.removeAll()
+        recording.stop()
+        change { $0 = Settings() }
+    }
+
+    // MARK: Questions of the world
+
+    package var dialect: Dialect { current.dialect }
+
+    package var readsPast: Bool { faults.hasLag }
+
+    package func affects(_ path: ArraySlice<UInt8>) -> Bool { !isQuiet || faults.concern(path) }
+
+    package func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault {
+        changeFeed.fault(token, text: text)
+    }
+
+    package func secretWords(_ count: Int) -> [UInt64]? { recording.nextSecretWords(count) }
+
+    package func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)? {
+        guard journal.isEnabled else { return nil }
+        return FrameFilter(LiveFault(), nil, world: world, opening: opening, subject: viewer)
+    }
+
+    package func repeatRecorder(
+        of request: Request,
+        _ reply: PreparedResponse,
+        extra: [UInt8],
+        viewer: Int64
+    ) -> (any RepeatRecorder)? {
+        guard journal.isEnabled else { return nil }
+        let template = Journal.Template(request, reply, extra: extra, user: viewer)
+        return JournalRepeatRecorder(journal, connections, template)
+    }
+
+    // MARK: Commits
+
+    /// Called while the store is locked: observers must only hand the number on.
+    package func committed(_ number: Int64) {
+        let observers = commitObservers.withLock { Array($0.values) }
+        for observer in observers { observer(number) }
+    }
+
+    func observeCommits(_ body: @escaping @Sendable (Int64) -> Void) -> UInt64 {
+        let id = lastObserver.add(1, ordering: .relaxed).newValue
+        commitObservers.withLock { $0[id] = body }
+        return id
+    }
+
+    func stopObservingCommits(_ id: UInt64) { _ = commitObservers.withLock { $0.removeValue(forKey: id) } }
+}
+
+/// Writes the byte-identical repeats of one exchange to a journal.
+private final class JournalRepeatRecorder: RepeatRecorder {
+    private let journal: Journal
+    private let connections: ConnectionTable
+    private let template: Journal.Template
+
+    init(_ journal: Journal, _ connections: ConnectionTable, _ template: Journal.Template) {
+        self.journal = journal
+        self.connections = connections
+        self.template = template
+    }
+
+    func record(_ exchange: RepeatedExchange, at time: WallTime) {
+        let connection = connections.index(of: exchange.connection, now: exchange.ended)
+        journal.append(exchange, like: template, at: time, connection: connection)
+    }
+}
+
+extension World {
+    /// The control plane of the world.
+    var control: WorldControl {
+        guard let control = hooks as? WorldControl else {
+            preconditionFailure("LarderServer makes each of its worlds with a WorldControl.")
+        }
+        return control
+    }
+}

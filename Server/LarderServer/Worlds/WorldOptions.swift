@@ -1,0 +1,24 @@
+import LarderBackend
+import LarderSQLite
+import LarderTime
+
+/// The configuration of a server's worlds.
+struct WorldOptions: Sendable {
+    let settings: WorldSettings
+    let wall: any WallClock
+    let monotonic: any MonotonicClock
+    /// The seed of everything random; nil uses the system's randomness.
+    let seed: UInt64?
+    let journalCapacity: Int
+    let worldsMaximum: Int
+    let snapshotsDirectory: String?
+    let databasePath: String?
+    let durability: Database.Durability
+    /// Counts the faults of all worlds that apply before a request's body is read.
+    let headFaults = HeadFaultCount()
+
+    /// The control plane of a new world.
+    func makeControl(seed: UInt64) -> WorldControl {
+        WorldControl(seed: seed, journalCapacity: journalCapacity, headFaults: headFaults)
+    }
+}

@@ -1,0 +1,371 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderSQLite
+import LarderTime
+import Synchronization
+
+/// The worlds of a server. Safe from any thread.
+///
+/// A world starts as a copy-on-write view of a template, so that making, forking and resetting one only copies changed pages.
+final class WorldRegistry: Sendable {
+    /// A state that can be restored.
+    struct Snapshot: Sendable {
+        let image: DatabaseImage
+        let time: WallTime
+    }
+
+    private struct Entry {
+        let world: World
+        /// The initial state, for a reset; nil for a world in a database file.
+        let origin: DatabaseImage?
+        var snapshots: [String: Snapshot] = [:]
+    }
+
+    private struct State {
+        var entries: [String: Entry] = [:]
+        var lastNumber = 0
+        var templates: [(source: WorldSource, template: WorldTemplate)] = []
+        var driver: EventLoop?
+    }
+
+    let main: World
+    private let options: WorldOptions
+    private let mainSource: WorldSource
+    private let seed: UInt64
+    private let state: Mutex<State>
+
+    static let snapshotsMaximum = 64
+    private static let templatesMaximum = 8
+
+    init(
+        main: World,
+        template: WorldTemplate?,
+        source: WorldSource,
+        _ options: WorldOptions
+    ) {
+        self.main = main
+        self.options = options
+        mainSource = source
+        seed = main.seed
+        var state = State()
+        state.entries[World.mainID] = Entry(world: main, origin: template?.image)
+        if let template { state.templates.append((source, template)) }
+        self.state = Mutex(state)
+    }
+
+    /// Sets the loop that wakes the worlds' clocks; without one the server has stopped, and timers are removed.
+    func attach(_ loops: [EventLoop]) {
+        let worlds = state.withLock { state in
+            state.driver = loops.first
+            return state.entries.values.map(\.world)
+        }
+        for world in worlds {
+            world.clock.drive(by: loops.first)
+            if loops.isEmpty { world.clock.dropTimers() }
+        }
+    }
+
+    // MARK: Finding
+
+    func find(_ id: String) -> World? {
+        id == World.mainID ? main : state.withLock { $0.entries[id]?.world }
+    }
+
+    /// The world, or a problem that lists similar names.
+    func world(_ id: String) throws(Problem) -> World {
+        guard let world = find(id) else { throw unknown(id) }
+        return world
+    }
+
+    func unknown(_ id: String) -> Problem {
+        let known = state.withLock { Array($0.entries.keys) }
+        let nearest = known.map { (distance: Self.distance($0, id), id: $0) }
+            .sorted { ($0.distance, $0.id) < ($1.distance, $1.id) }.prefix(5)
+        var problem = ProblemType.unknownWorld("There is no world '\(id.prefix(64))'.")
+        problem.extensions["nearest"] = .array(nearest.map { .string($0.id) })
+        return problem
+    }
+
+    var all: [World] {
+        state.withLock { $0.entries.values.map(\.world) }.sorted { $0.id < $1.id }
+    }
+
+    /// Whether any world has faults that apply before a body is read.
+    var strikesHeads: Bool { !options.headFaults.isZero }
+
+    // MARK: Making
+
+    /// Makes a world.
+    ///
+    /// - Parameters:
+    ///   - id: its name; nil to generate one.
+    ///   - source: its contents; nil for the source of `main`.
+    func create(id: String?, source: WorldSource?, seed: UInt64?, settings: WorldSettings? = nil) throws(Problem)
+        -> World
+    {
+        let template = try template(of: source ?? mainSource)
+        return try add(
+            id: id,
+            image: template.image,
+            images: template.images,
+            seed: seed,
+            settings: settings,
+            like: nil
+        )
+    }
+
+    /// Makes a world that starts from the present state and time of another.
+    func fork(_ original: String, id: String?, seed: UInt64?) throws(Problem) -> World {
+        let world = try world(original)
+        return try add(
+            id: id,
+            image: try world.image(),
+            images: world.images,
+            seed: seed,
+            settings: world.settings,
+            like: world
+        )
+    }
+
+    /// Makes a world that continues from a recorded state.
+    func resume(_ template: WorldTemplate, id: String, seed: UInt64) throws(Problem) {
+        _ = try add(
+            id: id,
+            image: template.image,
+            images: template.images,
+            seed: seed,
+            settings: nil,
+            like: nil,
+            branches: false
+        )
+    }
+
+    private func add(
+        id: String?,
+        image: DatabaseImage,
+        images: ImageCatalogue,
+        seed: UInt64?,
+        settings: WorldSettings?,
+        like original: World?,
+        branches: Bool = true
+    ) throws(Problem) -> World {
+        let (name, driver) = try reserve(id)
+        let clock = WorldClock(wall: options.wall, monotonic: options.monotonic)
+        if let original, original.clock.mode != .real {
+            clock.freeze(at: original.clock.now)
+            if case .running(let factor) = original.clock.mode { clock.run(factor: factor) }
+        }
+        clock.drive(by: driver)
+        // Without a seed of its own a world's randomness depends on its name and the server's seed, not on the order of
+        // creation.
+        let seed = seed ?? self.seed ^ ContentHash.hash64(Array(name.utf8).span)
+        do {
+            let world = try World(
+                id: name,
+                image: image,
+                images: images,
+                clock: clock,
+                seed: seed,
+                settings: settings ?? options.settings,
+                hooks: options.makeControl(seed: seed),
+                branches: branches
+            )
+            return try state.withLock { state throws(Problem) in
+                guard state.entries[name] == nil else { throw Self.taken(name) }
+                state.entries[name] = Entry(world: world, origin: image)
+                return world
+            }
+        } catch { throw World.problem(error) }
+    }
+
+    private func reserve(_ id: String?) throws(Problem) -> (String, EventLoop?) {
+        if let id { try Self.check(name: id, "id") }
+        return try state.withLock { state throws(Problem) in
+            guard state.entries.count < options.worldsMaximum else {
+                throw ProblemType.limitReached(
+                    "The limit of \(options.worldsMaximum) worlds is reached.",
+                    limit: options.worldsMaximum
+                )
+            }
+            if let id {
+                guard state.entries[id] == nil else { throw Self.taken(id) }
+                return (id, state.driver)
+            }
+            repeat { state.lastNumber += 1 } while state.entries["world-\(state.lastNumber)"] != nil
+            return ("world-\(state.lastNumber)", state.driver)
+        }
+    }
+
+    private func template(of source: WorldSource) throws(Problem) -> WorldTemplate {
+        if let known = state.withLock({ state in state.templates.first { $0.source == source }?.template }) {
+            return known
+        }
+        let template: WorldTemplate
+        do { template = try WorldTemplate.make(source) } catch {
+            throw ProblemType.invalidParameter("The world cannot be made: \(SQLiteError.summary(of: error))")
+        }
+        state.withLock { state in
+            // The template of `main` stays: it is used most.
+            if state.templates.count >= Self.templatesMaximum { state.templates.remove(at: 1) }
+            state.templates.append((source, template))
+        }
+        return template
+    }
+
+    // MARK: Changing
+
+    /// Returns a world to its initial state. Faults, gates and actors are removed; clock and journal stay.
+    func reset(_ id: String) throws(Problem) {
+        let world = try world(id)
+        guard let origin = state.withLock({ $0.entries[id]?.origin }) else {
+            throw ProblemType.invalidParameter(
+                "A world in a database file cannot be reset; stop the server and remove the file."
+            )
+        }
+        world.control.reset()
+        try world.replace(with: origin, isOrigin: true)
+    }
+
+    func destroy(_ id: String) throws(Problem) {
+        guard id != World.mainID else {
+            throw ProblemType.invalidParameter("The world main cannot be destroyed; reset it.")
+        }
+        let world = try world(id)
+        world.control.reset()
+        world.live.endAll()
+        world.clock.drive(by: nil)
+        world.clock.dropTimers()
+        state.withLock { state in
+            state.entries[id] = nil
+        }
+        // Afterwards: repeatable replies of the world become invalid, and further requests are told that it does not exist.
+        world.stamp.raise([.profiles, .posts, .bank, .chat])
+    }
+
+    // MARK: Snapshots
+
+    /// Stores the present state under a name; it replaces a snapshot with that name.
+    ///
+    /// - Parameter isKept: whether it is also written to the directory of snapshots.
+    func takeSnapshot(_ name: String, of id: String, isKept: Bool = false) throws(Problem) -> Snapshot {
+        try Self.check(name: name, "name")
+        let world = try world(id)
+        let snapshot = Snapshot(image: try world.image(), time: world.clock.now)
+        try state.withLock { state throws(Problem) in
+            guard let entry = state.entries[id] else { throw unknownLocked(id) }
+            guard entry.snapshots[name] != nil || entry.snapshots.count < Self.snapshotsMaximum else {
+                throw ProblemType.limitReached(
+                    "A world has at most \(Self.snapshotsMaximum) snapshots.",
+                    limit: Self.snapshotsMaximum
+                )
+            }
+            state.entries[id]?.snapshots[name] = snapshot
+        }
+        if isKept {
+            let path = try path(of: name)
+            do { try snapshot.image.write(to: path) } catch {
+                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error.summary)")
+            }
+        }
+        return snapshot
+    }
+
+    private func unknownLocked(_ id: String) -> Problem {
+        ProblemType.unknownWorld("The world '\(id)' was removed.")
+    }
+
+    /// Restores a snapshot from memory or from the directory of snapshots. A clock that does not follow the system is set back
+    /// too.
+    func restore(_ name: String, in id: String) throws(Problem) {
+        try Self.check(name: name, "name")
+        let world = try world(id)
+        if let snapshot = state.withLock({ $0.entries[id]?.snapshots[name] }) {
+            guard world.clock.followsSystem || snapshot.time - world.clock.now <= world.clock.remaining else {
+                throw ProblemType.invalidParameter(
+                    "The snapshot is of \(snapshot.time.rfc3339()), which is beyond the range of the world's clock. Make a new world."
+                )
+            }
+            try world.replace(with: snapshot.image)
+            if !world.clock.followsSystem { world.clock.set(to: snapshot.time) }
+            return
+        }
+        guard options.snapshotsDirectory != nil, Database.fileExists(try path(of: name)) else {
+            let names = snapshots(of: id).map(\.name).joined(separator: ", ")
+            throw ProblemType.notFound(
+                "There is no snapshot '\(name)'. Existing snapshots: \(names.isEmpty ? "none" : names)."
+            )
+        }
+        try world.replace(with: try keptImage(name))
+    }
+
+    /// A snapshot from the directory of snapshots, migrated to this program's schema.
+    private func keptImage(_ name: String) throws(Problem) -> DatabaseImage {
+        do {
+            let database = try Database(.image(try DatabaseImage(opening: try path(of: name))))
+            try WorldSchema.migrations.run(on: database)
+            return try database.image()
+        } catch let problem as Problem {
+            throw problem
+        } catch {
+            let reason = SQLiteError.summary(of: error)
+            throw ProblemType.invalidParameter("The snapshot '\(name)' cannot be used: \(reason)")
+        }
+    }
+
+    func snapshots(of id: String) -> [(name: String, snapshot: Snapshot)] {
+        state.withLock { $0.entries[id]?.snapshots ?? [:] }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// The initial state of a world.
+    func origin(of id: String) -> DatabaseImage? { state.withLock { $0.entries[id]?.origin } }
+
+    /// The name was validated: it cannot leave the directory.
+    private func path(of name: String) throws(Problem) -> String {
+        guard let directory = options.snapshotsDirectory else {
+            throw ProblemType.invalidParameter("Start the server with --snapshots DIR to keep snapshots in files.")
+        }
+        return directory + "/" + name + ".larder"
+    }
+
+    // MARK: Names
+
+    static func check(name: String, _ member: String) throws(Problem) {
+        let isFit =
+            (1...64).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+        guard isFit else {
+            let detail = "must be 1 to 64 letters, digits, '-', '_' or '.', and must not begin with '.'"
+            throw ProblemType.validationFailed(
+                "The name is invalid.",
+                errors: [Problem.FieldError(pointer: "/" + member, detail: detail)]
+            )
+        }
+    }
+
+    private static func taken(_ id: String) -> Problem { ProblemType.nameTaken("A world '\(id)' already exists.") }
+
+    /// The edit distance of two names (Levenshtein).
+    private static func distance(_ left: String, _ right: String) -> Int {
+        let (left, right) = (Array(left.utf8.prefix(64)), Array(right.utf8.prefix(64)))
+        var row = Array(0...right.count)
+        for (index, byte) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let cost = diagonal + (right[column] == byte ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(cost, row[column] + 1, diagonal + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

@@ -1,0 +1,176 @@
+import LarderArguments
+import LarderServer
+
+/// The parsed command line.
+struct Arguments {
+    enum Action {
+        case serve
+        case check
+        case checkHealth(url: String)
+        case help
+        case version
+        case control(ControlCommand)
+    }
+
+    var action = Action.serve
+    var host = "127.0.0.1"
+    var port = 8080
+    var database: String?
+    var fixtures = "Fixtures"
+    var numbers: WorldSize?
+    var loops = 1
+    var log: String?
+    var isQuiet = false
+    var rateLimit: Int?
+    var headLimit: Int?
+    var bodyLimit: Int?
+    var connectionLimit: Int?
+    var headTimeout: Int?
+    var idleTimeout: Int?
+    var tokenTTL: Int?
+    var tombstoneRetention: Int?
+    var isDurable = true
+    var usesResponseCache = true
+    var usesPoll = false
+    var profile: String?
+    var script: String?
+    var clock: ClockSetting?
+    var worldSeed: UInt64?
+    var controlToken: String?
+    var controlOrigins: Set<String> = []
+    var hasControl = true
+    var journal: Int?
+    var worlds: Int?
+    var snapshots: String?
+
+    /// The initial mode of the clock of `main`.
+    enum ClockSetting {
+        case real
+        case frozen(String?)
+        case running(factor: Double, from: String?)
+    }
+
+    init(_ words: [String]) throws(UsageError) {
+        if let first = words.first, !first.hasPrefix("-") {
+            action = .control(try ControlCommand(words))
+            return
+        }
+        var rest = words[...]
+        while let flag = rest.popFirst() {
+            let (name, inline) = FlagWords.split(flag)
+            switch name {
+            case "--help", "-h": action = .help
+            case "--version": action = .version
+            case "--check": action = .check
+            case "--check-health": action = .checkHealth(url: try FlagWords.value(name, inline, &rest))
+            case "--host": host = try FlagWords.value(name, inline, &rest)
+            case "--port": port = try FlagWords.number(name, inline, &rest, 0...65_535)
+            case "--database": database = try FlagWords.value(name, inline, &rest)
+            case "--fixtures": fixtures = try FlagWords.value(name, inline, &rest)
+            case "--seed":
+                let text = try FlagWords.value(name, inline, &rest)
+                guard let seed = UInt64(text) else {
+                    throw UsageError(message: "--seed requires an integer, not '\(text)'")
+                }
+                change { $0.seed = seed }
+            case "--people":
+                let count = try FlagWords.number(name, inline, &rest, 1...1_000_000)
+                change { $0.people = count }
+            case "--posts":
+                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
+                change { $0.posts = count }
+            case "--messages":
+                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
+                change { $0.messages = count }
+            case "--conversations":
+                let count = try FlagWords.number(name, inline, &rest, 0...1_000_000)
+                change { $0.conversations = count }
+            case "--transfers":
+                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
+                change { $0.transfers = count }
+            case "--loops": loops = try FlagWords.number(name, inline, &rest, 1...256)
+            case "--log":
+                let format = try FlagWords.value(name, inline, &rest)
+                guard format == "text" || format == "json" else {
+                    throw UsageError(message: "--log requires text or json, not '\(format)'")
+                }
+                log = format
+            case "--quiet", "-q": isQuiet = true
+            case "--rate-limit": rateLimit = try FlagWords.number(name, inline, &rest, 1...1_000_000_000)
+            case "--head-limit": headLimit = try FlagWords.number(name, inline, &rest, 256...1 << 20)
+            case "--body-limit": bodyLimit = try FlagWords.number(name, inline, &rest, 0...1 << 30)
+            case "--connection-limit": connectionLimit = try FlagWords.number(name, inline, &rest, 1...1_000_000)
+            case "--head-timeout": headTimeout = try FlagWords.number(name, inline, &rest, 1...3_600)
+            case "--idle-timeout": idleTimeout = try FlagWords.number(name, inline, &rest, 1...86_400)
+            case "--token-ttl": tokenTTL = try FlagWords.number(name, inline, &rest, 1...31_536_000)
+            case "--tombstone-retention": tombstoneRetention = try FlagWords.number(name, inline, &rest, 1...31_536_000)
+            case "--no-power-loss-safety": isDurable = false
+            case "--no-response-cache": usesResponseCache = false
+            case "--poll": usesPoll = true
+            case "--profile":
+                let journey = try FlagWords.value(name, inline, &rest)
+                guard Journey(rawValue: journey) != nil else {
+                    let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw UsageError(message: "--profile requires one of \(names), not '\(journey)'")
+                }
+                profile = journey
+            case "--faults": script = try FlagWords.value(name, inline, &rest)
+            case "--clock": clock = try Self.clock(try FlagWords.value(name, inline, &rest))
+            case "--world-seed":
+                let text = try FlagWords.value(name, inline, &rest)
+                guard let seed = UInt64(text) else {
+                    throw UsageError(message: "--world-seed requires an integer, not '\(text)'")
+                }
+                worldSeed = seed
+            case "--control-token": controlToken = try FlagWords.value(name, inline, &rest)
+            case "--control-origin":
+                let origin = try FlagWords.value(name, inline, &rest)
+                guard MockBackend.isOrigin(origin) else {
+                    throw UsageError(
+                        message: "--control-origin requires an origin such as http://localhost:3000, not '\(origin)'"
+                    )
+                }
+                controlOrigins.insert(origin)
+            case "--no-control": hasControl = false
+            case "--journal": journal = try FlagWords.number(name, inline, &rest, 0...1_000_000)
+            case "--no-journal": journal = 0
+            case "--worlds": worlds = try FlagWords.number(name, inline, &rest, 1...100_000)
+            case "--snapshots": snapshots = try FlagWords.value(name, inline, &rest)
+            default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
+            }
+        }
+        if numbers != nil, case .check = action {
+            throw UsageError(message: "--check only reads a database; omit --seed and the sizes")
+        }
+        if hasControl, controlToken == nil, !Self.isLoopback(host), case .serve = action {
+            throw UsageError(
+                message: "--host \(host) is reachable from outside: set --control-token TOKEN, or --no-control"
+            )
+        }
+        if case .check = action, database == nil { throw UsageError(message: "--check requires --database PATH") }
+    }
+
+    private mutating func change(_ body: (inout WorldSize) -> Void) {
+        var changed = numbers ?? WorldSize()
+        body(&changed)
+        numbers = changed
+    }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    }
+
+    /// `real`, `frozen`, `frozen@TIME`, `x60` or `x60@TIME`.
+    private static func clock(_ text: String) throws(UsageError) -> ClockSetting {
+        let parts = text.split(separator: "@", maxSplits: 1).map { String($0) }
+        let time = parts.count > 1 ? parts[1] : nil
+        if text == "real" { return .real }
+        if parts.first == "frozen" { return .frozen(time) }
+        if let first = parts.first, first.hasPrefix("x"), let factor = Double(first.dropFirst()), factor > 0,
+            factor <= 1_000_000
+        {
+            return .running(factor: factor, from: time)
+        }
+        throw UsageError(message: "--clock requires real, frozen, frozen@2026-01-01T00:00:00Z or x60, not '\(text)'")
+    }
+}

@@ -1,0 +1,85 @@
+import LarderCoding
+
+/// Formats replies of the control plane as text.
+enum ControlText {
+    /// A problem in one line.
+    static func problem(_ body: [UInt8]) -> String {
+        guard let value = try? JSONParser.parse(body), let title = value["title"]?.string else {
+            return String(decoding: body, as: UTF8.self)
+        }
+        var text = value["detail"]?.string ?? title
+        for error in value["errors"]?.array ?? [] {
+            text += "\n  \(error["pointer"]?.string ?? "") \(error["detail"]?.string ?? "")"
+        }
+        if let nearest = value["nearest"]?.array, !nearest.isEmpty {
+            text += " Nearest: " + nearest.compactMap(\.string).joined(separator: ", ")
+        }
+        return text
+    }
+
+    /// A list as lines, any other value as indented JSON.
+    static func readable(_ body: [UInt8]) -> String {
+        guard let value = try? JSONParser.parse(body) else { return String(decoding: body, as: UTF8.self) }
+        guard let items = value["items"]?.array else { return indented(value) }
+        let warnings = (value["warnings"]?.array ?? []).map { warning -> String in
+            if let text = warning.string { return text }
+            let fault = plain(warning["fault"])
+            guard let reason = warning["neverMatches"] else {
+                return "\(fault) matches requests that are not served: \(plain(warning["notServed"]))"
+            }
+            return "\(fault) never strikes: \(plain(reason))"
+        }
+        return items.isEmpty ? "none" : (items.map(line) + warnings).joined(separator: "\n")
+    }
+
+    private static func line(_ item: JSONValue) -> String {
+        if item["kind"] == .string("exchange") { return exchange(item) }
+        if item["kind"] == .string("frame") { return frame(item) }
+        guard let object = item.object else { return indented(item) }
+        return object.members.map { "\($0.name)=\(plain($0.value))" }.joined(separator: "  ")
+    }
+
+    private static func exchange(_ item: JSONValue) -> String {
+        let status = item["status"]?.integer.map { String($0) } ?? "---"
+        let target = (item["path"]?.string ?? "") + (item["query"]?.string.map { "?" + $0 } ?? "")
+        var text =
+            "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(status) \(item["method"]?.string ?? "") \(target)"
+        text += "  \(plain(item["bytesSent"])) B  \(item["device"]?.string ?? "")"
+        if let outcome = item["outcome"]?.string, outcome != "complete" { text += "  [\(outcome)]" }
+        for fault in item["faults"]?.array ?? [] { text += "  ⚡\(plain(fault["fault"]))" }
+        return text
+    }
+
+    private static func frame(_ item: JSONValue) -> String {
+        var text = "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(plain(item["channel"])) "
+        text += "\(plain(item["direction"]))  \(plain(item["bytes"])) B  \(plain(item["device"]))"
+        if let fate = item["fate"]?.string { text += "  [\(fate)]" }
+        return text
+    }
+
+    private static func plain(_ value: JSONValue?) -> String {
+        guard let value else { return "" }
+        return value.string ?? String(decoding: encoded(value), as: UTF8.self)
+    }
+
+    private static func encoded(_ value: JSONValue) -> [UInt8] {
+        var writer = JSONWriter(capacity: 256)
+        writer.value(value)
+        return writer.bytes
+    }
+
+    private static func indented(_ value: JSONValue, _ depth: Int = 0) -> String {
+        let pad = String(repeating: "  ", count: depth)
+        switch value {
+        case .object(let object) where !object.members.isEmpty:
+            let lines = object.members.map { "\(pad)  \($0.name): \(indented($0.value, depth + 1).drop { $0 == " " })" }
+            return (depth == 0 ? "" : "\n") + lines.joined(separator: "\n")
+        case .array(let array) where array.contains { $0.object != nil }:
+            return "\n"
+                + array.map { "\(pad)  - \(indented($0, depth + 1).drop { $0 == " " || $0.isNewline })" }.joined(
+                    separator: "\n"
+                )
+        default: return plain(value)
+        }
+    }
+}

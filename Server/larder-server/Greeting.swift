@@ -1,0 +1,29 @@
+import LarderServer
+
+/// The text that is printed when the server has started.
+enum Greeting {
+    static func text(_ backend: MockBackend, _ arguments: Arguments) -> String {
+        let url = backend.url
+        let people = (try? backend.developerTokens(2)) ?? []
+        let first = people.first?.token ?? "…"
+        let tokens = people.map { "  \($0.name.padded(to: 18))\($0.token)" }.joined(separator: "\n")
+        let dashboard = arguments.hasControl ? "\nDashboard: \(url)/_larder/" : ""
+        return """
+            Larder serves \(url)
+
+            Try:
+              curl '\(url)/v1/feed?limit=2'
+              curl -i '\(url)/v1/profiles/user_1'
+              curl -H 'Authorization: Bearer \(first)' '\(url)/v1/accounts'
+
+            Tokens (every user has one: dev-HANDLE):
+            \(tokens)
+
+            API: \(url)/openapi.json   Stop: Ctrl-C\(dashboard)
+            """
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(1, width - count)) }
+}

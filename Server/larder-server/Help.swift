@@ -1,0 +1,65 @@
+import LarderServer
+
+/// The text of `--help`.
+enum Help {
+    static let version = MockBackend.version
+
+    static let text = """
+        larder-server — a mobile backend for local work and tests
+
+        USAGE
+          larder-server [options]
+
+        ADDRESS
+          --host ADDRESS          address to listen on            127.0.0.1
+          --port PORT             0 selects any free port        8080
+          --loops N               event loops, one thread each    1
+
+        DATA
+          --fixtures DIR          a directory of fixtures         ./Fixtures
+          --seed N                generated data instead; sizes:
+          --people N --posts N --conversations N --messages N --transfers N
+          --database PATH         store the state in a SQLite file (default: in memory)
+          --no-power-loss-safety  faster commits, which survive a crash but not power loss
+          --check                 check the database's schema and ledger, then exit
+
+        LIMITS
+          --rate-limit N          requests per minute and caller      off
+          --head-limit BYTES      request head                        16384
+          --body-limit BYTES      request body                        1048576
+          --connection-limit N                                        10000
+          --head-timeout S        arrival of a request                10
+          --idle-timeout S        between requests                    75
+          --token-ttl S           access tokens                       3600
+          --tombstone-retention S tombstones in the change feed       604800
+
+        FAULT INJECTION
+          --profile NAME          simulate a network: 3g, train, tunnel, offline, …
+          --faults FILE           a script of timed steps, in JSON
+          --clock SPEC            real, frozen, frozen@2026-01-01T00:00:00Z, x60
+          --world-seed N          the seed of everything random, for repeatable runs
+          --journal N             size of the journal                  4096
+          --no-journal            disable the journal
+          --worlds N              maximum number of worlds             2000
+          --snapshots DIR         directory for snapshot files
+          --control-token TOKEN   require a token for the control plane
+          --control-origin ORIGIN allow pages of that origin; repeatable
+          --no-control            disable the control plane over HTTP
+
+        CONTROL OF A RUNNING SERVER  (larder-server COMMAND [--server URL] [--world ID] [--json])
+          worlds, clock, faults, profile, gates, held, journal, verify, wait, conduct,
+          act, actors, changes, ledger, recording, replay; see larder-server help COMMAND
+
+        LOG
+          --log text|json         one line per request on standard error
+          --quiet                 print errors only
+
+        OTHER
+          --check-health URL      exit code 0 if the server at URL answers (for containers)
+          --no-response-cache     disable the response cache (for measurements)
+          --poll                  use poll(2) instead of epoll
+          --version, --help
+
+        An invalid option prints one line and exits with code 2. SIGTERM and SIGINT stop gracefully.
+        """
+}

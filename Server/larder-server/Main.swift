@@ -1,0 +1,129 @@
+import LarderArguments
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderSQLite
+import LarderServer
+import LarderTime
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// The command: parses the arguments, serves until a signal arrives, and stops gracefully.
+@main
+enum Main {
+    static func main() async {
+        do {
+            let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+            switch arguments.action {
+            case .help: Terminal.print(Help.text)
+            case .version: Terminal.print("larder-server \(Help.version)")
+            case .check: try check(arguments)
+            case .checkHealth(let url): try HealthCheck.run(url)
+            case .serve: try await serve(arguments)
+            case .control(let command): try await command.run()
+            }
+        } catch let error as UsageError {
+            Terminal.fail(error.message, code: 2)
+        } catch {
+            Terminal.fail("\(error)", code: 1)
+        }
+    }
+
+    private static func serve(_ arguments: Arguments) async throws {
+        let signals = StopSignals()
+        let configuration = configuration(arguments)
+        let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
+        if room < configuration.server.connectionsMaximum {
+            Terminal.warn("the system's limit allows about \(room) open connections; further ones wait (see ulimit -n)")
+        }
+        let backend = try DatabaseFile.naming(arguments.database) {
+            try MockBackend.start(source(arguments), configuration)
+        }
+        try prepare(backend.main, arguments)
+        if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
+        await signals.wait()
+        await backend.stop(grace: .seconds(5))
+    }
+
+    /// Sets the clock and the faults from the command line.
+    private static func prepare(_ world: MockWorld, _ arguments: Arguments) throws {
+        func time(_ text: String?) throws -> WallTime? {
+            guard let text else { return nil }
+            guard let time = WallTime(rfc3339: text) else {
+                throw UsageError(message: "--clock requires a time such as 2026-01-01T00:00:00Z, not '\(text)'")
+            }
+            return time
+        }
+        switch arguments.clock {
+        case .frozen(let text)?:
+            world.clock.freeze()
+            if let time = try time(text) { world.clock.set(to: time) }
+        case .running(let factor, let text)?:
+            world.clock.run(factor: factor)
+            if let time = try time(text) { world.clock.set(to: time) }
+        case .real?, nil: break
+        }
+        if let journey = arguments.profile.flatMap({ Journey(rawValue: $0) }) { try world.set(journey) }
+        if let path = arguments.script {
+            do {
+                for warning in try world.run(try FaultScript(json: try TextFile.bytes(path))) {
+                    Terminal.warn("\(path): \(warning)")
+                }
+            } catch let problem as Problem {
+                let errors = problem.errors.map { "\($0.pointer) \($0.detail)" }.joined(separator: "; ")
+                throw UsageError(message: "\(path): \(errors.isEmpty ? problem.detail ?? problem.title : errors)")
+            } catch let error as JSONError {
+                throw UsageError(message: "\(path): \(error)")
+            }
+        }
+    }
+
+    private static func check(_ arguments: Arguments) throws {
+        guard let path = arguments.database else { return }
+        let report = try DatabaseFile.naming(path) { try DatabaseCheck.run(path) }
+        for line in report.lines { Terminal.print(line) }
+        if !report.isSound { exit(1) }
+    }
+
+    private static func source(_ arguments: Arguments) -> WorldSource {
+        guard let numbers = arguments.numbers else { return .fixtures(directory: arguments.fixtures) }
+        return .generated(
+            numbers,
+            picturesFrom: unsafe access(arguments.fixtures, R_OK) == 0 ? arguments.fixtures : nil
+        )
+    }
+
+    private static func configuration(_ arguments: Arguments) -> MockBackend.Configuration {
+        var configuration = MockBackend.Configuration()
+        configuration.databasePath = arguments.database
+        configuration.server.host = arguments.host
+        configuration.server.port = arguments.port
+        configuration.server.loops = arguments.loops
+        if arguments.usesPoll { configuration.server.poller = .poll }
+        if let limit = arguments.headLimit { configuration.server.headBytesMaximum = limit }
+        if let limit = arguments.bodyLimit { configuration.server.bodyBytesMaximum = limit }
+        if let limit = arguments.connectionLimit { configuration.server.connectionsMaximum = limit }
+        if let seconds = arguments.headTimeout { configuration.server.headReadTimeout = .seconds(seconds) }
+        if let seconds = arguments.idleTimeout { configuration.server.idleTimeout = .seconds(seconds) }
+        if let seconds = arguments.tokenTTL { configuration.settings.accessTokenLifetime = .seconds(seconds) }
+        if let seconds = arguments.tombstoneRetention { configuration.settings.tombstoneRetention = .seconds(seconds) }
+        if !arguments.usesResponseCache { configuration.settings.responseCacheBytesMaximum = 0 }
+        configuration.settings.rateLimit = arguments.rateLimit
+        configuration.seed = arguments.worldSeed
+        configuration.controlToken = arguments.controlToken
+        configuration.controlOrigins = arguments.controlOrigins
+        configuration.hasControl = arguments.hasControl
+        if let journal = arguments.journal { configuration.journalCapacity = journal }
+        if let worlds = arguments.worlds { configuration.worldsMaximum = worlds }
+        configuration.snapshotsDirectory = arguments.snapshots
+        configuration.durability = arguments.isDurable ? .full : .normal
+        if let format = arguments.log.flatMap({ StandardAccessLog.Format(rawValue: $0) }), !arguments.isQuiet {
+            configuration.log = StandardAccessLog(format)
+        }
+        return configuration
+    }
+}

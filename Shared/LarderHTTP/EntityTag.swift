@@ -1,0 +1,92 @@
+import LarderCoding
+
+/// An entity tag (RFC 9110 §8.8.3).
+package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
+    /// Whether the tag is weak: equal for equivalent representations.
+    package let isWeak: Bool
+    /// The text between the quotes.
+    package let opaque: String
+
+    /// Makes a tag from the text between its quotes; nil if a character is invalid.
+    package init?(opaque: String, isWeak: Bool = false) {
+        guard opaque.utf8.allSatisfy({ $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7F) }) else { return nil }
+        self.opaque = opaque
+        self.isWeak = isWeak
+    }
+
+    /// Parses one tag: `"…"` or `W/"…"`.
+    package init?(parsing text: String) {
+        var rest = Substring(text)
+        let isWeak = rest.hasPrefix("W/")
+        if isWeak { rest = rest.dropFirst(2) }
+        guard rest.utf8.count >= 2, rest.hasPrefix("\""), rest.hasSuffix("\"") else { return nil }
+        self.init(opaque: String(rest.dropFirst().dropLast()), isWeak: isWeak)
+    }
+
+    /// Makes a strong tag from a 128-bit hash of the bytes.
+    package static func strong(contentOf bytes: Span<UInt8>) -> EntityTag {
+        let (high, low) = ContentHash.hash128(bytes)
+        let opaque = unsafe withUnsafeBytes(of: (high.littleEndian, low.littleEndian)) { raw in
+            Base64.encodeURL(unsafe raw.bindMemory(to: UInt8.self).span)
+        }
+        return EntityTag(trusted: opaque)
+    }
+
+    private init(trusted opaque: String) {
+        self.opaque = opaque
+        isWeak = false
+    }
+
+    /// The tag as in a field.
+    package var description: String { isWeak ? "W/\"\(opaque)\"" : "\"\(opaque)\"" }
+
+    /// The strong comparison: whether both identify the same bytes (RFC 9110 §8.8.3.2).
+    package func stronglyMatches(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
+
+    /// The weak comparison: whether both identify equivalent representations (RFC 9110 §8.8.3.2).
+    package func weaklyMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
+}
+
+/// The value of `If-Match` or `If-None-Match`: everything, or a list of tags (RFC 9110 §13.1.1).
+package enum EntityTagCondition: Sendable, Hashable {
+    /// `*`: any current representation.
+    case any
+    /// One of these tags.
+    case tags([EntityTag])
+
+    /// Parses a field's value; nil for invalid syntax.
+    package init?(parsing text: String) {
+        let bytes = Array(text.utf8)
+        var index = 0
+        var tags: [EntityTag] = []
+        func skip(_ set: [UInt8]) { while index < bytes.count, set.contains(bytes[index]) { index += 1 } }
+        skip([0x20, 0x09])
+        if index < bytes.count, bytes[index] == UInt8(ascii: "*") {
+            index += 1
+            skip([0x20, 0x09])
+            guard index == bytes.count else { return nil }
+            self = .any
+            return
+        }
+        while true {
+            // Empty list elements are ignored (RFC 9110 §5.6.1.2).
+            skip([0x20, 0x09, UInt8(ascii: ",")])
+            guard index < bytes.count else { break }
+            let start = index
+            if bytes[index] == UInt8(ascii: "W") { index += 2 }
+            guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") else { return nil }
+            index += 1
+            while index < bytes.count, bytes[index] != UInt8(ascii: "\"") { index += 1 }
+            guard index < bytes.count else { return nil }
+            index += 1
+            guard let tag = EntityTag(parsing: String(decoding: bytes[start..<index], as: UTF8.self)) else {
+                return nil
+            }
+            tags.append(tag)
+            skip([0x20, 0x09])
+            guard index == bytes.count || bytes[index] == UInt8(ascii: ",") else { return nil }
+        }
+        guard !tags.isEmpty else { return nil }
+        self = .tags(tags)
+    }
+}

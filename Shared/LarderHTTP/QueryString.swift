@@ -1,0 +1,61 @@
+/// The query of a request target as names and values, in order.
+package struct QueryString: Sendable, Hashable {
+    /// One `name=value`.
+    package struct Item: Sendable, Hashable {
+        /// The decoded name.
+        package let name: String
+        /// The decoded value; empty where there is no `=`.
+        package let value: String
+    }
+
+    /// The items in order; repeats are kept.
+    package let items: [Item]
+
+    /// Parses the part after `?`. Names and values are percent-decoded, `+` is a space; nil for invalid UTF-8 or an incomplete
+    /// escape.
+    package init?(parsing bytes: [UInt8]) {
+        var items: [Item] = []
+        for part in bytes.split(separator: UInt8(ascii: "&")) {
+            let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.percentDecoded(Array(pair[0]), plusIsSpace: true),
+                let value = pair.count > 1 ? Self.percentDecoded(Array(pair[1]), plusIsSpace: true) : ""
+            else { return nil }
+            items.append(Item(name: name, value: value))
+        }
+        self.items = items
+    }
+
+    /// The value of the first item with that name.
+    package func first(_ name: String) -> String? { items.first { $0.name == name }?.value }
+
+    /// Percent-decodes (RFC 3986 §2.1); nil for an invalid escape and for bytes that are not UTF-8.
+    package static func percentDecoded(_ bytes: [UInt8], plusIsSpace: Bool = false) -> String? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "%"):
+                guard index + 2 < bytes.count, let high = hexValue(bytes[index + 1]),
+                    let low = hexValue(bytes[index + 2])
+                else { return nil }
+                decoded.append(high << 4 | low)
+                index += 3
+                continue
+            case UInt8(ascii: "+") where plusIsSpace: decoded.append(0x20)
+            default: decoded.append(bytes[index])
+            }
+            index += 1
+        }
+        return String(validating: decoded, as: UTF8.self)
+    }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

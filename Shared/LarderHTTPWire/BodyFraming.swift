@@ -1,0 +1,96 @@
+import LarderHTTP
+
+/// Where the body of a message ends (RFC 9112 §6.3).
+package enum BodyFraming: Sendable, Hashable {
+    case none
+    case length(Int)
+    case chunked
+    /// The body ends with the connection. Responses only.
+    case untilClose
+
+    /// The framing of a request. Ambiguous framing is rejected, because it allows request smuggling.
+    package init(_ request: RequestHead, bodyBytesMaximum: Int) throws(HTTPWireError) {
+        let fields = request.fields
+        let lengths = fields.count(of: .contentLength)
+        guard fields.range(of: "transfer-encoding") == nil else {
+            guard request.minorVersion == 1 else {
+                throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.")
+            }
+            guard lengths == 0 else {
+                throw HTTPWireError(.malformed, "Content-Length and Transfer-Encoding contradict each other.")
+            }
+            guard fields.combined(.transferEncoding)?.lowercased() == "chunked" else {
+                throw HTTPWireError(.unsupportedTransferCoding, "The only supported transfer coding is chunked.")
+            }
+            self = .chunked
+            return
+        }
+        guard lengths <= 1 else { throw HTTPWireError(.malformed, "There is more than one Content-Length.") }
+        guard lengths == 1, let value = fields[.contentLength] else {
+            self = .none
+            return
+        }
+        let length = try Self.length(value)
+        guard length <= bodyBytesMaximum else {
+            throw HTTPWireError(.bodyTooLarge, "The body has \(length) bytes; the maximum is \(bodyBytesMaximum).")
+        }
+        self = length == 0 ? .none : .length(length)
+    }
+
+    /// The framing of a response. Equal lengths may be repeated, and chunked overrides a length; both are rejected in requests.
+    ///
+    /// - Parameter isHead: whether the request was a `HEAD`.
+    package init(_ response: ResponseHead, isHead: Bool) throws(HTTPWireError) {
+        let length = try Self.length(response.fields)
+        let isChunked = try Self.isChunked(response)
+        if isHead || response.status.hasNoContent {
+            self = .none
+        } else if isChunked {
+            self = .chunked
+        } else {
+            self = length.map { $0 == 0 ? .none : .length($0) } ?? .untilClose
+        }
+    }
+
+    /// Chunked is the only transfer coding that this client announces.
+    private static func isChunked(_ response: ResponseHead) throws(HTTPWireError) -> Bool {
+        guard let text = response.fields.combined(.transferEncoding) else { return false }
+        guard response.minorVersion >= 1 else { throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.") }
+        guard text.lowercased() == "chunked" else {
+            throw HTTPWireError(.unsupportedTransferCoding, "The only supported transfer coding is chunked.")
+        }
+        return true
+    }
+
+    private static func length(_ fields: Fields) throws(HTTPWireError) -> Int? {
+        var length: Int?
+        for text in fields.values(of: .contentLength) {
+            for member in text.split(separator: ",", omittingEmptySubsequences: false) {
+                let stated = try Self.length(FieldList.trimmed(member))
+                guard length == nil || length == stated else {
+                    throw HTTPWireError(.malformed, "There are two different Content-Lengths.")
+                }
+                length = stated
+            }
+        }
+        return length
+    }
+
+    private static func length(_ digits: String) throws(HTTPWireError) -> Int {
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }), let length = Int(digits) else {
+            throw HTTPWireError(.malformed, "Content-Length is not a number.")
+        }
+        return length
+    }
+}
+
+extension ResponseHead {
+    /// Whether another request may follow on the connection (RFC 9112 §9.3).
+    package func keepsAlive(after framing: BodyFraming) -> Bool {
+        let options = fields.values(of: .connection).flatMap(FieldList.members).map { $0.lowercased() }
+        // A response with both lengths may be an attack: nothing follows it (RFC 9112 §6.3).
+        let isAmbiguous = fields.contains(.transferEncoding) && fields.contains(.contentLength)
+        let isOffered = minorVersion > 0 || options.contains("keep-alive")
+        return isOffered && !options.contains("close") && framing != .untilClose && !isAmbiguous
+    }
+}

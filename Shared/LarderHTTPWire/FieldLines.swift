@@ -1,0 +1,109 @@
+package import LarderHTTP
+
+/// The field lines of a head (RFC 9112 §5): an index into its bytes. Reading them needs no dictionary, and a string only for a
+/// requested value.
+package struct FieldLines: Sendable {
+    package struct Line: Sendable {
+        package let name: Range<Int32>
+        package let value: Range<Int32>
+    }
+
+    package let head: [UInt8]
+    package let lines: [Line]
+
+    /// Parses the field lines of a complete head without its empty line.
+    ///
+    /// - Parameters:
+    ///   - start: the offset after the start line and its line end.
+    ///   - acceptsFolds: whether a continuation line (RFC 9112 §5.2) is accepted; it becomes a line with an empty name.
+    package init(_ head: [UInt8], from start: Int, acceptsFolds: Bool = false) throws(HTTPWireError) {
+        self.head = head
+        lines = try Self.lines(head, from: start, acceptsFolds)
+    }
+
+    static func endOfLine(_ head: [UInt8], from start: Int) -> Int {
+        var index = start
+        while index < head.count, head[index] != 0x0D { index += 1 }
+        return index
+    }
+
+    private static func lines(_ head: [UInt8], from first: Int, _ acceptsFolds: Bool) throws(HTTPWireError) -> [Line] {
+        var lines: [Line] = []
+        lines.reserveCapacity(12)
+        var start = first
+        while start < head.count {
+            var colon = start
+            while colon < head.count, isTokenByte(head[colon]) { colon += 1 }
+            let isFold =
+                acceptsFolds && colon == start && !lines.isEmpty && (head[start] == 0x20 || head[start] == 0x09)
+            guard isFold || (colon > start && colon < head.count && head[colon] == UInt8(ascii: ":")) else {
+                throw HTTPWireError(.malformed, "A field line does not begin with a name and a colon.")
+            }
+            var valueStart = isFold ? start : colon + 1
+            var end = valueStart
+            while end < head.count, head[end] != 0x0D {
+                guard head[end] >= 0x20 || head[end] == 0x09, head[end] != 0x7F else {
+                    throw HTTPWireError(.malformed, "A field value has a control character.")
+                }
+                end += 1
+            }
+            let lineEnd = end
+            while valueStart < end, head[valueStart] == 0x20 || head[valueStart] == 0x09 { valueStart += 1 }
+            while end > valueStart, head[end - 1] == 0x20 || head[end - 1] == 0x09 { end -= 1 }
+            lines.append(Line(name: Int32(start)..<Int32(colon), value: Int32(valueStart)..<Int32(end)))
+            start = lineEnd + 2
+        }
+        return lines
+    }
+
+    /// The value of the first field line with that name.
+    package subscript(name: FieldName) -> String? {
+        guard let line = lines.first(where: { isNamed($0, name.canonical) }) else { return nil }
+        return text(line.value)
+    }
+
+    /// The values of all field lines with that name as one list (RFC 9110 §5.3), or nil if there are none.
+    package func combined(_ name: FieldName) -> String? {
+        let values = lines.filter { isNamed($0, name.canonical) }.map { text($0.value) }
+        return values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+
+    /// The range in the head of the value of the first field line with that name.
+    ///
+    /// - Parameter name: in lower case.
+    package func range(of name: StaticString) -> Range<Int>? {
+        let length = name.utf8CodeUnitCount
+        for line in lines where line.name.count == length {
+            let start = Int(line.name.lowerBound)
+            var index = 0
+            while index < length, unsafe Self.lowercased(head[start + index]) == name.utf8Start[index] { index += 1 }
+            if index == length { return Int(line.value.lowerBound)..<Int(line.value.upperBound) }
+        }
+        return nil
+    }
+
+    /// The number of field lines with that name.
+    package func count(of name: FieldName) -> Int { lines.count { isNamed($0, name.canonical) } }
+
+    /// All field lines in order, as they were written.
+    package var all: [(name: String, value: String)] { lines.map { (text($0.name), text($0.value)) } }
+
+    func text(_ range: Range<Int32>) -> String {
+        String(decoding: head[Int(range.lowerBound)..<Int(range.upperBound)], as: UTF8.self)
+    }
+
+    private func isNamed(_ line: Line, _ canonical: String) -> Bool {
+        let utf8 = canonical.utf8
+        guard line.name.count == utf8.count else { return false }
+        var index = Int(line.name.lowerBound)
+        for byte in utf8 {
+            guard Self.lowercased(head[index]) == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+    }
+}

@@ -1,0 +1,200 @@
+import CSQLite
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// A whole database in an unnamed file, from which any number of in-memory databases can start.
+///
+/// Each of them maps the same pages copy-on-write: unchanged pages cost no memory. Immutable, safe from any thread.
+package final class DatabaseImage: Sendable {
+    private let descriptor: Int32
+    /// The length of the database.
+    package let byteCount: Int
+
+    /// Takes ownership of an open file that holds a database of `byteCount` bytes.
+    private init(descriptor: Int32, byteCount: Int) {
+        self.descriptor = descriptor
+        self.byteCount = byteCount
+    }
+
+    deinit { close(descriptor) }
+
+    /// Opens a file that holds a database. The file must not change.
+    ///
+    /// - Throws: `.cannotOpen`, or `.notADatabase` if the file is too short or has no SQLite header.
+    package convenience init(opening path: String) throws(SQLiteError) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw Self.error(path) }
+        var status = stat()
+        var header = [UInt8](repeating: 0, count: 16)
+        guard unsafe fstat(descriptor, &status) == 0, unsafe pread(descriptor, &header, 16, 0) == 16,
+            header.starts(with: "SQLite format 3".utf8), status.st_size > 512, status.st_size % 512 == 0
+        else {
+            close(descriptor)
+            throw SQLiteError(code: .notADatabase, message: "\(path) is not a database")
+        }
+        self.init(descriptor: descriptor, byteCount: Int(status.st_size))
+    }
+
+    /// An image of these bytes.
+    ///
+    /// - Throws: `.notADatabase` if the bytes have no SQLite header.
+    package convenience init(bytes: [UInt8]) throws(SQLiteError) {
+        guard bytes.starts(with: "SQLite format 3".utf8), bytes.count > 512, bytes.count % 512 == 0 else {
+            throw SQLiteError(code: .notADatabase, message: "the bytes are not a database")
+        }
+        let copy: Result<DatabaseImage, SQLiteError> = unsafe bytes.withUnsafeBytes { raw in
+            do throws(SQLiteError) { return .success(try unsafe DatabaseImage(copying: raw)) } catch {
+                return .failure(error)
+            }
+        }
+        let image = try copy.get()
+        self.init(descriptor: dup(image.descriptor), byteCount: image.byteCount)
+    }
+
+    /// Copies bytes into an unnamed file.
+    convenience init(copying bytes: UnsafeRawBufferPointer) throws(SQLiteError) {
+        let descriptor = try Self.anonymousFile()
+        var written = 0
+        while written < bytes.count {
+            let result = unsafe pwrite(
+                descriptor,
+                bytes.baseAddress.map { unsafe $0 + written },
+                bytes.count - written,
+                off_t(written)
+            )
+            if result < 0, errno == EINTR { continue }
+            guard result > 0 else {
+                let error = Self.error("a copy of the database")
+                close(descriptor)
+                throw error
+            }
+            written += result
+        }
+        // A copy cannot be in WAL mode, because it has no separate log file.
+        var mode: [UInt8] = [1, 1]
+        guard unsafe pwrite(descriptor, &mode, 2, 18) == 2 else {
+            let error = Self.error("a copy of the database")
+            close(descriptor)
+            throw error
+        }
+        self.init(descriptor: descriptor, byteCount: bytes.count)
+    }
+
+    /// Writes the image atomically to a file that only its owner may read.
+    package func write(to path: String) throws(SQLiteError) {
+        let temporary = path + ".new-\(getpid())"
+        let target = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard target >= 0 else { throw Self.error(temporary) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var offset = 0
+        var isWritten = true
+        while offset < byteCount, isWritten {
+            let count = unsafe pread(descriptor, &buffer, min(buffer.count, byteCount - offset), off_t(offset))
+            let written = count > 0 ? unsafe pwrite(target, &buffer, count, off_t(offset)) : -1
+            isWritten = count > 0 && written == count
+            offset += max(0, count)
+        }
+        let failure = isWritten ? nil : Self.error(temporary)
+        close(target)
+        if let failure {
+            unsafe unlink(temporary)
+            throw failure
+        }
+        guard unsafe rename(temporary, path) == 0 else {
+            let error = Self.error(path)
+            unsafe unlink(temporary)
+            throw error
+        }
+    }
+
+    /// The bytes of the image. Cost: a copy.
+    package func bytes() throws(SQLiteError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        var offset = 0
+        while offset < byteCount {
+            let count = unsafe bytes.withUnsafeMutableBytes { raw in
+                unsafe pread(descriptor, raw.baseAddress.map { unsafe $0 + offset }, byteCount - offset, off_t(offset))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Self.error("an image") }
+            offset += count
+        }
+        return bytes
+    }
+
+    /// Maps the image, with room to grow; nil if the system refuses.
+    func map() -> Mapping? {
+        // Reserved address space costs nothing until it is written. If it is scarce, a smaller reservation is tried.
+        for room in [1 << 30, 64 << 20] {
+            let length = (byteCount + room + 0xFFFF) & ~0xFFFF
+            #if canImport(Darwin)
+                let flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
+            #else
+                let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+            #endif
+            guard let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, flags, -1, 0), unsafe start != MAP_FAILED
+            else { continue }
+            let protection = PROT_READ | PROT_WRITE
+            let mapped = unsafe mmap(start, byteCount, protection, MAP_PRIVATE | MAP_FIXED, descriptor, 0)
+            if unsafe mapped == start { return unsafe Mapping(start: start, length: length) }
+            unsafe munmap(start, length)
+        }
+        return nil
+    }
+
+    /// A private view of an image. Unmapped when released.
+    ///
+    /// `@safe`: the memory is valid from `init` to `deinit`, and only SQLite gets its address.
+    @safe final class Mapping {
+        let start: UnsafeMutableRawPointer
+        let length: Int
+
+        init(start: UnsafeMutableRawPointer, length: Int) {
+            unsafe self.start = start
+            self.length = length
+        }
+
+        deinit { unsafe munmap(start, length) }
+    }
+
+    private static func anonymousFile() throws(SQLiteError) -> Int32 {
+        #if os(Linux)
+            let descriptor = unsafe memfd_create("larder-image", UInt32(LARDER_MFD_CLOEXEC))
+            guard descriptor >= 0 else { throw error("a copy of the database") }
+            return descriptor
+        #else
+            var template = Array("/tmp/larder-image-XXXXXX".utf8CString)
+            let descriptor = unsafe mkstemp(&template)
+            guard descriptor >= 0 else { throw error("a copy of the database") }
+            unsafe unlink(template)
+            return descriptor
+        #endif
+    }
+
+    private static func error(_ what: String) -> SQLiteError {
+        SQLiteError(code: .cannotOpen, message: "\(what): \(unsafe String(cString: strerror(errno)))")
+    }
+}
+
+extension Database {
+    /// The current state of the database as an image. Cost: a copy of all pages.
+    package func image() throws(SQLiteError) -> DatabaseImage {
+        var byteCount: Int64 = 0
+        let flags = UInt32(SQLITE_SERIALIZE_NOCOPY)
+        if let bytes = unsafe sqlite3_serialize(connection, "main", &byteCount, flags), byteCount > 0 {
+            return try unsafe DatabaseImage(copying: UnsafeRawBufferPointer(start: bytes, count: Int(byteCount)))
+        }
+        guard let bytes = unsafe sqlite3_serialize(connection, "main", &byteCount, 0), byteCount > 0 else {
+            throw SQLiteError(
+                code: .error,
+                message: "the database cannot be copied: out of memory, or it is empty"
+            )
+        }
+        defer { unsafe sqlite3_free(bytes) }
+        return try unsafe DatabaseImage(copying: UnsafeRawBufferPointer(start: bytes, count: Int(byteCount)))
+    }
+}

@@ -1,0 +1,202 @@
+import CSQLite
+
+/// A prepared statement with its bound values and, while it is being stepped, its current row.
+///
+/// Confined like its database, which it keeps open. Parameters are numbered from 1, columns from 0. Columns may only be read
+/// after `step()` returned true. `@safe`: the handle is valid from `init` to `deinit` and never leaves this file.
+@safe package final class Statement {
+    /// Nil until the first use: SQLite's functions treat nil as a statement without a row.
+    private var handle: OpaquePointer?
+    private let database: Database
+    package let sql: StaticString
+
+    init(_ sql: StaticString, of database: Database) {
+        self.database = database
+        self.sql = sql
+    }
+
+    /// The compiled statement. Compiled on first use, because most databases need only some of their statements.
+    @inline(__always) private func compiled() throws(SQLiteError) -> OpaquePointer {
+        if let handle = unsafe handle { return unsafe handle }
+        let compiled = try unsafe database.compile(sql)
+        unsafe handle = compiled
+        return unsafe compiled
+    }
+
+    deinit { unsafe sqlite3_finalize(handle) }
+
+    // MARK: Binding
+
+    package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
+        try check(unsafe sqlite3_bind_int64(compiled(), index, value))
+    }
+
+    package func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
+        try check(unsafe sqlite3_bind_double(compiled(), index, value))
+    }
+
+    package func bind(_ value: String, at index: Int32) throws(SQLiteError) {
+        // An empty string may have no address, and SQLite would bind NULL without one.
+        guard !value.isEmpty else {
+            return try check(unsafe sqlite3_bind_text64(compiled(), index, "", 0, Self.transient, UInt8(SQLITE_UTF8)))
+        }
+        var value = value
+        let handle = try unsafe compiled()
+        let result = value.withUTF8 { utf8 in
+            unsafe utf8.withMemoryRebound(to: CChar.self) { text in
+                unsafe sqlite3_bind_text64(
+                    handle,
+                    index,
+                    text.baseAddress,
+                    UInt64(text.count),
+                    Self.transient,
+                    UInt8(SQLITE_UTF8)
+                )
+            }
+        }
+        try check(result)
+    }
+
+    package func bind(_ value: [UInt8], at index: Int32) throws(SQLiteError) {
+        guard !value.isEmpty else { return try check(unsafe sqlite3_bind_zeroblob(compiled(), index, 0)) }
+        let handle = try unsafe compiled()
+        let result = unsafe value.withUnsafeBytes { bytes in
+            unsafe sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), Self.transient)
+        }
+        try check(result)
+    }
+
+    package func bind(_ value: Int64?, at index: Int32) throws(SQLiteError) {
+        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+    }
+
+    package func bind(_ value: String?, at index: Int32) throws(SQLiteError) {
+        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+    }
+
+    package func bind(_ value: [UInt8]?, at index: Int32) throws(SQLiteError) {
+        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+    }
+
+    package func bindNull(at index: Int32) throws(SQLiteError) {
+        try check(unsafe sqlite3_bind_null(compiled(), index))
+    }
+
+    /// Steps once with two texts bound without a copy, and resets; false if there is no row.
+    ///
+    /// For frequent statements: a copy costs an allocation. Not generic, because that would not be specialised for callers in
+    /// other modules.
+    /// - Parameter row: reads the row's columns.
+    package func first(
+        _ first: String,
+        at firstIndex: Int32,
+        _ second: String,
+        at secondIndex: Int32,
+        _ row: () -> Void
+    ) throws(SQLiteError) -> Bool {
+        let handle = try unsafe compiled()
+        var (first, second) = (first, second)
+        var failure: SQLiteError?
+        var isFound = false
+        first.withUTF8 { first in
+            second.withUTF8 { second in
+                do throws(SQLiteError) {
+                    try check(unsafe bindBorrowed(first, to: handle, at: firstIndex))
+                    try check(unsafe bindBorrowed(second, to: handle, at: secondIndex))
+                    isFound = try step()
+                    if isFound { row() }
+                } catch {
+                    failure = error
+                }
+                // Before the texts are freed.
+                reset()
+                unsafe sqlite3_bind_null(handle, firstIndex)
+                unsafe sqlite3_bind_null(handle, secondIndex)
+            }
+        }
+        if let failure { throw failure }
+        return isFound
+    }
+
+    /// Binds a text without a copy: it must live until another value is bound.
+    @unsafe private func bindBorrowed(
+        _ text: UnsafeBufferPointer<UInt8>,
+        to handle: OpaquePointer,
+        at index: Int32
+    ) -> Int32 {
+        // An empty string may have no address, and SQLite would bind NULL without one.
+        guard let start = text.baseAddress, text.count > 0 else {
+            return unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8))
+        }
+        return unsafe UnsafeRawPointer(start).withMemoryRebound(to: CChar.self, capacity: text.count) { start in
+            unsafe sqlite3_bind_text64(handle, index, start, UInt64(text.count), nil, UInt8(SQLITE_UTF8))
+        }
+    }
+
+    /// SQLite copies the value before it returns, so the bytes need not outlive the call.
+    private static var transient: sqlite3_destructor_type { unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+    // MARK: Stepping
+
+    /// Moves to the next row; false at the end.
+    ///
+    /// - Parameter isStep: whether the fault plan counts it; false for reads beside the statement's purpose.
+    package func step(isStep: Bool = true) throws(SQLiteError) -> Bool {
+        let handle = try unsafe compiled()
+        if isStep, let faults = database.faults, unsafe sqlite3_stmt_busy(handle) == 0 {
+            try faults.begins(readsOnly: unsafe sqlite3_stmt_readonly(handle) != 0)
+        }
+        switch unsafe sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default:
+            let error = database.error(sql)
+            unsafe sqlite3_reset(handle)
+            throw error
+        }
+    }
+
+    /// Ends the use of the statement, so that it holds no lock, and prepares it for the next use. Bound values stay.
+    package func reset() { unsafe sqlite3_reset(handle) }
+
+    /// Runs the statement to its end and resets it.
+    package func run() throws(SQLiteError) {
+        while try step() {}
+        reset()
+    }
+
+    // MARK: Columns
+
+    package var columnCount: Int32 { unsafe sqlite3_column_count(handle) }
+
+    package func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(handle, column) == SQLITE_NULL }
+
+    package func int64(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, column) }
+
+    package func double(_ column: Int32) -> Double { unsafe sqlite3_column_double(handle, column) }
+
+    /// The text of a column; empty for NULL.
+    package func text(_ column: Int32) -> String {
+        guard let start = unsafe sqlite3_column_text(handle, column) else { return "" }
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// The bytes of a column; empty for NULL.
+    package func bytes(_ column: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        append(column, to: &bytes)
+        return bytes
+    }
+
+    /// Appends the bytes of a column to a buffer: one copy, no allocation if the buffer has room.
+    package func append(_ column: Int32, to buffer: inout [UInt8]) {
+        guard let start = unsafe sqlite3_column_blob(handle, column) else { return }
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        unsafe buffer.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    private func check(_ result: Int32) throws(SQLiteError) {
+        guard result == SQLITE_OK else { throw database.error(sql) }
+    }
+}

@@ -1,0 +1,115 @@
+import Synchronization
+
+/// A wall clock and a monotonic clock that only tests or a simulation move.
+///
+/// Safe from any thread. Observers are called after a change, on the thread that made it, without a lock.
+public final class ManualClock: WallClock, MonotonicClock {
+    private struct State {
+        var wall: WallTime
+        var uptime: MonotonicTime
+        var observers: [UInt64: @Sendable () -> Void] = [:]
+        var lastID: UInt64 = 0
+        var sleepers: [(id: UInt64, time: MonotonicTime, wait: Pending<Bool>)] = []
+        var watchers: [(id: UInt64, count: Int, wait: Pending<Bool>)] = []
+    }
+
+    private let state: Mutex<State>
+
+    /// Creates a clock that shows `wall`.
+    public init(_ wall: WallTime = WallTime(seconds: 1_767_225_600)) {
+        state = Mutex(State(wall: wall, uptime: MonotonicTime(nanoseconds: 0)))
+    }
+
+    /// The current wall time.
+    public var now: WallTime { state.withLock { $0.wall } }
+
+    /// The sum of all advances.
+    public var uptime: MonotonicTime { state.withLock { $0.uptime } }
+
+    /// Advances both clocks.
+    ///
+    /// - Parameter duration: not negative.
+    public func advance(by duration: Duration) {
+        precondition(duration >= .zero, "The duration must not be negative; use set(wall:) to set the wall clock back.")
+        move { state in
+            state.wall = state.wall + duration
+            state.uptime = state.uptime + duration
+        }
+    }
+
+    /// Sets the wall clock. The monotonic clock does not change.
+    public func set(wall: WallTime) { move { $0.wall = wall } }
+
+    /// Calls `body` after each change until the registration is released.
+    public func onJump(_ body: @escaping @Sendable () -> Void) -> ManualClock.Registration? {
+        let id = state.withLock { state in
+            state.lastID += 1
+            state.observers[state.lastID] = body
+            return state.lastID
+        }
+        return ManualClock.Registration { [weak self] in
+            _ = self?.state.withLock { $0.observers.removeValue(forKey: id) }
+        }
+    }
+
+    private func move(_ change: (inout State) -> Void) {
+        let (observers, awake) = state.withLock { state in
+            change(&state)
+            let uptime = state.uptime
+            let awake = state.sleepers.filter { $0.time <= uptime }
+            state.sleepers.removeAll { $0.time <= uptime }
+            return (Array(state.observers.values), awake)
+        }
+        for observer in observers { observer() }
+        for sleeper in awake.sorted(by: { ($0.time, $0.id) < ($1.time, $1.id) }) { sleeper.wait.finish(true) }
+    }
+
+    // MARK: Sleeping
+
+    /// The number of tasks that sleep on this clock.
+    public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
+    /// The earliest deadline of the sleeping tasks; nil if there are none.
+    public var nextWakeUp: MonotonicTime? { state.withLock { $0.sleepers.map(\.time).min() } }
+
+    func add(_ wait: Pending<Bool>, until time: MonotonicTime) -> UInt64 {
+        let (id, ended) = state.withLock { state in
+            state.lastID += 1
+            guard time > state.uptime else { return (state.lastID, [wait]) }
+            state.sleepers.append((state.lastID, time, wait))
+            let count = state.sleepers.count
+            let seen = state.watchers.filter { $0.count <= count }.map(\.wait)
+            state.watchers.removeAll { $0.count <= count }
+            return (state.lastID, seen)
+        }
+        for wait in ended { wait.finish(true) }
+        return id
+    }
+
+    func remove(_ id: UInt64) { state.withLock { $0.sleepers.removeAll { $0.id == id } } }
+
+    func watch(_ wait: Pending<Bool>, count: Int) -> UInt64 {
+        let (id, isThere) = state.withLock { state in
+            state.lastID += 1
+            guard state.sleepers.count < count else { return (state.lastID, true) }
+            state.watchers.append((state.lastID, count, wait))
+            return (state.lastID, false)
+        }
+        if isThere { wait.finish(true) }
+        return id
+    }
+
+    func unwatch(_ id: UInt64) { state.withLock { $0.watchers.removeAll { $0.id == id } } }
+}
+
+extension ManualClock {
+    /// Keeps an observer registered until it is released.
+    public final class Registration: Sendable {
+        private let cancel: @Sendable () -> Void
+
+        /// - Parameter cancel: called once, when the registration is released.
+        public init(cancel: @escaping @Sendable () -> Void) { self.cancel = cancel }
+
+        deinit { cancel() }
+    }
+}

@@ -1,0 +1,221 @@
+import Foundation
+import Larder
+import LarderCoding
+import LarderServer
+import LarderServerTesting
+import LarderTesting
+import TestSupport
+import Testing
+
+@testable import LarderDemo
+
+/// The stores, records and outputs of the command. Serialized as `CommandTests` are.
+@Suite("Command: stores, end to end", .oneMinute, .serialized)
+struct CommandStoreTests {
+    private let scene = CommandScene()
+
+    private func mode(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    @Test func `the cache is counted, exported without secrets, trimmed and cleared`() async throws {
+        let backend = try MockBackend.startSmall()
+        #expect(try await scene.run("feed", on: backend.url).code == 0)
+        let stats = try await scene.run("cache", "stats", "--json", on: backend.url)
+        #expect(try stats.json["data"]?["counts"]?["post"]?.integer == 50, "\(stats)")
+        let path = scene.directory + "/export.json"
+        #expect(try await scene.run("cache", "export", path, on: backend.url).code == 0)
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.contains("\"post_") && !text.contains("\"access\"") && !text.contains("\"refresh"))
+        #expect(try mode(path) == 0o600)
+        let trimmed = try await scene.run("cache", "trim", "10K", "--json", on: backend.url)
+        #expect(try trimmed.json["data"]?["bytes"]?.integer ?? .max <= 10_240, "\(trimmed)")
+        let cleared = try await scene.run("cache", "clear", "--json", on: backend.url)
+        #expect(try cleared.json["data"]?["items"]?.integer == 0, "\(cleared)")
+        #expect(try await scene.run("feed", "--offline", on: backend.url).code == 1)
+        // The session is kept.
+        #expect(try await scene.run("feed", on: backend.url).code == 0)
+        #expect(await backend.main.journal(JournalFilter("POST", "/v1/sessions")).count == 1)
+        await backend.stop()
+    }
+
+    @Test func `images come from the network, then from disk, and one is drawn`() async throws {
+        var numbers = WorldSize()
+        numbers.people = 5
+        numbers.posts = 20
+        let backend = try MockBackend.start(.generated(numbers, picturesFrom: MockBackend.fixtures))
+        let words = ["images", "--width", "64", "--limit", "5"]
+        let first = try await scene.run(words + ["--json"], on: backend.url)
+        let count = try #require(try first.json["images"]?.integer, "\(first)")
+        #expect(try count > 0 && first.json["fromNetwork"]?.integer == count, "\(first)")
+        #expect(try first.json["shown"] == first.json["shownFromMemory"] && first.json["failed"]?.integer == 0)
+        let feed = try await scene.run("feed", "--limit", "50", "--json", on: backend.url)
+        let post = try #require(try feed.json["items"]?.array?.first { $0["image"] != nil && $0["image"] != .null })
+        await backend.stop()
+        let again = try await scene.run(words + ["--offline", "--json"], on: backend.url)
+        #expect(try again.json["fromDisk"]?.integer == count && again.json["fromNetwork"]?.integer == 0, "\(again)")
+        let id = try #require(post["id"]?.string)
+        let drawn = try await scene.run(
+            ["images", "--draw", id, "--width", "64", "--colour", "always", "--offline"],
+            on: backend.url
+        )
+        #expect(drawn.code == 0 && drawn.output.contains("▀") && drawn.output.contains("from disk"), "\(drawn.errors)")
+    }
+
+    @Test func `login is remembered, and logout erases everything`() async throws {
+        let backend = try MockBackend.startSmall()
+        let wrong = try await scene.run("login", "--password", "wrong", on: backend.url)
+        #expect(wrong.code == 1 && wrong.errorLines.count == 1, "\(wrong)")
+        #expect(try await scene.run("login", on: backend.url).output.contains("is signed in"))
+        let feed = try await scene.run("feed", "--json", on: backend.url)
+        let id = try #require(try feed.json["items"]?.array?.first { $0["likedByMe"]?.bool == false }?["id"]?.string)
+        #expect(try await scene.run("like", id, "--offline", on: backend.url).code == 0)
+        let kept = try await scene.run("logout", "--offline", on: backend.url)
+        #expect(kept.code == 1 && kept.errors.contains("--force"), "\(kept)")
+        #expect(!scene.files(named: "store.").isEmpty && !scene.files(named: "run.").isEmpty)
+        #expect(try await scene.run("logout", "--force", on: backend.url).code == 0)
+        #expect(scene.files(named: "store.").isEmpty && scene.files(named: "run.").isEmpty)
+        #expect(try await scene.run("feed", "--offline", on: backend.url).code == 1)
+        await backend.stop()
+    }
+
+    // MARK: Doctor
+
+    @Test func `doctor reports healthy and unhealthy parts`() async throws {
+        let backend = try MockBackend.startSmall()
+        #expect(try await scene.run("feed", on: backend.url).code == 0)
+        let well = try await scene.run("doctor", "--json", on: backend.url)
+        for name in ["server", "account", "data", "images", "outbox", "changes", "network", "memory", "runs"] {
+            #expect(try well.json[name]?["text"]?.string?.isEmpty == false, "\(name): \(well)")
+        }
+        for name in ["server", "account", "data", "outbox", "runs"] {
+            #expect(try well.json[name]?["isHealthy"]?.bool == true, "\(name): \(well)")
+        }
+        await backend.stop()
+        let ill = try await scene.run("doctor", on: backend.url)
+        #expect(ill.code == 0 && ill.output.contains("! server"), "\(ill)")
+    }
+
+    @Test func `doctor adds up the measurements of earlier runs`() async throws {
+        let backend = try MockBackend.startSmall()
+        for _ in 1...2 { #expect(try await scene.run("feed", on: backend.url).code == 0) }
+        let run = try await scene.run("doctor", "--json", on: backend.url)
+        let feed = try #require(try run.json["telemetry"]?["features"]?["feed"], "\(run)")
+        #expect(feed["reads"]?["disk"]?["hits"]?.integer == 1 && feed["reads"]?["disk"]?["misses"]?.integer == 1)
+        #expect(feed["requests"]?["count"]?.integer == 1 && feed["requests"]?["p50"]?.integer ?? 0 > 0, "\(feed)")
+        #expect(try run.json["telemetry"]?["bytesBySource"]?["network"]?.integer ?? 0 > 1_000)
+        #expect(try run.json["runs"]?["recorded"]?.integer == 2 && run.json["runs"]?["interrupted"]?.integer == 0)
+        let text = try await scene.run("doctor", on: backend.url)
+        #expect(text.output.contains("disk 1 of 2 (50 %)") && text.output.contains("p50 "), "\(text)")
+        #expect(text.output.contains("completed after"), "\(text)")
+        // Reading records adds none.
+        let totals = try await scene.run("doctor", "--telemetry", "json", on: backend.url)
+        #expect(try totals.json == run.json["telemetry"], "\(totals)")
+        let prometheus = try await scene.run("doctor", "--telemetry", "prometheus", on: backend.url)
+        #expect(
+            prometheus.lines.contains(#"larder_reads_total{feature="feed",tier="disk",result="hit"} 1"#),
+            "\(prometheus)"
+        )
+        await backend.stop()
+    }
+
+    @Test func `the events of a killed run are kept`() async throws {
+        let backend = try MockBackend.startSmall()
+        let view = try scene.start(["feed", "--live"], on: backend.url)
+        await view.printed("live by WebSocket")
+        // A running command is healthy.
+        let during = try await scene.run("doctor", "--json", on: backend.url)
+        #expect(
+            try during.json["runs"]?["isHealthy"]?.bool == true && during.json["runs"]?["interrupted"] == nil,
+            "\(during)"
+        )
+        // A second command at the same time is recorded too.
+        #expect(try await scene.run("profile", on: backend.url).code == 0)
+        view.send(SIGKILL)
+        await view.ended()
+        #expect(view.run.code == -SIGKILL)
+        let run = try await scene.run("doctor", "--json", on: backend.url)
+        let runs = try #require(try run.json["runs"], "\(run)")
+        #expect(runs["isHealthy"]?.bool == false && runs["interrupted"]?.integer == 1 && runs["recorded"]?.integer == 2)
+        #expect(runs["shown"]?["command"]?.string == "feed --live" && runs["shown"]?["endedAt"] == nil, "\(runs)")
+        let events = runs["shown"]?["events"]?.array?.compactMap { $0["event"]?.string } ?? []
+        #expect(events.contains { $0.hasPrefix("feed: 200") } || events.contains { $0.hasPrefix("changes: 200") })
+        let text = try await scene.run("doctor", on: backend.url)
+        #expect(text.output.contains("! runs") && text.output.contains("was interrupted"), "\(text)")
+        for path in scene.files(named: "run.") { #expect(try mode(path) == 0o600) }
+        await backend.stop()
+    }
+
+    @Test func `a damaged record file disables only the recording`() async throws {
+        let backend = try MockBackend.startSmall()
+        #expect(try await scene.run("feed", on: backend.url).code == 0)
+        let path = try #require(scene.files(named: "run.").first)
+        try Data("these are other people's notes, and they are longer than a few bytes".utf8)
+            .write(to: URL(fileURLWithPath: path))
+        let feed = try await scene.run("feed", "--trace", on: backend.url)
+        #expect(feed.code == 0 && feed.errors.contains("this run is not recorded"), "\(feed)")
+        let doctor = try await scene.run("doctor", on: backend.url)
+        #expect(doctor.code == 0 && doctor.output.contains("! runs") && doctor.output.contains(path), "\(doctor)")
+        await backend.stop()
+    }
+
+    // MARK: JSON
+
+    @Test func `every command prints JSON with --json`() async throws {
+        let backend = try MockBackend.startSmall()
+        let url = backend.url
+        let feed = try await scene.run("feed", "--json", on: url)
+        let id = try #require(try feed.json["items"]?.array?.first { $0["likedByMe"]?.bool == false }?["id"]?.string)
+        let chats = try await scene.run("chat", "--json", on: url)
+        let chat = try #require(try chats.json["items"]?[0]?["id"]?.string)
+        let (from, to, _) = try scene.pair(in: backend.main)
+        let transfer = ["transfer", from["id"]?.string ?? "", to["id"]?.string ?? "", "0.01"]
+        let commands = [
+            ["feed"], ["accounts"], transfer, ["login"], ["profile"], ["profile", "person2"],
+            ["profile", "--edit", "bio=JSON"], ["chat", chat], ["chat", chat, "--send", "hello"], ["like", id],
+            ["unlike", id, "--offline"], ["outbox"], ["outbox", "send"], ["sync"], ["sync", "--offline"], ["images"],
+            ["cache", "stats"],
+            ["cache", "export", scene.directory + "/x.json"], ["cache", "trim", "1M"], ["cache", "clear"], ["doctor"],
+            ["doctor", "--telemetry", "json"], ["logout"],
+        ]
+        for words in commands {
+            let run = try await scene.run(words + ["--json"], on: url)
+            #expect(run.code == 0, "\(words): \(run)")
+            let documents = try run.jsonLines
+            #expect(documents.count == 1 && documents[0].object != nil, "\(words): \(run)")
+        }
+        let followed = try [("feed", "\"items\""), ("sync", "\"isCaughtUp\"")].map { command, content in
+            (try scene.start([command, "--live", "--json"], on: url), content)
+        }
+        for (process, content) in followed {
+            // In any order: the state of the channel and the content come from two tasks.
+            await process.printed("live by WebSocket")
+            await process.printed(content)
+            process.send(SIGINT)
+            await process.ended()
+            let documents = try process.run.jsonLines
+            #expect(process.run.code == 0 && documents.count > 1, "\(process.run)")
+            #expect(documents.contains { $0["live"]?.string == "live by WebSocket" }, "\(process.run)")
+        }
+        let short = try await scene.run("sync", "--live", "--seconds", "1", "--json", on: url)
+        #expect(short.code == 0, "\(short)")
+        await backend.stop()
+    }
+
+    @Test(arguments: [
+        "fed", "feed extra", "feed --limit 0", "feed --live --offline", "like", "like nonsense", "transfer a b",
+        "transfer a b 1,5", "chat --send x", "outbox drop x", "outbox send --offline", "cache trim lots",
+        "profile --edit name=x", "doctor --telemetry xml", "feed --server nonsense", "login --offline",
+        "images --width 1",
+    ])
+    func `an invalid command line prints one line and exits with code 2`(line: String) async throws {
+        let run = try await scene.run(line.split(separator: " ").map { String($0) }, on: "http://127.0.0.1:9")
+        #expect(run.code == 2 && run.output.isEmpty && run.errorLines.count == 1, "\(line): \(run)")
+    }
+
+    @Test func `help needs no server and creates no files`() async throws {
+        let run = try await scene.run("help", on: "http://127.0.0.1:9")
+        #expect(run.code == 0 && run.output.contains("USAGE") && run.errors.isEmpty)
+        #expect(scene.files(named: "").isEmpty)
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import LarderCoding
+import LarderImages
+import LarderModels
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderCommand
+@testable import LarderResources
+
+@Suite("Command: text", .oneMinute)
+struct TextTests {
+    private func units(_ text: String, _ currency: String = "EUR") -> Int64? {
+        (try? MoneyText.parse(text, currency: currency))?.minorUnits
+    }
+
+    @Test func `IDs of the server cannot control the terminal`() throws {
+        let text = """
+            {"id": "post_1\\u001b[2J", "authorId": "user_1\\u001b]0;x\\u0007", "text": "hi", "likeCount": 1, "likedByMe": false,
+            "version": 1, "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
+            """
+        let post = try JSONDecoder().decode(Post.self, from: Data(text.utf8))
+        for lines in [PostLine.changes([], [post], NameTable()), PostLine.changes([post, post], [post], NameTable())] {
+            #expect(lines.allSatisfy { !$0.contains("\u{1b}") && !$0.contains("\u{7}") })
+        }
+        #expect(post.id.contains("\u{1b}") && PostLine.changes([], [post], NameTable()).count == 1)
+    }
+
+    // MARK: Money
+
+    @Test func `amounts are parsed exactly, with the digits of their currency`() {
+        #expect(units("12") == 1_200 && units("12.5") == 1_250 && units("12.50") == 1_250 && units("0.01") == 1)
+        #expect(units("12", "JPY") == 12 && units("1.234", "BHD") == 1_234)
+        // Not representable as a Double.
+        #expect(units("90071992547409.93") == 9_007_199_254_740_993)
+        #expect(units("92233720368547758.07") == .max)
+    }
+
+    @Test(arguments: [
+        "", ".", "1.", ".5", "-1", "+1", "1,5", "1.234", "1e3", "0", "0.00", "12.50 ", "٣", "92233720368547758.08",
+        "1.2.3",
+    ])
+    func `invalid amounts are rejected`(text: String) { #expect(units(text) == nil) }
+
+    @Test func `yen have no fraction`() { #expect(units("12.5", "JPY") == nil) }
+
+    @Test func `amounts round-trip through text`() {
+        func text(_ units: Int64, _ currency: String = "EUR") -> String {
+            MoneyText.text(Money(minorUnits: units, currency: currency))
+        }
+        #expect(text(1_250) == "12.50 EUR" && text(5) == "0.05 EUR" && text(-5) == "-0.05 EUR")
+        #expect(text(12, "JPY") == "12 JPY" && text(1, "KWD") == "0.001 KWD")
+        #expect(text(.min) == "-92233720368547758.08 EUR")
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<500 {
+            let amount = Int64.random(in: 1 ... .max, using: &random)
+            for currency in ["EUR", "JPY", "BHD"] {
+                let written = text(amount, currency)
+                #expect(units(String(written.dropLast(4)), currency) == amount, "seed 7: \(written)")
+            }
+        }
+    }
+
+    // MARK: Badges
+
+    private let now = WallTime(seconds: 1_790_000_000)
+
+    @Test func `a badge shows age, freshness, source and pending changes`() {
+        var badge = Badge(freshness: .stale(.expired), source: "disk", validatedAt: now - .seconds(125))
+        badge.pendingChanges = 1
+        #expect(badge.text(at: now) == "updated 2 min ago · stale: expired · from disk · 1 change pending")
+        badge.pendingChanges = 2
+        badge.isFetching = true
+        badge.failure = "offline"
+        #expect(badge.text(at: now).hasSuffix("2 changes pending · refreshing… · not refreshed: offline"))
+        #expect(
+            Badge(freshness: .fresh, source: "network", validatedAt: now).text(at: now).hasPrefix(
+                "updated just now · fresh"
+            )
+        )
+    }
+
+    @Test func `a badge shows no age if it is unknown`() {
+        #expect(Badge(freshness: .missing).text(at: now) == "not stored")
+        var badge = Badge(freshness: .stale(.clockUncertain), source: "disk", validatedAt: now - .seconds(5))
+        badge.isUncertain = true
+        #expect(badge.text(at: now) == "age unknown · stale: clock set back · from disk")
+        badge = Badge(freshness: .stale(.neverValidated), validatedAt: WallTime(nanosecondsSinceEpoch: .min))
+        #expect(badge.text(at: now) == "created locally · stale: never validated" && badge.json["validatedAt"] == nil)
+    }
+
+    @Test func `ages and sizes are rounded down to one unit`() {
+        let ages: [(Int64, String)] = [
+            (0, "just now"), (59, "59 s ago"), (60, "1 min ago"), (3_599, "59 min ago"), (3_600, "1 h ago"),
+            (90_000, "1 d ago"), (-90, "in 1 min"),
+        ]
+        for (seconds, text) in ages { #expect(TimeText.text(from: now - .seconds(seconds), to: now) == text) }
+        #expect(TimeText.text(.microseconds(900)) == "900 µs" && TimeText.text(.milliseconds(1_250)) == "1.2 s")
+        #expect(SizeText.text(812) == "812 B" && SizeText.text(1_536) == "1.5 KB" && SizeText.text(5 << 20) == "5.0 MB")
+        #expect(SizeText.text(3 << 30) == "3.0 GB")
+    }
+
+    // MARK: Text
+
+    @Test func `text of the server cannot control the terminal`() {
+        #expect(TextWidth.clean("a\u{1b}[2Jb\u{7}\nc\u{9b}d\u{202e}e") == "a·[2Jb· c·d·e")
+        #expect(TextWidth.clean("Grüße 👋🏽 日本") == "Grüße 👋🏽 日本")
+    }
+
+    @Test func `text is cut by columns, not by characters`() {
+        #expect(TextWidth.columns("日本") == 4 && TextWidth.columns("é") == 1 && TextWidth.columns("👋🏽") == 2)
+        #expect(TextWidth.fit("short", 10) == "short" && TextWidth.fit("日本語です", 7) == "日本語…")
+        #expect(TextWidth.pad("日", 4) == "日  ")
+    }
+
+    // MARK: Pictures
+
+    @Test func `two rows of pixels are one row of half blocks`() {
+        let red: [UInt8] = [255, 0, 0, 255]
+        let clear: [UInt8] = [255, 255, 255, 0]
+        let image = DecodedImage(width: 2, height: 3, pixels: red + red + clear + clear + red + clear)
+        #expect(
+            HalfBlocks.lines(image) == [
+                "\u{1b}[38;2;255;0;0;48;2;0;0;0m▀▀\u{1b}[0m",
+                "\u{1b}[38;2;255;0;0;49m▀\u{1b}[38;2;0;0;0;49m▀\u{1b}[0m",
+            ]
+        )
+        #expect(HalfBlocks.shades(DecodedImage(width: 1, height: 2, pixels: [255, 255, 255, 255] + clear)) == ["▒"])
+        #expect(HalfBlocks.lines(DecodedImage(width: 0, height: 0, pixels: [])).isEmpty)
+    }
+
+    @Test func `a progress bar fills by eighths`() {
+        #expect(ProgressBar.text(0, of: 4, width: 4) == "░░░░  0/4")
+        #expect(ProgressBar.text(3, of: 8, width: 4) == "█▌░░  3/8")
+        #expect(
+            ProgressBar.text(4, of: 4, width: 4) == "████  4/4" && ProgressBar.text(0, of: 0, width: 2) == "██  0/0"
+        )
+    }
+}

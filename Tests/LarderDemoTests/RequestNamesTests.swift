@@ -1,0 +1,35 @@
+import LarderTesting
+import TestSupport
+import Testing
+
+@testable import LarderDemo
+@testable import LarderTransport
+
+@Suite("Names of requests", .oneMinute)
+struct RequestNamesTests {
+    @Test(arguments: [
+        ("http://server/v1/live", true), ("http://server/v1/live?since=1", true),
+        ("http://server/v1/live/events", true), ("http://server/base/v1/live", true),
+        ("http://server/v1/changes?since=1&wait=25", true), ("http://server/v1/changes?wait=25#x", true),
+        ("http://server/v1/changes?since=1", false), ("http://server/v1/changes?since=wait%3D25", false),
+        ("http://server/v1/changes?await=1", false), ("http://server/v1/feed?from=/v1/live", false),
+        ("http://server/v1/livery", false), ("http://server/v1/posts/v1/live", false),
+        ("http://server/v1/feed?after=/v1/changes&wait=25", false),
+        ("http://server/v1/profiles/user_1#/v1/live", false),
+        ("http://v1/live", false), ("no URL", false),
+    ])
+    func `only live channels wait by design`(url: String, waits: Bool) {
+        #expect(LarderClient.waitsByDesign(TransportRequest(url: url)) == waits)
+    }
+
+    @Test(arguments: [
+        ("http://server/v1/profiles/user_1", "profile"), ("http://server/v1/me", "profile"),
+        ("http://server/v1/posts/post_1/like", "post"), ("http://server/v1/likes", "like"),
+        ("http://server/base/v1/transfers", "transfer"), ("http://server/v1/feed?after=1", "feed"),
+        ("http://server/v1/feed#part", "feed"), ("http://server/healthz?from=/v1/feed", "other"),
+        ("http://server/healthz#/v1/feed", "other"), ("http://v1/feed", "other"), ("http://server/v1", "other"),
+    ])
+    func `a request is named by its path`(url: String, name: String) {
+        #expect(LarderClient.feature(of: TransportRequest(url: url)) == name)
+    }
+}

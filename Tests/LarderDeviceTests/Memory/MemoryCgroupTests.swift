@@ -1,0 +1,171 @@
+import Foundation
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@testable import LarderDevice
+@testable import LarderEvents
+
+@Suite("Memory control groups", .oneMinute)
+struct MemoryCgroupTests {
+    @Test func `the paths of both versions are found, and nonsense has none`() {
+        let hybrid = "12:cpu,cpuacct:/a\n5:memory:/docker/abc\n0::/user.slice\n"
+        #expect(MemoryCgroup.pathOfVersion1(hybrid) == "/docker/abc" && MemoryCgroup.path(hybrid) == "/user.slice")
+        #expect(MemoryCgroup.pathOfVersion1("3:cpu,memory:/x:y\n") == "/x:y", "A name may have a colon.")
+        for nonsense in ["", "\n\n", "memory", "5:memory", "5:memory:relative", "::::", "5:memoryx:/a", "\u{0}\u{ff}"] {
+            #expect(MemoryCgroup.pathOfVersion1(nonsense) == nil, "\(nonsense)")
+        }
+    }
+
+    @Test func `parent groups are read too, and nothing outside the tree`() {
+        #expect(MemoryCgroup.lineage(of: "/a/b/c") == ["/a/b/c", "/a/b", "/a", ""])
+        #expect(MemoryCgroup.lineage(of: "/") == [""] && MemoryCgroup.lineage(of: "") == [""])
+        #expect(MemoryCgroup.lineage(of: "/../../etc") == [""] && MemoryCgroup.lineage(of: "/a/./b") == [""])
+        #expect(MemoryCgroup.lineage(of: "//a//b//").first == "/a/b")
+    }
+
+    @Test func `a group of version 1 has the lowest limit of itself and those above it`() {
+        func group(_ limit: String?, _ stat: String?) -> MemoryCgroup? {
+            MemoryCgroup(
+                usage: "900\n",
+                limit: limit,
+                stat: stat,
+                failures: "3\n",
+                control: "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"
+            )
+        }
+        let own = group("1000\n", "cache 5\ninactive_file 7\ntotal_inactive_file 300\n")
+        #expect(own?.used == 600 && own?.limit == 1_000 && own?.maxEvents == 5)
+        let inherited = group("9223372036854771712\n", "hierarchical_memory_limit 800\n")
+        #expect(inherited?.limit == 800 && inherited?.share.map { $0 > 1 } == true)
+        #expect(group("9223372036854771712", "hierarchical_memory_limit 9223372036854771712\n")?.limit == nil)
+        for nonsense in ["", "-1", "max", "1e9", "99999999999999999999999", "\u{0}"] {
+            #expect(group(nonsense, nonsense)?.limit == nil, "\(nonsense)")
+            #expect(
+                MemoryCgroup(usage: nonsense, limit: "1", stat: nil, failures: nil, control: nil) == nil,
+                "\(nonsense)"
+            )
+        }
+    }
+
+    #if os(Linux)
+        /// A machine's files, made up.
+        private struct Machine {
+            let directory = StoreDirectory()
+
+            func write(_ files: [String: String]) throws {
+                for (name, text) in files {
+                    let path = "\(directory.path)/\(name)"
+                    let parent = (path as NSString).deletingLastPathComponent
+                    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+                    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+                }
+            }
+
+            var source: LinuxMemorySource {
+                var configuration = LinuxMemorySource.Configuration()
+                configuration.proc = "\(directory.path)/proc"
+                configuration.cgroups = "\(directory.path)/cgroup"
+                configuration.interval = .milliseconds(100)
+                return LinuxMemorySource(configuration)
+            }
+
+            /// What a source tells first; it looks at once where there is something to read.
+            func first(_ source: LinuxMemorySource) async -> MemoryGuard.Signal? {
+                let (stream, continuation) = AsyncStream.makeStream(of: MemoryGuard.Signal.self)
+                let registration = source.observe { continuation.yield($0) }
+                defer { _ = registration }
+                for await signal in stream { return signal }
+                return nil
+            }
+        }
+
+        private static let calm = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+
+        @Test(.oneMinute)
+        func `a limit of a group above counts, though the process's own group has none`() async throws {
+            let machine = Machine()
+            try machine.write([
+                "proc/self/cgroup": "0::/kube/pod/app\n", "proc/pressure/memory": Self.calm,
+                "cgroup/kube/pod/app/memory.current": "100\n", "cgroup/kube/pod/app/memory.max": "max\n",
+                "cgroup/kube/pod/memory.current": "900\n", "cgroup/kube/pod/memory.max": "1000\n",
+                "cgroup/kube/memory.current": "900\n", "cgroup/kube/memory.max": "max\n",
+                "cgroup/memory.current": "900\n",
+            ])
+            let source = machine.source
+            #expect(source.isWatching && source.explanation.contains("cgroup/kube/pod,") != true)
+            #expect(source.explanation.contains("cgroup/kube/pod.") && !source.explanation.contains("pod/app"))
+            let signal = await machine.first(source)
+            #expect(signal?.level == .warning && signal?.cause.contains("90 %") == true)
+        }
+
+        @Test(.oneMinute)
+        func `a container's own group is the root of what it sees`() async throws {
+            let machine = Machine()
+            // The kernel names the group as it is called outside; inside there is no such directory.
+            try machine.write([
+                "proc/self/cgroup": "0::/system.slice/docker-abc.scope\n", "cgroup/memory.current": "990\n",
+                "cgroup/memory.max": "1000\n", "cgroup/memory.pressure": Self.calm,
+            ])
+            let source = machine.source
+            #expect(await machine.first(source)?.level == .critical)
+            #expect(source.explanation.contains("cgroup/memory.pressure"), "Its own stalls, not the machine's.")
+        }
+
+        @Test(.oneMinute)
+        func `a group of version 1 is watched where version 2 does not account for memory`() async throws {
+            for place in ["docker/abc/", ""] {
+                let machine = Machine()
+                try machine.write([
+                    "proc/self/cgroup": "11:memory:/docker/abc\n1:name=systemd:/x\n0::/unified\n",
+                    "proc/pressure/memory": Self.calm, "cgroup/memory/\(place)memory.usage_in_bytes": "960\n",
+                    "cgroup/memory/\(place)memory.limit_in_bytes": "1000\n",
+                    "cgroup/memory/\(place)memory.stat": "total_inactive_file 0\n",
+                ])
+                let source = machine.source
+                #expect(source.isWatching, "\(source.explanation)")
+                #expect(await machine.first(source)?.level == .critical)
+            }
+        }
+
+        @Test(arguments: [
+            ["proc/self/cgroup": "0::/app\n", "cgroup/app/memory.current": "nonsense", "cgroup/app/memory.max": "10"],
+            ["proc/self/cgroup": "0::/app\n", "cgroup/app/memory.current": "5\n", "cgroup/app/memory.max": "max\n"],
+            ["proc/self/cgroup": "0::/app\n", "cgroup/app/memory.max": "10\n"],
+            ["proc/self/cgroup": "\u{0}\u{1}\u{2}", "proc/pressure/memory": "avg10=banana"],
+            ["proc/self/cgroup": "7:memory:/a\n", "cgroup/memory/a/memory.usage_in_bytes": ""],
+            ["proc/pressure/memory": ""], [:],
+        ])
+        func `missing, unlimited or invalid files are ignored, and the explanation names the alternative`(
+            _ files: [String: String]
+        ) throws {
+            let machine = Machine()
+            try machine.write(files)
+            let source = machine.source
+            #expect(!source.isWatching && source.explanation.contains("MemoryGuard.ManualSource"))
+        }
+
+        @Test(.oneMinute)
+        func `files that vanish while observed cause no pressure and no end`() async throws {
+            let machine = Machine()
+            try machine.write([
+                "proc/self/cgroup": "0::/app\n", "cgroup/app/memory.current": "990\n",
+                "cgroup/app/memory.max": "1000\n",
+            ])
+            let source = machine.source
+            let (stream, continuation) = AsyncStream.makeStream(of: MemoryGuard.Signal.self)
+            let registration = source.observe { continuation.yield($0) }
+            var iterator = stream.makeAsyncIterator()
+            #expect(await iterator.next()?.level == .critical)
+            try FileManager.default.removeItem(atPath: "\(machine.directory.path)/cgroup/app")
+            var level = MemoryLevel.critical
+            while level == .critical { level = await iterator.next()?.level ?? .warning }
+            #expect(level == .normal)
+            try machine.write(["cgroup/app/memory.current": "990\n", "cgroup/app/memory.max": "1000\n"])
+            while level == .normal { level = await iterator.next()?.level ?? .warning }
+            #expect(level == .critical)
+            _ = registration
+        }
+    #endif
+}

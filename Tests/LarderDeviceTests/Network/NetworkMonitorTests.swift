@@ -1,0 +1,181 @@
+import Larder
+import LarderDevice
+import LarderEvents
+import LarderTelemetry
+import LarderTime
+import TestSupport
+import Testing
+
+@Suite("Network monitor", .oneMinute)
+struct NetworkMonitorTests {
+    private let clock = ManualClock()
+    private let source = NetworkMonitor.ManualSource()
+
+    private func monitor(
+        telemetry: Telemetry = .off,
+        _ change: (inout NetworkMonitor.Configuration) -> Void = { _ in }
+    ) -> NetworkMonitor {
+        var configuration = NetworkMonitor.Configuration(seed: 7)
+        change(&configuration)
+        return NetworkMonitor(
+            source: source,
+            configuration: configuration,
+            clock: clock,
+            onEvent: { telemetry.record($0) }
+        )
+    }
+
+    private func interface(_ index: Int, _ last: UInt8) -> NetworkStatus.Interface {
+        NetworkStatus.Interface(
+            index: index,
+            name: "eth\(index)",
+            isUp: true,
+            isRunning: true,
+            addresses: [NetworkStatus.Interface.Address(.ipv4, bytes: [192, 0, 2, last])].compactMap(\.self).reduce(
+                into: []) {
+                    $0.insert($1)
+                }
+        )
+    }
+
+    @Test func `a change of the system's connection takes effect at once`() {
+        let monitor = monitor()
+        #expect(monitor.level == .good && monitor.current.cause == .nothing)
+        source.set(isConnected: false)
+        #expect(monitor.isOffline && monitor.current.cause == .noInterface && !monitor.admits())
+        #expect(!monitor.behavior.allowsRefresh && !monitor.behavior.allowsPaging && !monitor.behavior.sendsOutbox)
+        source.set(isConnected: true)
+        #expect(monitor.level == .good && monitor.behavior.allowsPrefetch)
+    }
+
+    @Test func `a server on this machine needs no interface`() {
+        source.set(isConnected: false)
+        #expect(monitor { $0.requiresInterface = false }.level == .good)
+    }
+
+    @Test func `an override comes first until it is removed`() {
+        let monitor = monitor()
+        source.set(isConnected: false)
+        monitor.setOverride(.good)
+        #expect(monitor.level == .good && monitor.current.cause == .override && monitor.admits())
+        monitor.setOverride(.offline)
+        #expect(!monitor.admits())
+        monitor.setOverride(nil)
+        #expect(monitor.current.cause == .noInterface)
+    }
+
+    @Test func `a metered network is constrained`() {
+        source.set(NetworkStatus(isConnected: true, isMetered: true))
+        #expect(monitor().current.cause == .metered && monitor().level == .constrained)
+        #expect(monitor { $0.treatsMeteredAsConstrained = false }.level == .good)
+    }
+
+    @Test func `measurements of one network do not count in the next`() {
+        let monitor = monitor()
+        source.set(NetworkStatus(interfaces: [interface(1, 1)]))
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        #expect(monitor.level == .offline && monitor.current.cause == .experience)
+        // The same network told of again is the same network.
+        source.set(
+            NetworkStatus(interfaces: [
+                interface(1, 1), NetworkStatus.Interface(index: 9, name: "x", isUp: true, isRunning: false),
+            ])
+        )
+        #expect(monitor.level == .offline)
+        source.set(NetworkStatus(interfaces: [interface(2, 5)]))
+        #expect(monitor.level == .good)
+    }
+
+    @Test func `without addresses, networks differ by their interfaces`() {
+        func path(_ name: String) -> NetworkStatus {
+            NetworkStatus(
+                isConnected: true,
+                interfaces: [NetworkStatus.Interface(index: 1, name: name, isUp: true, isRunning: true)]
+            )
+        }
+        source.set(path("en0"))
+        let monitor = monitor()
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        source.set(path("en0"))
+        #expect(monitor.isOffline)
+        source.set(path("pdp_ip0"))
+        #expect(monitor.level == .good)
+    }
+
+    @Test func `an observer gets the current state and then each change, or only the newest if it is slow`() async {
+        let monitor = monitor()
+        let states = monitor.states
+        var iterator = states.makeAsyncIterator()
+        #expect(await iterator.next()?.level == .good)
+        source.set(isConnected: false)
+        #expect(await iterator.next()?.level == .offline)
+        source.set(isConnected: true)
+        source.set(isConnected: false)
+        source.set(isConnected: true)
+        #expect(await iterator.next()?.level == .good)
+        monitor.note(NetworkSample(.reply, latency: .milliseconds(5)))
+        #expect(states.droppedCount == 2, "A sample that changes nothing is no news.")
+    }
+
+    @Test func `changes of the level are telemetry, with their cause`() async {
+        let telemetry = Telemetry(wall: clock, monotonic: clock)
+        let monitor = monitor(telemetry: telemetry)
+        let events = telemetry.events()
+        source.set(isConnected: false)
+        source.set(isConnected: true)
+        var iterator = events.makeAsyncIterator()
+        #expect(await iterator.next()?.kind == .networkLevel(.offline, from: .good, cause: "noInterface"))
+        #expect(await iterator.next()?.kind == .networkLevel(.good, from: .offline, cause: "nothing"))
+        #expect(telemetry.totals.networkLevel == .good && telemetry.totals.networkChanges == 2)
+        _ = monitor
+    }
+
+    @Test func `while the monitor runs, the level recovers with time alone`() async throws {
+        let monitor = monitor()
+        let states = monitor.states
+        var iterator = states.makeAsyncIterator()
+        _ = await iterator.next()
+        let running = Task { await monitor.run(sleeper: clock) }
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        #expect(await iterator.next()?.level == .offline)
+        monitor.note(NetworkSample(.reply, latency: .milliseconds(50)))
+        #expect(await iterator.next()?.level == .constrained)
+        try await clock.waitForSleepers()
+        // The return is jittered by up to 30 s: first come what falls due before.
+        var level = NetworkLevel.constrained
+        for _ in 0..<20 where level != .good {
+            clock.advance(by: .seconds(10))
+            level = monitor.level
+        }
+        #expect(await iterator.next()?.level == .good)
+        running.cancel()
+        await running.value
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func `the monitor posts one resume time per return, and none if the network is lost again`()
+        async throws
+    {
+        let monitor = monitor { $0.policy.resume = DegradationPolicy.ResumeSpread(window: .seconds(60)) }
+        let resumes = monitor.resumes
+        let spread = DegradationPolicy.ResumeSpread(window: .seconds(60))
+        source.set(isConnected: false)
+        source.set(isConnected: true)
+        // It goes before the time has come.
+        clock.advance(by: spread.delay(seed: 7, round: 1) - .milliseconds(1))
+        _ = monitor.level
+        source.set(isConnected: false)
+        clock.advance(by: .seconds(300))
+        source.set(isConnected: true)
+        let back = clock.uptime
+        let running = Task { await monitor.run(sleeper: clock) }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(60))
+        var iterator = resumes.makeAsyncIterator()
+        let time = await iterator.next()
+        #expect(time.map { $0 >= back + spread.delay(seed: 7, round: 2) } == true)
+        #expect(resumes.droppedCount == 0)
+        running.cancel()
+        await running.value
+    }
+}

@@ -1,0 +1,117 @@
+import LarderHTTP
+import LarderTime
+import LarderWebSocket
+import Synchronization
+
+@testable import LarderEngine
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Repeats what it is told: a request as its method, target and body, a message as it came.
+final class EchoHandler: ExchangeHandler {
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        if request.isWebSocketUpgrade { return .webSocket(WebSocketAcceptance(handler: Messages())) }
+        return Self.reply(to: request)
+    }
+
+    /// A request as its method, target and body.
+    static func reply(to request: Request) -> Reply {
+        let text = "\(request.method) \(request.targetText) \(String(decoding: request.body, as: UTF8.self))"
+        return .response(Response(status: .ok, body: .bytes(Array(text.utf8))))
+    }
+
+    func refused(_ refusal: Refusal) -> Response {
+        Response(status: refusal.status, body: .bytes(Array(refusal.detail.utf8)))
+    }
+
+    var wantsHeads: Bool { false }
+
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
+
+    var wantsRecords: Bool { false }
+
+    func finished(_ record: ExchangeRecord) {}
+
+    final class Messages: WebSocketHandler {
+        private let handle = Mutex<WebSocketHandle?>(nil)
+
+        func opened(_ handle: WebSocketHandle) { self.handle.withLock { $0 = handle } }
+        func received(text: [UInt8]) { handle.withLock { $0 }?.send(text: text) }
+        func received(binary: [UInt8]) { handle.withLock { $0 }?.send(binary: binary) }
+        func closed(code: UInt16?, reason: String) {}
+    }
+
+    /// Serves while `body` runs.
+    static func serve(
+        _ change: (inout ServerConfiguration) -> Void = { _ in },
+        _ body: (Int) async throws -> Void
+    ) async throws {
+        try await serve(EchoHandler(), change) { server in try await body(server.address.port) }
+    }
+
+    /// Serves with another handler.
+    static func serve(
+        _ handler: any ExchangeHandler,
+        _ change: (inout ServerConfiguration) -> Void = { _ in },
+        _ body: (HTTPServer) async throws -> Void
+    ) async throws {
+        var configuration = ServerConfiguration()
+        // A connection may have to wait its turn while other tests have the processors: no time passes for it.
+        configuration.monotonic = ManualClock()
+        change(&configuration)
+        let server = try HTTPServer(configuration, handler: handler)
+        do {
+            try await body(server)
+        } catch {
+            await server.stop(grace: .zero)
+            throw error
+        }
+        await server.stop(grace: .zero)
+    }
+}
+
+extension HTTPServer {
+    /// Keeps the first loop busy while `body` runs: everything that `body` sends is there in the loop's next turn.
+    func holdingLoop(_ body: () throws -> Void) throws {
+        let (isHeld, isOver) = (Signal(), Signal())
+        loops[0].execute {
+            isHeld.set()
+            isOver.wait()
+        }
+        isHeld.wait()
+        defer { isOver.set() }
+        try body()
+    }
+
+    /// Runs `body` on a loop's thread and returns its result.
+    func onLoop<Value: Sendable>(
+        at index: Int = 0,
+        _ body: @escaping @Sendable (EventLoop) -> Value
+    ) async -> Value {
+        let loop = loops[index]
+        return await withCheckedContinuation { continuation in
+            loop.execute { continuation.resume(returning: body(loop)) }
+        }
+    }
+
+    /// Returns when every loop has finished a turn that began after this call, with the check of its deadlines.
+    func passTurn() async {
+        // The first job may run in a turn that began earlier; a turn runs its jobs before it checks deadlines.
+        for index in loops.indices {
+            for _ in 0..<3 { await onLoop(at: index) { _ in } }
+        }
+    }
+}
+
+/// A flag that one thread sets and another waits for.
+final class Signal: Sendable {
+    private let isSet = Atomic<Bool>(false)
+
+    func set() { isSet.store(true, ordering: .releasing) }
+
+    func wait() { while !isSet.load(ordering: .acquiring) { sched_yield() } }
+}

@@ -1,0 +1,117 @@
+import Larder
+import LarderHTTP
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderDevice
+@testable import LarderEvents
+@testable import LarderImages
+@testable import LarderMemory
+@testable import LarderStorage
+
+/// What memory keeps of pictures, what leaves it first, where that goes, and what pressure does.
+@Suite("Image pipeline, memory", .oneMinute)
+struct ImageMemoryTests {
+    /// 1,024 bytes of pixels.
+    private func picture(_ shade: Int) -> [UInt8] {
+        PNGBuilder.picture(width: 16, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), UInt8(shade)) }
+    }
+
+    private func url(_ number: Int) -> String { "http://pictures/\(number).png" }
+
+    private func setting(
+        _ count: Int,
+        _ change: (inout ImagePipeline.Configuration) -> Void
+    ) throws -> ImageSetting {
+        let setting = try ImageSetting(change)
+        for number in 0..<count {
+            setting.server[url(number)] = .init(bytes: picture(number), fields: [.cacheControl: "max-age=3600"])
+        }
+        return setting
+    }
+
+    @Test func `pictures that are cheap to get again are evicted before expensive ones, regardless of age`()
+        async throws
+    {
+        // The first is dear. Three fit.
+        let setting = try setting(12) { configuration in
+            configuration.memory = .init(small: 3_072, large: 0, threshold: 1 << 20)
+            configuration.score = { worth in Double(worth.fileByteCount) }
+        }
+        defer { setting.remove() }
+        let padding = [UInt8](repeating: 0, count: 200_000)
+        setting.server[url(0)]?.bytes = PNGBuilder.padded(picture(0), padding)
+        for number in 0..<12 { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
+        let kept = (0..<12).filter { setting.pipeline.cachedImage(for: ImageRequest(url: url($0))) != nil }
+        #expect(kept == [0, 10, 11])
+    }
+
+    @Test func `the default score is effort per byte, and a stored file lowers it`() {
+        func worth(_ bytes: Int, decode: Int, load: Int, isOnDisk: Bool) -> Double {
+            ImagePipeline.Cost(
+                byteCount: bytes,
+                fileByteCount: 1,
+                isOnDisk: isOnDisk,
+                loadTime: .milliseconds(load),
+                decodeTime: .milliseconds(decode)
+            ).effortForSize
+        }
+        let usual = worth(1_000, decode: 9, load: 90, isOnDisk: true)
+        #expect(usual == 10_000)
+        #expect(worth(10_000, decode: 9, load: 90, isOnDisk: true) < usual)
+        #expect(worth(1_000, decode: 0, load: 90, isOnDisk: true) < usual)
+        #expect(worth(1_000, decode: 9, load: 90, isOnDisk: false) == 100_000)
+    }
+
+    @Test func `under pressure memory falls and stays low, and recovers step by step`() async throws {
+        let setting = try setting(20) { $0.memory = .init(small: 8_192, large: 2_048, threshold: 1 << 20) }
+        defer { setting.remove() }
+        let source = MemoryGuard.ManualSource()
+        let memory = MemoryGuard(source: source, clock: setting.clock)
+        let registration = memory.register(.images(setting.pipeline))
+        func scroll() async throws {
+            for number in 0..<20 { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
+        }
+        try await scroll()
+        // What belongs to large ones is lent.
+        #expect(setting.pipeline.memoryCost == 10_240)
+        source.signal(.warning)
+        #expect(setting.pipeline.memoryCost == 5_120)
+        try await scroll()
+        #expect(setting.pipeline.memoryCost <= 5_120)
+        source.signal(.critical)
+        #expect(setting.pipeline.memoryCost == 0)
+        try await scroll()
+        #expect(setting.pipeline.memoryCost == 0)
+        source.signal(.normal)
+        var costs: [Int] = []
+        for seconds in [5, 5, 10, 20] {
+            setting.clock.advance(by: .seconds(seconds))
+            memory.tick()
+            try await scroll()
+            costs.append(setting.pipeline.memoryCost)
+        }
+        #expect(costs == [2_048, 5_120, 7_168, 10_240])
+        _ = registration
+    }
+
+    @Test func `under pressure loads are cancelled, except for visible pictures`() async throws {
+        let gate = Gate()
+        let setting = try setting(6) { $0.loadsMaximum = 2 }
+        defer { setting.remove() }
+        for number in 0..<6 { setting.server[url(number)]?.gate = gate }
+        let looked = setting.pipeline.task(for: ImageRequest(url: url(0), priority: .high))
+        let others = (1..<6).map { setting.pipeline.task(for: ImageRequest(url: url($0))) }
+        let source = MemoryGuard.ManualSource()
+        let memory = MemoryGuard(source: source, clock: setting.clock)
+        let registration = memory.register(.images(setting.pipeline))
+        source.signal(.warning)
+        #expect(setting.pipeline.workload.loads == 1)
+        for task in others { await #expect(throws: ImageError.self) { try await task.image } }
+        gate.open()
+        #expect(try await looked.image.width > 0)
+        _ = registration
+    }
+}

@@ -1,0 +1,143 @@
+import LarderHTTP
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderImages
+@testable import LarderStorage
+@testable import LarderTransport
+
+/// Downloads that break off and go on, also in another process.
+@Suite("Image pipeline, parts of files", .oneMinute)
+struct ImagePartTests {
+    private let url = "http://pictures/a.png"
+    private let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }
+    /// Some pieces long, so that it is written while it arrives.
+    private let long = PlainDecoder.file(width: 4, height: 4, gray: 9) + [UInt8](repeating: 5, count: 500_000)
+
+    private func whole() throws -> DecodedImage {
+        try PNGDecoder().decode(picture, into: nil, limits: DecodedImage.Limits())
+    }
+
+    private func fail(_ setting: ImageSetting, _ pipeline: ImagePipeline, _ request: ImageRequest) async {
+        await #expect(throws: ImageError.self) { try await pipeline.image(for: request) }
+    }
+
+    @Test func `a download resumes in another process and leaves no parts behind`() async throws {
+        let setting = try ImageSetting { $0.retry = .never }
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture, breaks: [300, 200, 250])
+        let request = ImageRequest(url: url)
+        await fail(setting, setting.pipeline, request)
+        for _ in 0..<2 { await fail(setting, setting.restarted { $0.retry = .never }, request) }
+        #expect(try setting.parts().count == 2)
+        #expect(try await setting.restarted().image(for: request) == whole())
+        let ranges = setting.server.requests.map { $0.fields[.range] }
+        #expect(ranges == [nil, "bytes=300-", "bytes=500-", "bytes=750-"])
+        #expect(setting.server.requests.dropFirst().allSatisfy { $0.fields[.ifRange] == "\"v1\"" })
+        #expect(try setting.parts().isEmpty)
+        // What was put together is stored whole.
+        #expect(try await setting.restarted().image(for: request) == whole())
+        #expect(setting.server.requests.count == 4)
+    }
+
+    @Test func `received bytes are on disk before the download fails`() async throws {
+        let (broken, never) = (Gate(), Gate())
+        let setting = try ImageSetting(pieceLength: 10_000) { configuration in
+            configuration.decoders = ImageDecoders([PlainDecoder()])
+            configuration.uptime = NoWaitClock(configuration.uptime) { _ in
+                broken.open()
+                try await never.pass()
+            }
+        }
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: long, breaks: [300_000, 0])
+        let request = ImageRequest(url: url)
+        let task = setting.pipeline.task(for: request)
+        try await broken.pass()
+        // The process dies here: the first pipeline does nothing more.
+        let pipeline = setting.restarted { $0.decoders = ImageDecoders([PlainDecoder()]) }
+        #expect(try await pipeline.image(for: request).width == 4)
+        let resumed = try #require(setting.server.requests.last?.fields[.range])
+        let start = try #require(Int(resumed.dropFirst(6).dropLast()))
+        // Written in pieces: at most one of them is lost.
+        #expect(start > 300_000 - ImagePartStore.pieceLength - 10_000 && start <= 300_000, "\(resumed)")
+        task.cancel()
+    }
+
+    @Test func `a part beyond its lifetime is removed and fetched again`() async throws {
+        let setting = try ImageSetting {
+            $0.retry = .never
+            $0.partialLifetime = .seconds(100)
+        }
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture, breaks: [900])
+        let request = ImageRequest(url: url)
+        await fail(setting, setting.pipeline, request)
+        setting.clock.advance(by: .seconds(100))
+        #expect(try await setting.restarted().image(for: request) == whole())
+        #expect(setting.server.requests.allSatisfy { $0.fields[.range] == nil })
+        #expect(try setting.parts().isEmpty)
+    }
+
+    @Test func `a part of a file that has changed is discarded`() async throws {
+        let setting = try ImageSetting { $0.retry = .never }
+        defer { setting.remove() }
+        let old = PNGBuilder.picture(width: 24, height: 16) { (UInt8($1), 200, UInt8($0)) }
+        setting.server[url] = .init(bytes: old, breaks: [500])
+        let request = ImageRequest(url: url)
+        await fail(setting, setting.pipeline, request)
+        setting.server[url] = .init(bytes: picture, tag: "\"v2\"")
+        #expect(try await setting.restarted().image(for: request) == whole())
+        #expect(setting.server.requests.last?.fields[.ifRange] == "\"v1\"")
+        #expect(try setting.parts().isEmpty)
+    }
+
+    @Test func `a part damaged on disk is never shown, and the file is fetched again`() async throws {
+        let setting = try ImageSetting { $0.retry = .never }
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture, breaks: [700])
+        let request = ImageRequest(url: url)
+        await fail(setting, setting.pipeline, request)
+        let name = try #require(try setting.parts().first { $0.hasSuffix("/0") })
+        var record = try #require(try setting.disk.record(name))
+        record.payload[400] ^= 8
+        try setting.disk.put(record)
+        #expect(try await setting.restarted().image(for: request) == whole())
+        #expect(setting.server.requests.map { $0.fields[.range] } == [nil, "bytes=700-", nil])
+        #expect(setting.log.damaged == 1)
+        #expect(try setting.parts().isEmpty)
+    }
+
+    @Test func `all parts share a size limit, and the oldest is removed first`() async throws {
+        let setting = try ImageSetting {
+            $0.retry = .never
+            $0.partialBytesMaximum = 1_500
+            $0.negativeLifetime = .zero
+        }
+        defer { setting.remove() }
+        let urls = (0..<4).map { "http://pictures/\($0).png" }
+        for url in urls {
+            setting.server[url] = .init(bytes: picture, breaks: [700])
+            await fail(setting, setting.pipeline, ImageRequest(url: url))
+            setting.clock.advance(by: .seconds(1))
+        }
+        #expect(try setting.parts().count == 4)
+        for url in urls { #expect(try await setting.restarted().image(for: ImageRequest(url: url)) == whole()) }
+        let ranges = setting.server.requests.suffix(4).map { $0.fields[.range] }
+        #expect(ranges == [nil, nil, "bytes=700-", "bytes=700-"])
+    }
+
+    @Test func `without a disk parts are kept in memory`() async throws {
+        let setting = try ImageSetting {
+            $0.retry = .never
+            $0.disk = nil
+        }
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture, breaks: [700])
+        await fail(setting, setting.pipeline, ImageRequest(url: url))
+        setting.pipeline.forgetFailures()
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: url)) == whole())
+        #expect(setting.server.requests.last?.fields[.range] == "bytes=700-")
+    }
+}

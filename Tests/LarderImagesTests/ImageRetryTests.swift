@@ -1,0 +1,45 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@testable import LarderImages
+@testable import LarderTransport
+
+@Suite("Image downloads that are tried again", .oneMinute)
+struct ImageRetryTests {
+    @Test func `a client's image retries use the client's clock and random numbers`() async throws {
+        let scene = CacheScene()
+        let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }
+        let transport = ScriptedTransport { _, number throws(TransportError) in
+            if number == 1 { return .text("", status: .serviceUnavailable) }
+            return ScriptedTransport.Reply(fields: [.contentType: "image/png"], [.bytes(picture)])
+        }
+        var configuration = APIClient.Configuration(transport: transport)
+        configuration.cache = scene.configuration()
+        configuration.cache.storage = .memory
+        configuration.services = .none
+        let client = try await APIClient(
+            server: "http://server",
+            account: "ana",
+            directory: scene.path,
+            configuration
+        )
+        let clock = scene.clock
+        let loading = Task { try await client.images.image(for: ImageRequest(url: "http://server/v1/images/a")) }
+        let moving = Task {
+            try await clock.waitForSleepers()
+            // Up to a quarter of a second, by a random number of a half.
+            #expect(clock.nextWakeUp == clock.uptime + .milliseconds(125))
+            clock.advance(by: .milliseconds(125))
+        }
+        #expect(try await loading.value.width == 24)
+        #expect(clock.uptime.nanoseconds == 125_000_000)
+        moving.cancel()
+        client.close()
+    }
+}

@@ -1,0 +1,60 @@
+import Larder
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderImages
+@testable import LarderTelemetry
+
+@Suite("What an image pipeline tells", .oneMinute)
+struct ImageStageEventsTests {
+    /// Takes three seconds of the test's clock.
+    private struct SlowDecoder: ImageDecoder {
+        let clock: ManualClock
+        var name: String { "slow" }
+        func canDecode(_ start: [UInt8]) -> Bool { PNGDecoder().canDecode(start) }
+        func verify(_ bytes: [UInt8]) throws(ImageDecodingError) { try PNGDecoder().verify(bytes) }
+        func decode(
+            _ bytes: [UInt8],
+            into target: ImageTarget?,
+            limits: DecodedImage.Limits
+        ) throws(ImageDecodingError) -> DecodedImage {
+            let image = try PNGDecoder().decode(bytes, into: target, limits: limits)
+            if image.width > 2 { clock.advance(by: .seconds(3)) }
+            return image
+        }
+    }
+
+    @Test func `every stage of a picture is reported in order with its duration`() async throws {
+        let clock = ManualClock()
+        let setting = try ImageSetting {
+            $0.decoders = ImageDecoders([SlowDecoder(clock: clock)])
+            $0.uptime = clock
+        }
+        defer { setting.remove() }
+        let url = "http://pictures/a.png"
+        setting.server[url] = .init(bytes: PNGBuilder.picture(width: 24, height: 16) { (UInt8($0), UInt8($1), 7) })
+        let tiny = PNGBuilder.picture(width: 2, height: 2) { (UInt8($0), UInt8($1), 7) }
+        let request = ImageRequest(url: url, placeholder: tiny)
+        let task = setting.pipeline.task(for: request)
+        _ = try await task.image
+        await setting.log.wait { events in
+            events.contains { if case .delivered = $0 { true } else { false } }
+        }
+        let told = setting.log.events.compactMap { event -> String? in
+            switch event {
+            case .placeholder: "placeholder"
+            case .downloadFinished: "download"
+            case .decodeBegan: "wait"
+            case .decoded(_, _, _, let duration): "decode \(duration)"
+            case .delivered(_, let origin, let duration): "\(origin) \(duration)"
+            default: nil
+            }
+        }
+        #expect(told == ["placeholder", "download", "wait", "decode 3.0 seconds", "network 3.0 seconds"])
+        let telemetry = Telemetry(wall: setting.clock, monotonic: setting.clock)
+        for event in setting.log.events { telemetry.record(event) }
+        #expect(telemetry.totals.images[.delivered]?.maximum == .seconds(3))
+        #expect(telemetry.totals.images[.decodeWait]?.count == 1 && telemetry.totals.images[.placeholder]?.count == 1)
+    }
+}

@@ -1,0 +1,142 @@
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderDevice
+@testable import LarderImages
+
+@Suite("Image stages and idle moments", .oneMinute)
+struct ImageStageTests {
+    private let url = "http://pictures/a.png"
+    private let placeholder = PNGBuilder.picture(width: 2, height: 2) { _, _ in (1, 2, 3) }
+
+    /// An interlaced gray picture in chunks of a hundred bytes.
+    private static func interlaced(side: Int) -> [UInt8] {
+        var raw: [UInt8] = []
+        for pass in Adam7.passes {
+            for row in 0..<pass.height(of: side) {
+                raw.append(0)
+                raw += stride(from: pass.x, to: side, by: pass.stepX).map { UInt8(($0 + row) & 255) }
+            }
+        }
+        let stream = PNGBuilder.stored(raw)
+        return PNGBuilder.file(
+            [PNGBuilder.header(width: side, height: side, depth: 8, color: 0, interlaced: true)]
+                + stride(from: 0, to: stream.count, by: 100).map {
+                    PNGBuilder.Chunk(type: "IDAT", content: Array(stream[$0..<min($0 + 100, stream.count)]))
+                } + [PNGBuilder.Chunk(type: "IEND", content: [])]
+        )
+    }
+
+    @Test func `a placeholder comes first, then coarse pictures, then the picture, and only that is kept`() async throws
+    {
+        let setting = try ImageSetting(pieceLength: 60)
+        defer { setting.remove() }
+        let gate = Gate()
+        setting.server[url] = .init(bytes: Self.interlaced(side: 64), gate: gate)
+        let request = ImageRequest(url: url, placeholder: placeholder, wantsPreviews: true)
+        let task = setting.pipeline.task(for: request)
+        var iterator = task.stages.makeAsyncIterator()
+        guard case .placeholder(let tiny)? = try await iterator.next() else {
+            Issue.record("The placeholder comes first.")
+            return
+        }
+        #expect(tiny.width == 2 && setting.pipeline.cachedImage(for: request) == nil)
+        gate.open()
+        var widths: [Int] = []
+        while let stage = try await iterator.next() {
+            if case .image(let image, let origin) = stage { #expect(image.width == 64 && origin == .network) }
+            widths.append(stage.image.width)
+        }
+        #expect(widths.last == 64 && widths == widths.sorted())
+        #expect(setting.pipeline.cachedImage(for: request)?.width == 64)
+        // Who comes late gets the end, and not nothing.
+        for try await stage in task.stages { #expect(stage.image.width == 64) }
+    }
+
+    @Test func `a preview is shown during the download and never stored`() async throws {
+        let setting = try ImageSetting(pieceLength: 2_000)
+        defer { setting.remove() }
+        let gate = Gate()
+        setting.server[url] = .init(bytes: Self.interlaced(side: 64), bodyGate: gate)
+        let request = ImageRequest(url: url, wantsPreviews: true)
+        let task = setting.pipeline.task(for: request)
+        var iterator = task.stages.makeAsyncIterator()
+        guard case .preview(let coarse)? = try await iterator.next() else {
+            Issue.record("A preview comes first.")
+            return
+        }
+        #expect(coarse.width == 32 && coarse.sourceWidth == 64)
+        #expect(setting.pipeline.cachedImage(for: request) == nil)
+        gate.open()
+        #expect(try await task.image.width == 64)
+    }
+
+    @Test func `releasing the stages cancels the request`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: placeholder, gate: Gate())
+        for try await stage in setting.pipeline.stages(for: ImageRequest(url: url, placeholder: placeholder)) {
+            if case .placeholder = stage { break }
+        }
+        #expect(setting.log.cancelled == 1 && setting.pipeline.workload == (0, 0))
+    }
+
+    @Test func `lower quality makes smaller pictures, and returns full ones in memory`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        let picture = PNGBuilder.picture(width: 40, height: 40) { (UInt8($0), UInt8($1), 0) }
+        for name in ["a", "b"] { setting.server[name] = .init(bytes: picture) }
+        func request(_ name: String) -> ImageRequest {
+            ImageRequest(url: name, target: ImageTarget(width: 20, height: 20))
+        }
+        _ = try await setting.pipeline.image(for: request("a"))
+        setting.pipeline.setQuality(0.5)
+        #expect(try await setting.pipeline.image(for: request("a")).width == 20)
+        #expect(try await setting.pipeline.image(for: request("b")).width == 10)
+        setting.pipeline.setQuality(1)
+        #expect(try await setting.pipeline.image(for: request("b")).width == 20)
+    }
+
+    // MARK: Idle
+
+    private func finishDownloads(_ setting: ImageSetting, _ count: Int) async {
+        await setting.log.wait { $0.count { if case .downloadFinished = $0 { true } else { false } } == count }
+    }
+
+    @Test func `decoding waits while the user interacts, except for pictures in view`() async throws {
+        let clock = ManualClock()
+        let idle = IdleScheduler(countMaximum: 1, clock: clock)
+        let setting = try ImageSetting { $0.submitWhenIdle = { idle.submit(isWanted: $0, run: $1) } }
+        defer { setting.remove() }
+        for name in ["a", "b", "c", "d"] { setting.server[name] = .init(bytes: placeholder) }
+        idle.interacted()
+        let tasks = ["a", "b", "c"].map { setting.pipeline.task(for: ImageRequest(url: $0)) }
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: "d", priority: .high)).width == 2)
+        await finishDownloads(setting, 4)
+        tasks[1].cancel()
+        #expect(setting.log.decodes == 1)
+        let moving = Task {
+            while !Task.isCancelled {
+                try await clock.waitForSleepers()
+                clock.advance(by: .milliseconds(100))
+            }
+        }
+        #expect(try await tasks[0].image.width == 2)
+        #expect(try await tasks[2].image.width == 2)
+        #expect(setting.log.decodes == 3)
+        moving.cancel()
+    }
+
+    @Test func `decoding waits for nothing if no interaction was ever reported`() async throws {
+        let clock = ManualClock()
+        let idle = IdleScheduler(clock: clock)
+        let setting = try ImageSetting { $0.submitWhenIdle = { idle.submit(isWanted: $0, run: $1) } }
+        defer { setting.remove() }
+        for name in ["a", "b", "c", "d"] {
+            setting.server[name] = .init(bytes: placeholder)
+            #expect(try await setting.pipeline.image(for: ImageRequest(url: name)).width == 2)
+        }
+        #expect(clock.nextWakeUp == nil)
+    }
+}

@@ -1,0 +1,159 @@
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderMemory
+
+@Suite("Memory tier, scores", .oneMinute)
+struct MemoryScoreTests {
+    /// GreedyDual the plain way: the least due leaves, and what it was due by is the floor for who comes.
+    private struct Model {
+        private struct Entry {
+            var cost: Int
+            var rank: Int
+            var due: Double
+            var order: Int
+        }
+
+        private var entries: [Int: Entry] = [:]
+        private var floor = 0.0
+        private var last = 0
+        let limit: Int
+
+        init(limit: Int) { self.limit = limit }
+
+        var keys: Set<Int> { Set(entries.keys) }
+
+        mutating func touch(_ key: Int) {
+            guard var entry = entries[key] else { return }
+            last += 1
+            entry.due = floor + Double(sign: .plus, exponent: entry.rank, significand: 1)
+            entry.order = last
+            entries[key] = entry
+        }
+
+        mutating func store(_ key: Int, cost: Int, score: Double) {
+            entries[key] = nil
+            while entries.values.reduce(cost, { $0 + $1.cost }) > limit {
+                let victim = entries.min {
+                    ($0.value.due, $0.value.rank, $0.value.order) < ($1.value.due, $1.value.rank, $1.value.order)
+                }
+                guard let victim else { return }
+                floor = max(floor, victim.value.due)
+                entries[victim.key] = nil
+            }
+            last += 1
+            let rank = Int(score.exponent)
+            let due = floor + Double(sign: .plus, exponent: rank, significand: 1)
+            entries[key] = Entry(cost: cost, rank: rank, due: due, order: last)
+        }
+    }
+
+    @Test func `the entry with the lowest score is evicted, and scores of unused entries decay`() {
+        for seed in UInt64(1)...8 {
+            var generator = SeededGenerator(seed: seed)
+            var model = Model(limit: 400)
+            let tier = MemoryTier<Int, Int>(limits: .init(cost: 400), policy: .greedyDual, clock: ManualClock())
+            for step in 0..<2_000 {
+                let key = generator.uniform(in: 0..<120)
+                if generator.uniform(in: 0..<2) == 0 {
+                    _ = tier[key]
+                    model.touch(key)
+                } else {
+                    let cost = generator.uniform(in: 1..<60)
+                    let score = Double(generator.uniform(in: 1..<5_000)) / Double(cost)
+                    tier.store(step, for: key, cost: cost, score: score)
+                    model.store(key, cost: cost, score: score)
+                }
+                let isSame = Set(tier.keys) == model.keys
+                if !isSame { Issue.record("seed \(seed), step \(step)") }
+            }
+        }
+    }
+
+    @Test func `an expensive entry stays while cheap ones pass, and is evicted when it was unused for long`() {
+        func isThere(after count: Int, score: Double) -> Bool {
+            let tier = MemoryTier<Int, Int>(limits: .init(count: 10), policy: .greedyDual, clock: ManualClock())
+            tier.store(0, for: -1, score: score)
+            for key in 0..<count { tier.store(key, for: key) }
+            return tier.peek(-1) != nil
+        }
+        #expect(isThere(after: 100, score: 32) && !isThere(after: 100, score: 1))
+        #expect(!isThere(after: 1_000, score: 32))
+        // Without any it is LRU.
+        for score in [Double.nan, -1, 0, -Double.infinity] { #expect(!isThere(after: 10, score: score)) }
+        #expect(isThere(after: 10_000, score: Double.infinity))
+    }
+
+    @Test func `a segmented tier scores stored values`() {
+        let tier = SegmentedMemoryTier<Int, Int>(
+            .init(small: 30, large: 0, threshold: 100),
+            clock: ManualClock(),
+            score: { key, _, cost in key == 0 ? 1_000 : 1 / Double(cost) }
+        )
+        for key in 0..<10 { tier.store(key, for: key, cost: 10) }
+        #expect((0..<10).filter { tier.peek($0) != nil } == [0, 8, 9])
+    }
+
+    // MARK: Budgets that change
+
+    @Test func `budgets shrink and grow together, including lent budget`() {
+        let clock = ManualClock()
+        let tier = SegmentedMemoryTier<Int, Int>(.init(small: 600, large: 400, threshold: 50), clock: clock)
+        func fillSmall() { for key in 0..<200 { tier.store(key, for: key, cost: 10) } }
+        fillSmall()
+        #expect(tier.small.cost == 1_000)
+        tier.setShare(0.5)
+        #expect(tier.cost == 500 && tier.budgets == .init(small: 300, large: 200, threshold: 50))
+        #expect(tier.small.statistics.departures[.pressure] == 50)
+        fillSmall()
+        #expect(tier.cost == 500)
+        // What is lent is given back under pressure too.
+        for key in 1_000..<1_004 { tier.store(key, for: key, cost: 50) }
+        #expect(tier.large.cost == 200 && tier.small.cost == 300)
+        tier.setShare(0)
+        #expect(tier.cost == 0)
+        fillSmall()
+        #expect(tier.cost == 0)
+        for (share, cost) in [(0.25, 250), (0.75, 750), (1, 1_000)] {
+            tier.setShare(share)
+            fillSmall()
+            #expect(tier.cost == cost)
+        }
+        // The large ones have their own again.
+        for key in 1_000..<1_020 { tier.store(key, for: key, cost: 50) }
+        #expect(tier.large.cost == 400 && tier.small.cost == 600)
+    }
+
+    @Test func `the sum of both kinds never exceeds the budgets, whatever the share`() {
+        for seed in UInt64(1)...4 {
+            var generator = SeededGenerator(seed: seed)
+            let tier = SegmentedMemoryTier<Int, Int>(.init(small: 500, large: 500, threshold: 40), clock: ManualClock())
+            for step in 0..<3_000 {
+                switch generator.uniform(in: 0..<50) {
+                case 0: tier.setShare(Double(generator.uniform(in: 0..<5)) / 4)
+                case 1: tier.remove(generator.uniform(in: 0..<80))
+                default: tier.store(step, for: generator.uniform(in: 0..<80), cost: generator.uniform(in: 0..<100))
+                }
+                if tier.cost > tier.budgets.total { Issue.record("seed \(seed), step \(step): \(tier.cost)") }
+            }
+        }
+    }
+
+    @Test func `a departure handler may use the segmented tier`() {
+        final class Box: Sendable {
+            nonisolated(unsafe) var tier: SegmentedMemoryTier<Int, Int>?
+            nonisolated(unsafe) var told = 0
+        }
+        let box = Box()
+        let tier = SegmentedMemoryTier<Int, Int>(.init(small: 20, large: 20, threshold: 15), clock: ManualClock()) {
+            _ in
+            unsafe box.told += 1
+            _ = unsafe box.tier?[1]
+        }
+        unsafe box.tier = tier
+        for key in 0..<10 { tier.store(key, for: key, cost: 10) }
+        #expect(unsafe box.told == 6)
+        unsafe box.tier = nil
+    }
+}

@@ -1,0 +1,193 @@
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderMemory
+
+@Suite("Memory tier beside an oracle", .oneMinute)
+struct MemoryTierOracleTests {
+    private struct Known {
+        var value: Int
+        var cost: Int
+        var expires: Int64
+    }
+
+    /// What must be there: what was stored, without what has left with a word.
+    private final class Oracle: Sendable {
+        private struct State {
+            var entries: [String: Known] = [:]
+            var cost = 0
+        }
+
+        private let state = Mutex(State())
+
+        subscript(key: String) -> Known? { state.withLock { $0.entries[key] } }
+
+        var count: Int { state.withLock { $0.entries.count } }
+
+        var cost: Int { state.withLock { $0.cost } }
+
+        var keys: Set<String> { state.withLock { Set($0.entries.keys) } }
+
+        func store(_ known: Known, for key: String) {
+            state.withLock { state in
+                state.entries[key] = known
+                state.cost += known.cost
+            }
+        }
+
+        func leave(_ departure: MemoryTier<String, Int>.Departure) {
+            let known = state.withLock { state in
+                let known = state.entries.removeValue(forKey: departure.key)
+                state.cost -= known?.cost ?? 0
+                return known
+            }
+            MemoryTierOracleTests.check(
+                known?.value == departure.value && known?.cost == departure.cost,
+                "\(departure) was not there"
+            )
+        }
+    }
+
+    /// Cheaper than `#expect`, for what is looked at some hundred thousand times.
+    private static func check(_ isRight: Bool, _ note: @autoclosure () -> String) {
+        if !isRight { Issue.record("\(note())") }
+    }
+
+    @Test(arguments: EvictionPolicy.allCases, [0, 1, 3])
+    func `the entries are those that were stored and not reported as removed`(_ policy: EvictionPolicy, _ bits: Int) {
+        for seed in UInt64(1)...3 {
+            var generator = SeededGenerator(seed: seed)
+            var limits = MemoryTier<String, Int>.Limits(
+                count: generator.uniform(in: 1..<400),
+                cost: generator.uniform(in: 1..<4_000)
+            )
+            let clock = ManualClock()
+            let oracle = Oracle()
+            let tier = MemoryTier<String, Int>(limits: limits, policy: policy, clock: clock, shardBits: bits) {
+                oracle.leave($0)
+            }
+            for step in 0..<1_500 {
+                var note: String { "seed \(seed), step \(step)" }
+                let key = "key \(generator.uniform(in: 0..<700))"
+                switch generator.uniform(in: 0..<100) {
+                case 0..<50:
+                    let cost = generator.uniform(in: 0..<(generator.uniform(in: 0..<20) == 0 ? 4_000 : 30))
+                    let seconds = generator.uniform(in: 0..<4) == 0 ? generator.uniform(in: 0..<50) : nil
+                    tier.store(step, for: key, cost: cost, lifetime: seconds.map { .seconds($0) })
+                    // Whatever left for it was told of before this, the one before it under the same key too.
+                    Self.check(oracle[key] == nil, note)
+                    if seconds != 0, limits.count > 0, limits.cost > 0, cost <= limits.cost {
+                        let expires = seconds.map { (clock.uptime + .seconds($0)).nanoseconds } ?? .max
+                        oracle.store(Known(value: step, cost: cost, expires: expires), for: key)
+                    }
+                case 50..<85:
+                    let known = oracle[key]
+                    let isAlive = known.map { clock.uptime.nanoseconds < $0.expires } ?? false
+                    Self.check(tier.peek(key) == (isAlive ? known?.value : nil), note)
+                    Self.check(tier[key] == (isAlive ? known?.value : nil), note)
+                case 85..<91:
+                    let known = oracle[key]
+                    Self.check(tier.remove(key) == known?.value, note)
+                case 91..<96: clock.advance(by: .seconds(generator.uniform(in: 0..<4)))
+                case 96: tier.removeExpired()
+                case 97:
+                    tier.trim(
+                        toCount: generator.uniform(in: 0..<400),
+                        cost: generator.uniform(in: 0..<4_000)
+                    )
+                case 98:
+                    limits = .init(count: generator.uniform(in: 0..<400), cost: generator.uniform(in: 0..<4_000))
+                    tier.setLimits(limits)
+                default:
+                    if generator.uniform(in: 0..<5) == 0 { tier.removeAll() }
+                }
+                Self.check(tier.count <= limits.count && tier.cost <= limits.cost, note)
+                Self.check(tier.count == oracle.count, note)
+                Self.check(tier.cost == oracle.cost, note)
+                if step % 100 == 0 { Self.check(Set(tier.keys) == oracle.keys, note) }
+            }
+            let statistics = tier.statistics
+            #expect(statistics.departures.values.reduce(0, +) + tier.count == statistics.stores, "seed \(seed)")
+        }
+    }
+
+    /// The simplest thing that does what a policy says: an array, oldest first.
+    private struct Plain {
+        let policy: EvictionPolicy
+        var order: [(key: Int, used: Bool)] = []
+        var hand = 0
+
+        mutating func touch(_ key: Int) -> Bool {
+            guard let place = order.firstIndex(where: { $0.key == key }) else { return false }
+            switch policy {
+            case .lru: order.append(order.remove(at: place))
+            case .sieve: order[place].used = true
+            default: break
+            }
+            return true
+        }
+
+        mutating func evict() -> Int {
+            if policy == .sieve {
+                while order[hand % order.count].used {
+                    order[hand % order.count].used = false
+                    hand = (hand + 1) % order.count
+                }
+                let gone = order.remove(at: hand % order.count).key
+                if hand >= order.count { hand = 0 }
+                return gone
+            }
+            return order.removeFirst().key
+        }
+    }
+
+    @Test(arguments: [EvictionPolicy.lru, .fifo, .sieve])
+    func `in one part the policies match their reference models`(_ policy: EvictionPolicy) {
+        for seed in UInt64(1)...10 {
+            var generator = SeededGenerator(seed: seed)
+            let maximum = generator.uniform(in: 1..<40)
+            let gone = Mutex<[Int]>([])
+            let tier = MemoryTier<Int, Int>(limits: .init(count: maximum), policy: policy, clock: ManualClock()) {
+                departure in gone.withLock { $0.append(departure.key) }
+            }
+            var plain = Plain(policy: policy)
+            var expected: [Int] = []
+            for step in 0..<2_000 {
+                let key = generator.uniform(in: 0..<100)
+                let isHit = plain.touch(key)
+                Self.check((tier[key] != nil) == isHit, "seed \(seed), step \(step)")
+                guard !isHit else { continue }
+                if plain.order.count == maximum { expected.append(plain.evict()) }
+                plain.order.append((key, false))
+                tier.store(key, for: key)
+            }
+            #expect(gone.withLock { $0 } == expected, "seed \(seed)")
+        }
+    }
+
+    @Test func `a large tier is filled to its limit with the used entries`() {
+        let tier = MemoryTier<Int, Int>(limits: .init(count: 5_000), clock: ManualClock())
+        for key in 0..<5_000 { tier.store(key, for: key) }
+        #expect(tier.count == 5_000)
+        for _ in 0..<3 { for key in 0..<2_000 { _ = tier[key] } }
+        for key in 10_000..<30_000 { tier.store(key, for: key) }
+        #expect(tier.count == 5_000)
+        let kept = (0..<2_000).filter { tier.peek($0) != nil }.count
+        #expect(kept == 2_000)
+    }
+
+    @Test func `a value as large as the limit is stored, and all parts make room for it`() {
+        let tier = MemoryTier<String, Int>(limits: .init(count: 5_000, cost: 5_000), clock: ManualClock())
+        for key in 0..<5_000 { tier.store(key, for: "\(key)") }
+        tier.store(-1, for: "half", cost: 2_500)
+        #expect(tier["half"] == -1 && tier.cost == 5_000 && tier.count == 2_501)
+        let left = tier.keys.compactMap(Int.init)
+        // Every part gave as much as the others, so the oldest half has left, but for what the parts differ by: the hashes of
+        // a process decide how many keys each has. Had it left at random, 1,250 would stay.
+        #expect(left.filter { $0 >= 2_500 }.count > 2_000)
+        tier.store(-2, for: "all", cost: 5_000)
+        #expect(tier["all"] == -2 && tier.count == 1 && tier.cost == 5_000)
+    }
+}

@@ -1,0 +1,123 @@
+import LarderMemory
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Memory tier", .oneMinute)
+struct MemoryTierTests {
+    @Test(arguments: EvictionPolicy.allCases)
+    func `limits hold and a hit returns the last stored value, for random operations`(_ policy: EvictionPolicy) {
+        for seed in UInt64(1)...20 {
+            var generator = SeededGenerator(seed: seed)
+            let limits = MemoryTier<Int, Int>.Limits(
+                count: generator.uniform(in: 1..<40),
+                cost: generator.uniform(in: 1..<200)
+            )
+            let clock = ManualClock()
+            let gone = Mutex<[Int: Int]>([:])
+            let tier = MemoryTier<Int, Int>(limits: limits, policy: policy, clock: clock) { departure in
+                gone.withLock { $0[departure.key, default: 0] += departure.cost }
+            }
+            var model: [Int: (value: Int, cost: Int, expires: Int64)] = [:]
+            for step in 0..<2_000 {
+                let key = generator.uniform(in: 0..<80)
+                switch generator.uniform(in: 0..<10) {
+                case 0..<5:
+                    let cost = generator.uniform(in: 0..<30)
+                    let lifetime: Duration? =
+                        generator.uniform(in: 0..<3) == 0 ? .seconds(generator.uniform(in: 1..<50)) : nil
+                    tier.store(step, for: key, cost: cost, lifetime: lifetime)
+                    let expires = lifetime.map { (clock.uptime + $0).nanoseconds } ?? .max
+                    model[key] = cost <= limits.cost ? (step, cost, expires) : nil
+                case 5..<8:
+                    let value = tier[key]
+                    if let value {
+                        #expect(model[key]?.value == value, "seed \(seed), step \(step)")
+                        #expect(clock.uptime.nanoseconds < model[key]?.expires ?? 0, "seed \(seed), step \(step)")
+                    } else if let known = model[key], clock.uptime.nanoseconds < known.expires {
+                        #expect(gone.withLock { $0[key] != nil }, "seed \(seed), step \(step): it left without a word")
+                    }
+                case 8:
+                    tier.remove(key)
+                    model[key] = nil
+                default: clock.advance(by: .seconds(generator.uniform(in: 0..<3)))
+                }
+                #expect(tier.count <= limits.count && tier.cost <= limits.cost, "seed \(seed), step \(step)")
+            }
+            tier.removeAll()
+            #expect(tier.count == 0 && tier.cost == 0, "seed \(seed)")
+            let statistics = tier.statistics
+            #expect(statistics.departures.values.reduce(0, +) == statistics.stores, "seed \(seed)")
+        }
+    }
+
+    private func survivors(_ policy: EvictionPolicy, _ body: (MemoryTier<Int, Int>) -> Void) -> Set<Int> {
+        let tier = MemoryTier<Int, Int>(limits: .init(count: 10), policy: policy, clock: ManualClock())
+        body(tier)
+        return Set((0..<1_000).filter { tier[$0] != nil })
+    }
+
+    @Test func `the policy selects the evicted entry`() {
+        func fill(_ tier: MemoryTier<Int, Int>) {
+            for key in 0..<10 { tier.store(key, for: key) }
+            for _ in 0..<3 { _ = tier[0] }
+            for key in 10..<15 { tier.store(key, for: key) }
+        }
+        #expect(survivors(.lru, fill) == [0, 6, 7, 8, 9, 10, 11, 12, 13, 14])
+        #expect(survivors(.fifo, fill) == [5, 6, 7, 8, 9, 10, 11, 12, 13, 14])
+        for policy in [EvictionPolicy.lfu, .sieve, .s3fifo] {
+            #expect(survivors(policy, fill).contains(0), "\(policy)")
+        }
+    }
+
+    @Test func `a scan does not evict used entries`() {
+        let kept = survivors(.s3fifo) { tier in
+            for _ in 0..<5 { for key in 0..<6 { if tier[key] == nil { tier.store(key, for: key) } } }
+            for key in 100..<400 { tier.store(key, for: key) }
+        }
+        #expect(kept.isSuperset(of: [0, 1, 2, 3, 4, 5]))
+    }
+
+    @Test func `formerly popular entries are evicted`() {
+        let kept = survivors(.lfu) { tier in
+            for key in 0..<5 { tier.store(key, for: key) }
+            for _ in 0..<15 { for key in 0..<5 { _ = tier[key] } }
+            for round in 0..<1_500 {
+                let key = 100 + round % 9
+                if tier[key] == nil { tier.store(key, for: key) }
+            }
+        }
+        #expect(kept.isSuperset(of: 100..<109))
+    }
+
+    @Test func `a value beyond the limit is not stored and evicts nothing`() {
+        let tier = MemoryTier<String, Int>(limits: .init(count: 3, cost: 10), clock: ManualClock())
+        tier.store(1, for: "a", cost: 4)
+        tier.store(2, for: "huge", cost: .max)
+        tier.store(3, for: "dead", lifetime: .zero)
+        tier.store(4, for: "negative", cost: -5)
+        #expect(tier["huge"] == nil && tier["dead"] == nil && tier["a"] == 1 && tier["negative"] == 4 && tier.cost == 4)
+        let none = MemoryTier<String, Int>(limits: .init(count: -1), clock: ManualClock())
+        none.store(1, for: "a")
+        #expect(none["a"] == nil)
+        tier.trim(cost: 0)
+        #expect(tier["a"] == nil && tier.statistics.departures[.pressure] ?? 0 >= 1)
+    }
+
+    @Test func `small and large entries lend each other unused budget and return it`() {
+        let tier = SegmentedMemoryTier<Int, Int>(.init(small: 100, large: 100, threshold: 50), clock: ManualClock())
+        for key in 0..<20 { tier.store(key, for: key, cost: 10) }
+        #expect(tier.small.cost == 200)
+        tier.store(100, for: 100, cost: 60)
+        #expect(tier[100] == 100 && tier.small.cost == 140)
+        tier.store(101, for: 101, cost: 60)
+        #expect(tier.cost <= 200 && tier[101] == 101 && tier.small.cost >= 100)
+        var generator = SeededGenerator(seed: 11)
+        for step in 0..<3_000 {
+            let cost = generator.uniform(in: 1..<100)
+            tier.store(step, for: generator.uniform(in: 0..<60), cost: cost)
+            #expect(tier.cost <= 200, "step \(step)")
+        }
+    }
+}

@@ -1,0 +1,304 @@
+import LarderDevice
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderEvents
+
+@Suite("Cache: network behavior", .oneMinute)
+struct ConductTests {
+    /// A cache that does as a monitor says, which a source tells that is set by hand.
+    private final class Scene: Sendable {
+        let base = CacheScene()
+        let network = NetworkMonitor.ManualSource()
+        let monitor: NetworkMonitor
+        let cache: LarderCache
+        let script = ScriptedSource<Note>()
+
+        init(_ policy: DegradationPolicy = .standard) throws {
+            var configuration = NetworkMonitor.Configuration(seed: 3)
+            configuration.policy = policy
+            monitor = NetworkMonitor(source: network, configuration: configuration, clock: base.clock)
+            var settings = base.configuration(inMemory: true)
+            let monitor = monitor
+            settings.mayUseNetwork = { monitor.mayTry }
+            settings.networkBehavior = { monitor.behavior }
+            cache = try LarderCache(settings)
+        }
+
+        var clock: ManualClock { base.clock }
+
+        func note(_ freshness: Freshness.Demand = .interactive, _ policy: ReadPolicy = .cacheFirst) -> Resource<Note> {
+            let script = script
+            return .entity("1", freshness: freshness, policy: policy) { try await script.fetch($0) }
+        }
+
+        func prepare(_ text: String) {
+            script.prepare(.value(Note(id: "1", text: text, revision: Int64(script.requests.count + 1))))
+        }
+
+        /// As a client does when its monitor says something else than before.
+        func tell() {
+            cache.networkBehaviorChanged()
+            if monitor.behavior.refreshesByItself { cache.networkReturned() }
+        }
+
+        func goOffline() {
+            network.set(isConnected: false)
+            tell()
+        }
+
+        func comeBack() {
+            network.set(isConnected: true)
+            tell()
+        }
+
+        func constrain() {
+            monitor.setOverride(.constrained)
+            tell()
+        }
+    }
+
+    @Test(arguments: [ReadPolicy.cacheFirst, .staleWhileRevalidate, .cacheAndLoad, .networkFirst(timeout: nil)])
+    func `offline a stale value is returned at once without a request or an error`(_ policy: ReadPolicy)
+        async throws
+    {
+        let scene = try Scene()
+        scene.prepare("old")
+        _ = try await scene.cache.value(scene.note())
+        scene.clock.advance(by: .seconds(3_600))
+        scene.goOffline()
+        let read = try await scene.cache.snapshot(scene.note(), policy)
+        #expect(read.line(\.text).hasPrefix("old stale(expired)") && read.refreshError == nil)
+        let seen = SequenceRecorder(scene.cache.snapshots(scene.note(), policy))
+        let first = try #require(await seen.wait(for: 1).first)
+        #expect(first.value?.text == "old" && first.refreshError == nil && first.activity == .idle)
+        #expect(scene.script.requests.count == 1)
+    }
+
+    @Test func `offline with nothing stored there is one clear error, and content as soon as there is a network`()
+        async throws
+    {
+        let scene = try Scene()
+        scene.goOffline()
+        let error = await #expect(throws: LarderError.self) { try await scene.cache.value(scene.note()) }
+        #expect(error?.code == .offline)
+        let seen = SequenceRecorder(scene.cache.snapshots(scene.note()))
+        await seen.wait { $0.last?.refreshError?.code == .offline }
+        #expect(scene.script.requests.isEmpty)
+        scene.prepare("new")
+        scene.comeBack()
+        #expect(scene.script.requests.isEmpty, "Its turn to return has not come.")
+        scene.clock.advance(by: .seconds(30))
+        scene.tell()
+        let last = try #require(await seen.wait { $0.last?.value != nil }.last)
+        #expect(last.value?.text == "new" && last.refreshError == nil && scene.script.requests.count == 1)
+    }
+
+    @Test func `an offline refresh throws and observers see no error`() async throws {
+        let scene = try Scene()
+        scene.prepare("old")
+        let seen = SequenceRecorder(scene.cache.snapshots(scene.note()))
+        await seen.wait { $0.last?.value != nil }
+        scene.goOffline()
+        let error = await #expect(throws: LarderError.self) { try await scene.cache.refresh(scene.note()) }
+        #expect(error?.code == .offline && error?.description.contains("Try again") == true)
+        scene.clock.advance(by: .seconds(1))
+        let gate = await #expect(throws: LarderError.self) {
+            try await scene.cache.requireValidated(scene.note(), within: .zero)
+        }
+        #expect(gate?.code == .notValidated)
+        #expect(seen.elements.allSatisfy { $0.refreshError == nil } && scene.script.requests.count == 1)
+        // What a person asks for does not wait for the client's turn.
+        scene.comeBack()
+        #expect(scene.monitor.behavior.isReturning)
+        scene.prepare("new")
+        #expect(try await scene.cache.refresh(scene.note()).value?.text == "new")
+    }
+
+    @Test func `bounded staleness is not refreshed offline and once after the network returns`() async throws {
+        let scene = try Scene()
+        let rule = Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(60)))
+        scene.prepare("old")
+        let seen = SequenceRecorder(scene.cache.snapshots(scene.note(.rule(rule))))
+        await seen.wait { $0.last?.value != nil && $0.last?.activity == .idle }
+        scene.goOffline()
+        for _ in 0..<100 {
+            scene.clock.advance(by: .seconds(10))
+            await Task.yield()
+        }
+        await seen.wait { $0.last?.freshness == .stale(.expired) }
+        #expect(scene.script.requests.count == 1 && scene.clock.sleeperCount == 0, "Nothing waits for anything.")
+        scene.prepare("new")
+        scene.comeBack()
+        await Task.yield()
+        #expect(scene.script.requests.count == 1)
+        scene.clock.advance(by: .seconds(30))
+        scene.tell()
+        await seen.wait { $0.last?.value?.text == "new" }
+        #expect(scene.script.requests.count == 2 && seen.elements.allSatisfy { $0.refreshError == nil })
+    }
+
+    @Test func `a constrained network extends lifetimes that may be extended`() async throws {
+        let scene = try Scene()
+        scene.prepare("old")
+        let seen = SequenceRecorder(scene.cache.snapshots(scene.note(), .cacheOnly))
+        _ = try await scene.cache.value(scene.note())
+        await seen.wait { $0.last?.freshness == .fresh }
+        scene.constrain()
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .seconds(90))
+        let read = try await scene.cache.snapshot(scene.note())
+        #expect(read.freshness == .fresh && scene.script.requests.count == 1)
+        #expect(read.times?.expiresAt == scene.clock.now + .seconds(30))
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .seconds(30))
+        await seen.wait { $0.last?.freshness == .stale(.expired) }
+        #expect(try await scene.cache.snapshot(scene.note(), .cacheOnly).freshness == .stale(.expired))
+    }
+
+    @Test func `extended values are stale at once when the network is good again`() async throws {
+        let scene = try Scene()
+        scene.prepare("old")
+        _ = try await scene.cache.value(scene.note())
+        scene.constrain()
+        scene.clock.advance(by: .seconds(90))
+        let seen = SequenceRecorder(scene.cache.snapshots(scene.note(), .cacheOnly))
+        await seen.wait { $0.last?.freshness == .fresh }
+        scene.monitor.setOverride(nil)
+        scene.tell()
+        let last = await seen.wait { $0.last?.freshness == .stale(.expired) }.last
+        #expect(last?.freshness == .stale(.expired) && last?.value?.text == "old")
+        #expect(scene.script.requests.count == 1)
+    }
+
+    @Test func `a constrained network does not extend critical values and exact lifetimes`() async throws {
+        for demand in [Freshness.Demand.critical, .timeToLive(.seconds(15))] {
+            let scene = try Scene()
+            scene.prepare("old")
+            _ = try await scene.cache.value(scene.note(demand))
+            scene.constrain()
+            scene.clock.advance(by: .seconds(16))
+            #expect(try await scene.cache.snapshot(scene.note(demand), .cacheOnly).freshness == .stale(.expired))
+        }
+    }
+
+    @Test func `a custom network policy replaces each decision`() async throws {
+        var policy = DegradationPolicy.standard
+        policy.constrained.lifetimeFactors["interactive"] = 10
+        policy.constrained.allowsRefresh = false
+        policy.constrained.allowsUserRefresh = false
+        let scene = try Scene(policy)
+        scene.prepare("old")
+        _ = try await scene.cache.value(scene.note())
+        scene.constrain()
+        scene.clock.advance(by: .seconds(599))
+        #expect(try await scene.cache.snapshot(scene.note()).freshness == .fresh)
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await scene.cache.snapshot(scene.note()).freshness == .stale(.expired))
+        #expect(scene.script.requests.count == 1)
+        await #expect(throws: LarderError.self) { try await scene.cache.refresh(scene.note()) }
+        // Turned off, everything is tried as if nobody knew of the network.
+        scene.monitor.policy = .none
+        scene.tell()
+        scene.prepare("new")
+        #expect(try await scene.cache.value(scene.note()).text == "new")
+    }
+
+    // MARK: Pages
+
+    @Test func `offline no page is requested and only the caller gets the error`() async throws {
+        let scene = try Scene()
+        let pages = PageSource()
+        pages.prepare([9, 8, 7], next: "c")
+        let timeline = scene.cache.timeline(pages.resource())
+        _ = try await timeline.snapshot()
+        scene.goOffline()
+        let error = await #expect(throws: LarderError.self) { try await timeline.loadOlder() }
+        #expect(error?.code == .offline)
+        let pull = await #expect(throws: LarderError.self) { try await timeline.refresh() }
+        #expect(pull?.code == .offline)
+        let shown = try await timeline.snapshot()
+        #expect(shown.line == "9 8 7" && shown.loadOlderError == nil && shown.refreshError == nil)
+        #expect(pages.requests.count == 1)
+    }
+
+    @Test func `constrained, pages are larger as far as their source allows`() async throws {
+        for (maximum, expected) in [(nil, 3), (4, 4), (100, 6)] as [(Int?, Int)] {
+            let scene = try Scene()
+            let pages = PageSource()
+            pages.prepare([9, 8, 7], next: "c")
+            var resource = pages.resource()
+            resource.pageSizeMaximum = maximum
+            let timeline = scene.cache.timeline(resource)
+            _ = try await timeline.snapshot()
+            scene.constrain()
+            pages.prepare([6, 5], next: nil)
+            try await timeline.loadOlder()
+            #expect(pages.requests.last?.limit == expected)
+        }
+    }
+
+    // MARK: The outbox
+
+    @Test func `offline the outbox waits, and sends after the return`() async throws {
+        let scene = try Scene()
+        let server = LikeServer(posts: 60)
+        scene.cache.outbox.resume()
+        scene.goOffline()
+        for post in ["1", "2", "3"] { try scene.cache.enqueue(Tap(post: post, isLike: true), server.operation) }
+        await Task.yield()
+        #expect(server.requests.isEmpty && scene.cache.outbox.status.pending == 3)
+        scene.comeBack()
+        scene.clock.advance(by: .seconds(30))
+        scene.tell()
+        try await scene.cache.outbox.drained()
+        #expect(server.requests.map { $0.count } == [3])
+    }
+
+    @Test func `a constrained network collects operations for two seconds into larger batches`() async throws {
+        let scene = try Scene()
+        let server = LikeServer(posts: 60)
+        scene.cache.outbox.resume()
+        var operation = server.operation
+        operation.batchUsual = 2
+        operation.batchMaximum = 3
+        scene.constrain()
+        for post in ["1", "2", "3"] {
+            try scene.cache.enqueue(Tap(post: post, isLike: true), operation)
+            try await scene.clock.waitForSleepers()
+            scene.clock.advance(by: .milliseconds(600))
+        }
+        #expect(server.requests.isEmpty)
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .milliseconds(200))
+        try await scene.cache.outbox.drained()
+        #expect(server.requests.map { $0.count } == [3])
+        scene.monitor.setOverride(nil)
+        scene.tell()
+        scene.cache.outbox.pause()
+        for post in ["4", "5", "6"] { try scene.cache.enqueue(Tap(post: post, isLike: true), operation) }
+        scene.cache.outbox.resume()
+        try await scene.cache.outbox.drained()
+        #expect(server.requests.map { $0.count }.sorted() == [1, 2, 3])
+    }
+
+    @Test func `a request that began before the network returned, and fails, is made once more`() async throws {
+        let scene = CacheScene()
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = Resource<String>("page") { try await source.fetch($0) }
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await source.waitForRequests(1)
+        cache.networkReturned()
+        source.fail(0, LarderError(.offline, "there was no network when this began"))
+        await source.waitForRequests(2)
+        source.answer(1, .value("there"))
+        await seen.wait { $0.last?.value == "there" }
+        #expect(source.requests.count == 2)
+    }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderEvents
+@testable import LarderResources
+
+@Suite("Cache: single-flight requests", .oneMinute)
+struct FlightTests {
+    let scene = CacheScene()
+
+    private func word(_ source: ScriptedSource<String>, _ n: String = "1") -> Resource<String> {
+        Resource("word", ["n": n], freshness: .timeToLive(.seconds(60))) { try await source.fetch($0) }
+    }
+
+    @Test func `ten thousand readers of one key make one request`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let values = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<10_000 { group.addTask { try await cache.value(resource) } }
+            await source.waitForRequests(1)
+            source.answer(0, .value("one"))
+            return try await group.reduce(into: [String]()) { $0.append($1) }
+        }
+        #expect(values.count == 10_000 && Set(values) == ["one"])
+        #expect(source.requests.count == 1)
+    }
+
+    @Test func `a request survives cancelled readers and is cancelled with the last one`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let first = Task { try await cache.value(resource) }
+        await source.waitForRequests(1)
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await seen.wait(for: 1)
+        first.cancel()
+        await #expect(throws: LarderError.self) { try await first.value }
+        #expect(source.cancelled == 0)
+        seen.cancel()
+        await source.waitForCancellations(1)
+        #expect(source.requests.count == 1)
+        // Nothing of it is remembered as a failure.
+        source.prepare(.value("later"))
+        #expect(try await cache.value(resource) == "later")
+    }
+
+    @Test func `the network's answer is called so, also where it comes before its observer is known`() async throws {
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let (joined, hold) = (Pending<Bool>(), Hold())
+        var configuration = scene.configuration()
+        configuration.onEvent = { event in
+            guard case .merged = event else { return }
+            joined.finish(true)
+            hold.wait()
+        }
+        let cache = try LarderCache(configuration)
+        let first = Task { try await cache.value(resource) }
+        await source.waitForRequests(1)
+        let snapshots = cache.snapshots(resource)
+        let observing = Pending<Snapshots<String>.Subscription?>()
+        // A thread of its own, because it is held up between joining the request and observing.
+        Thread { observing.finish(.init(snapshots.node, snapshots.options)) }.start()
+        #expect(await joined.value(ifCancelled: false))
+        source.answer(0, .value("one"))
+        _ = try await first.value
+        hold.open()
+        let snapshot = await observing.value(ifCancelled: nil)?.mailbox.next()
+        #expect(snapshot?.value == "one" && snapshot?.source == .network)
+    }
+
+    @Test func `an error reaches all waiting readers and is not stored`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let readers = (0..<20).map { _ in Task { try await cache.value(resource) } }
+        await source.waitForRequests(1)
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await seen.wait(for: 1)
+        source.fail(0, Broken())
+        for reader in readers {
+            // Those that came after the failure make a request of their own: it is answered too.
+            do {
+                _ = try await reader.value
+            } catch let error as LarderError {
+                #expect(error.code == .fetchFailed && error.cause is Broken)
+            }
+            if source.requests.count > 1 { break }
+        }
+        await seen.wait { $0.last?.refreshError != nil }
+        seen.cancel()
+        for reader in readers { reader.cancel() }
+        source.prepare(.value("good"), .value("good"))
+        #expect(try await cache.value(resource) == "good")
+    }
+
+    @Test func `a slow old reply never takes the place of a newer one`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let old = Task { try await cache.snapshot(resource, .networkOnly) }
+        await source.waitForRequests(1)
+        scene.clock.advance(by: .seconds(1))
+        let new = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(2)
+        let seen = SequenceRecorder(cache.snapshots(resource, .cacheOnly))
+        source.answer(1, .value("new"))
+        #expect(try await new.value.value == "new")
+        source.answer(0, .value("old"))
+        // It gets the newer value too: nobody sees an older one after it.
+        #expect(try await old.value.value == "new")
+        #expect(try await cache.value(resource, .cacheOnly) == "new")
+        cache.close()
+        await seen.waitForEnd()
+        #expect(!seen.elements.contains { $0.value == "old" })
+        #expect(try await scene.cache().value(resource, .cacheOnly) == "new")
+    }
+
+    @Test func `an older version never replaces a newer one`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1") { try await source.fetch($0) }
+        let reader = Task { try await cache.snapshot(note) }
+        await source.waitForRequests(1)
+        try cache.update { $0.put(Note(id: "1", text: "pushed", revision: 7)) }
+        source.answer(0, .value(Note(id: "1", text: "fetched", revision: 6)))
+        #expect(try await reader.value.value?.text == "pushed")
+        try cache.update { $0.put(Note(id: "1", text: "late", revision: 5)) }
+        #expect(try await cache.value(note, .cacheOnly).text == "pushed")
+        #expect(try await scene.cache().value(note, .cacheOnly).text == "pushed")
+    }
+
+    @Test func `a user's refresh sends a request of its own beside one that is on its way`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let reader = Task { try await cache.value(resource) }
+        await source.waitForRequests(1)
+        scene.clock.advance(by: .milliseconds(1))
+        let refresh = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(2)
+        #expect(source.requests.map(\.isForced) == [false, true])
+        source.answer(0, .value("a"))
+        source.answer(1, .value("b"))
+        _ = try await reader.value
+        #expect(try await refresh.value.value == "b")
+    }
+
+    @Test func `a fetch that never ends is abandoned at its time limit`() async throws {
+        let cache = try scene.cache()
+        var resource = Resource<String>("endless") { _ in
+            // It does not even notice that it is cancelled.
+            await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+            return .value("never")
+        }
+        resource.timeout = .seconds(5)
+        let read = resource
+        let reader = Task { try await cache.value(read) }
+        try await scene.clock.waitForSleepers(1)
+        scene.clock.advance(by: .seconds(5))
+        let error = await #expect(throws: LarderError.self) { try await reader.value }
+        #expect(error?.code == .timedOut)
+    }
+
+    private final class Counter: Sendable {
+        let counts = Mutex<[String: Int]>([:])
+    }
+
+    @Test func `a reader of many keys makes as many requests, each once`() async throws {
+        let cache = try scene.cache()
+        let counter = Counter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for round in 0..<8 {
+                for key in 0..<50 {
+                    group.addTask {
+                        let name = "\((key * 7 + round) % 50)"
+                        let resource = Resource<String>("many", ["n": name]) { _ in
+                            counter.counts.withLock { $0[name, default: 0] += 1 }
+                            return .value(name)
+                        }
+                        let value = try await cache.value(resource)
+                        #expect(value == name)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(counter.counts.withLock { $0 } == Dictionary(uniqueKeysWithValues: (0..<50).map { ("\($0)", 1) }))
+    }
+
+    @Test func `a failing fetch does not change the shown value`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("content"))
+        _ = try await cache.value(resource)
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await seen.wait(for: 1)
+        source.prepare(failure: Broken())
+        await #expect(throws: LarderError.self) { try await cache.refresh(resource) }
+        await seen.wait { $0.last?.refreshError != nil }
+        #expect(seen.elements.allSatisfy { $0.value == "content" && $0.freshness == .fresh })
+    }
+
+    @Test func `a late answer of a request that was given up does not replace a newer value`() async throws {
+        let cache = try scene.cache()
+        let (began, late) = (Pending<Void>(), Pending<String>())
+        let isFirst = Atomic<Bool>(true)
+        var resource = Resource<String>("word") { _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else { return .value("new") }
+            began.finish(())
+            // This fetch function does not notice that it is cancelled.
+            return .value(await Task { await late.value(ifCancelled: "cancelled") }.value)
+        }
+        resource.timeout = nil
+        let word = resource
+        let old = Task { try await cache.value(word) }
+        await began.value(ifCancelled: ())
+        let flight = cache.core.nodes.node(of: word, in: cache.core).state.withLock { $0.flight }
+        old.cancel()
+        await #expect(throws: LarderError.self) { try await old.value }
+        #expect(try await cache.value(word) == "new")
+        late.finish("old")
+        await flight?.task?.value
+        #expect(try await cache.value(word, .cacheOnly) == "new")
+        #expect(try await scene.cache().value(word, .cacheOnly) == "new")
+    }
+}

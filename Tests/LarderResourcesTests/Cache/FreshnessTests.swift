@@ -1,0 +1,368 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderStorage
+
+@Suite("Freshness", .oneMinute)
+struct FreshnessTests {
+    let scene = CacheScene()
+
+    private func word(
+        _ source: ScriptedSource<String>,
+        _ rule: Freshness.Rule = .timeToLive(.seconds(60))
+    ) -> Resource<String> {
+        Resource("word", freshness: .rule(rule)) { try await source.fetch($0) }
+    }
+
+    private func stored(_ cache: LarderCache, _ resource: Resource<String>) async throws -> Freshness {
+        try await cache.snapshot(resource, .cacheOnly).freshness
+    }
+
+    @Test func `a value is fresh until its time to live is over, counted from the start of the request`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let reader = Task { try await cache.snapshot(resource) }
+        await source.waitForRequests(1)
+        let asked = scene.clock.now
+        scene.clock.advance(by: .seconds(10))
+        source.answer(0, .value("a"))
+        let snapshot = try await reader.value
+        #expect(snapshot.fetchedAt == asked && snapshot.validatedAt == asked)
+        #expect(snapshot.expiresAt == asked + .seconds(60))
+        scene.clock.advance(by: .milliseconds(49_999))
+        #expect(try await stored(cache, resource) == .fresh)
+        scene.clock.advance(by: .milliseconds(1))
+        #expect(try await stored(cache, resource) == .stale(.expired))
+    }
+
+    @Test func `a source may call a value fresh for a shorter time, and not for a longer one`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("a", lifetime: .seconds(5)), .value("b", lifetime: .seconds(500)))
+        _ = try await cache.value(resource)
+        scene.clock.advance(by: .seconds(5))
+        #expect(try await stored(cache, resource) == .stale(.expired))
+        #expect(try await cache.value(resource) == "b")
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await stored(cache, resource) == .stale(.expired))
+    }
+
+    @Test(arguments: [-86_400, -3_600, -3, 3_600, 86_400, 315_360_000], [false, true])
+    func `a clock that is set makes nothing fresh that is not, and nothing stale for ever`(
+        _ seconds: Int,
+        _ isRestarted: Bool
+    ) async throws {
+        var cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("a"))
+        _ = try await cache.value(resource)
+        scene.clock.advance(by: .seconds(50))
+        scene.clock.set(wall: scene.clock.now + .seconds(seconds))
+        if isRestarted { cache = try scene.cache() }
+        // Eleven seconds later it would be expired, whatever the wall says.
+        scene.clock.advance(by: .seconds(11))
+        let freshness = try await stored(cache, resource)
+        // A small step back while the process was not running is noticed by nobody; then it looks younger by that.
+        if !(isRestarted && seconds == -3) { #expect(freshness != .fresh) }
+        source.prepare(.value("b"))
+        #expect(try await cache.value(resource, .networkOnly) == "b")
+        #expect(try await stored(cache, resource) == .fresh)
+        // Set right again.
+        scene.clock.set(wall: scene.clock.now - .seconds(seconds))
+        source.prepare(.value("c"))
+        _ = try await cache.value(resource, .networkOnly)
+        #expect(try await stored(cache, resource) == .fresh)
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await stored(cache, resource) != .fresh)
+    }
+
+    @Test func `observers notice a clock that was set back`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("a"))
+        _ = try await cache.value(resource)
+        let seen = SequenceRecorder(cache.snapshots(resource, .cacheOnly))
+        await seen.wait(for: 1)
+        scene.clock.set(wall: scene.clock.now - .seconds(600))
+        #expect(try await stored(cache, resource) == .stale(.clockUncertain))
+        await seen.wait { $0.last?.freshness == .stale(.clockUncertain) }
+        #expect(scene.events.withLock { $0.contains { if case .clockSetBack = $0 { true } else { false } } })
+    }
+
+    @Test func `an observed value is shown as stale when it expires without a request`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("a"))
+        _ = try await cache.value(resource)
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await seen.wait(for: 1)
+        try await scene.clock.waitForSleepers(1)
+        scene.clock.advance(by: .seconds(60))
+        await seen.wait(for: 2)
+        #expect(seen.elements.map(\.freshness) == [.fresh, .stale(.expired)])
+        #expect(source.requests.count == 1)
+    }
+
+    @Test func `bounded staleness is kept while there are observers with one request for all of them`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source, Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(30))))
+        source.prepare(.value("0"))
+        _ = try await cache.value(resource)
+        scene.clock.advance(by: .seconds(20))
+        #expect(scene.clock.sleeperCount == 0)
+        let viewers = (0..<3).map { _ in SequenceRecorder(cache.snapshots(resource)) }
+        for viewer in viewers { await viewer.wait(for: 1) }
+        for round in 1...3 {
+            try await scene.clock.waitForSleepers(1)
+            // Spread to nine tenths of the bound by the random number that the scene gives.
+            let age = round == 1 ? 7 : 27
+            scene.clock.advance(by: .seconds(age))
+            await source.waitForRequests(round + 1)
+            source.answer(round, .value("\(round)"))
+            for viewer in viewers { await viewer.wait { $0.last?.value == "\(round)" && $0.last?.activity == .idle } }
+        }
+        #expect(source.requests.count == 4)
+        for viewer in viewers { viewer.cancel() }
+        for viewer in viewers { await viewer.waitForEnd() }
+        scene.clock.advance(by: .seconds(600))
+        #expect(source.requests.count == 4)
+    }
+
+    @Test func `a refresh that fails is tried again later and later`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source, Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(10))))
+        source.prepare(.value("0"))
+        _ = try await cache.value(resource)
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await seen.wait(for: 1)
+        for (index, wait) in [9, 18, 36, 72].enumerated() {
+            scene.clock.advance(by: .milliseconds(wait * 1_000 - 1))
+            #expect(source.requests.count == index + 1)
+            scene.clock.advance(by: .milliseconds(1))
+            await source.waitForRequests(index + 2)
+            source.fail(index + 1, Broken())
+            // The expiry in between is shown with the error before.
+            await seen.wait { $0.count(where: { $0.activity == .fetching }) == index + 1 && $0.last?.activity == .idle }
+        }
+    }
+
+    @Test func `a value that must be validated is never returned stale`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = Resource<String>("balance", freshness: .critical) { try await source.fetch($0) }
+        source.prepare(.value("100"))
+        _ = try await cache.value(resource)
+        scene.clock.advance(by: .seconds(15))
+        source.prepare(failure: Broken())
+        await #expect(throws: LarderError.self) { try await cache.value(resource) }
+        // Whoever knows what they do says so.
+        #expect(try await cache.value(resource, .cacheOnly) == "100")
+    }
+
+    @Test func `a reader of a sensitive field gets that field's time to live`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        var rule = Freshness.Rule.timeToLive(.seconds(3_600))
+        rule.fieldLifetimes = ["price": .seconds(10)]
+        let resource = word(source, rule)
+        source.prepare(.value("a"), .value("b"))
+        _ = try await cache.value(resource)
+        scene.clock.advance(by: .seconds(10))
+        #expect(try await cache.value(resource) == "a")
+        #expect(try await cache.value(resource, fields: ["name"]) == "a")
+        #expect(try await cache.value(resource, fields: ["price", "name"]) == "b")
+    }
+
+    @Test func `a known newer version makes an older one stale, and its coming makes it fresh`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { try await source.fetch($0) }
+        source.prepare(.value(Note(id: "1", text: "a", revision: 3)))
+        _ = try await cache.value(note)
+        scene.clock.advance(by: .seconds(1_000_000))
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .fresh)
+        cache.noteVersion(5, of: Note.self, "1")
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
+        source.prepare(.value(Note(id: "1", text: "b", revision: 5)))
+        #expect(try await cache.snapshot(note).freshness == .fresh)
+    }
+
+    @Test func `a known newer version is remembered or the stored value is stale`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { try await source.fetch($0) }
+        source.prepare(.value(Note(id: "1", text: "a", revision: 3)))
+        _ = try await cache.value(note)
+        cache.noteVersion(5, of: Note.self, "1")
+        for number in 0..<20_000 { cache.noteVersion(1, of: Note.self, "other \(number)") }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
+        scene.clock.advance(by: .seconds(1))
+        source.prepare(.value(Note(id: "1", text: "b", revision: 5)))
+        #expect(try await cache.snapshot(note).freshness == .fresh)
+    }
+
+    @Test func `tags with any characters are invalidated in the next process too, and no others`() async throws {
+        let tags = ["a\nb", "a\r", "a\r\nb", "\u{301}x", "x\u{301}", " ", "", "%", "%0A", "\n", "9 a", "\u{0}", "🧺"]
+        let others = ["a", "b", "\r", "0A", "x"]
+        func resources() -> [Resource<String>] {
+            (tags + others).enumerated().map { index, tag in
+                var resource = Resource<String>("word", ["n": "\(index)"], freshness: .reference) { _ in .value("v") }
+                resource.tags = [tag]
+                return resource
+            }
+        }
+        let cache = try scene.cache()
+        for resource in resources() { _ = try await cache.value(resource) }
+        scene.clock.advance(by: .seconds(1))
+        for tag in tags { try cache.invalidate(tag: tag) }
+        let again = try scene.cache()
+        for (tag, resource) in zip(tags + others, resources()) {
+            for cache in [cache, again] {
+                let freshness = try await cache.snapshot(resource, .cacheOnly).freshness
+                #expect(freshness == (tags.contains(tag) ? .stale(.invalidated) : .fresh), "\(Array(tag.utf8))")
+            }
+        }
+    }
+
+    @Test func `a tag is never taken for a type of entities`() async throws {
+        let cache = try scene.cache()
+        let note = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "a", revision: 1)) }
+        _ = try await cache.value(note)
+        for tag in ["=type note", "note", "type note"] { try cache.invalidate(tag: tag) }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .fresh)
+        try cache.update { $0.invalidate(all: Note.self) }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.invalidated))
+    }
+
+    @Test func `the spread of bounded refreshes is drawn once for each observer`() async throws {
+        let draws = Draws()
+        var configuration = scene.configuration(inMemory: true)
+        configuration.random = { draws.next() }
+        let cache = try LarderCache(configuration)
+        let source = ScriptedSource<String>()
+        source.prepare(.value("a"))
+        let rule = Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(30)))
+        _ = try await cache.value(word(source, rule))
+        let seen = SequenceRecorder(cache.snapshots(word(source, rule)))
+        await seen.wait(for: 1)
+        // Each of these shows it anew.
+        for _ in 0..<10 { cache.noteCaughtUp("changes", followedSince: nil) }
+        #expect(draws.count == 1)
+    }
+
+    private final class Draws: Sendable {
+        private let state = Mutex(0)
+
+        var count: Int { state.withLock { $0 } }
+
+        /// First a large number, then small ones.
+        func next() -> Double {
+            state.withLock { count in
+                count += 1
+                return count == 1 ? 0.9 : 0
+            }
+        }
+    }
+
+    @Test func `a change feed keeps values fresh that were fetched since it is followed while it catches up`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let rule = Freshness.Rule(.any([.timeToLive(.seconds(60)), .feed("changes", within: .seconds(30))]))
+        let resource = word(source, rule)
+        source.prepare(.value("a"))
+        let since = scene.clock.now
+        _ = try await cache.value(resource)
+        scene.clock.advance(by: .seconds(100))
+        #expect(try await stored(cache, resource) == .stale(.expired))
+        cache.noteCaughtUp("changes", followedSince: since)
+        #expect(try await stored(cache, resource) == .fresh)
+        scene.clock.advance(by: .seconds(30))
+        #expect(try await stored(cache, resource) == .stale(.expired))
+        // A feed that was begun later has missed something.
+        cache.noteCaughtUp("changes", followedSince: scene.clock.now)
+        #expect(try await stored(cache, resource) == .stale(.expired))
+    }
+
+    @Test func `by nothing at all, nothing is fresh`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source, Freshness.Rule(.any([])))
+        source.prepare(.value("a"))
+        _ = try await cache.value(resource)
+        #expect(try await stored(cache, resource) == .stale(.expired))
+    }
+
+    @Test func `a fresh but incomplete value is fetched`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1") { try await source.fetch($0) }
+        try cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.partial))
+        source.prepare(.value(Note(id: "1", text: "headline and body", revision: 1)))
+        let whole = try await cache.snapshot(note)
+        #expect(
+            whole.value?.text == "headline and body" && whole.freshness == .fresh && whole.completeness == .complete
+        )
+        #expect(source.requests[0].validator == nil)
+        // A list that shows less of the same version takes nothing away.
+        try cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
+        #expect(try await cache.value(note, .cacheOnly).text == "headline and body")
+    }
+
+    @Test func `a gate returns a recently confirmed value or confirms it or says what to do`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("a", validator: "1"))
+        _ = try await cache.value(resource)
+        scene.clock.advance(by: .seconds(20))
+        #expect(try await cache.requireValidated(resource, within: .seconds(20)).value == "a")
+        #expect(source.requests.count == 1)
+        source.prepare(.notModified())
+        let confirmed = try await cache.requireValidated(resource, within: .seconds(19))
+        #expect(confirmed.validatedAt == scene.clock.now && source.requests.count == 2)
+        scene.clock.advance(by: .seconds(180))
+        scene.isOnline.withLock { $0 = false }
+        do {
+            _ = try await cache.requireValidated(resource, within: .seconds(30))
+            Issue.record("the gate let it pass")
+        } catch {
+            #expect(error.code == .notValidated)
+            #expect(error.description.contains("3 min ago") && error.description.contains("30 s"))
+        }
+    }
+
+    @Test func `a gate does not join a request that is too old for it`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let reader = Task { try await cache.value(resource) }
+        await source.waitForRequests(1)
+        scene.clock.advance(by: .seconds(10))
+        let lenient = Task { try await cache.requireValidated(resource, within: .seconds(10)) }
+        let strict = Task { try await cache.requireValidated(resource, within: .seconds(5)) }
+        await source.waitForRequests(2)
+        #expect(source.requests.count == 2)
+        source.answer(1, .value("b"))
+        #expect(try await strict.value.value == "b")
+        source.answer(0, .value("a"))
+        _ = try await reader.value
+        _ = try await lenient.value
+    }
+}

@@ -1,0 +1,129 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+/// Two caches on one directory, each with a store of its own, stand for two processes: nothing of a cache is shared in memory.
+@Suite("Cache: commits of other processes", .oneMinute)
+struct OtherProcessTests {
+    let scene = CacheScene()
+
+    private struct Secret: CacheEntity {
+        static let entityType = "secret"
+        static var isMemoryOnly: Bool { true }
+        var id: String
+        var text: String
+    }
+
+    private func note(_ id: String) -> Resource<Note> {
+        .entity(id, policy: .cacheOnly) { _ in throw Broken() }
+    }
+
+    private func list(_ source: ScriptedSource<EntityList<Note>>) -> Resource<EntityList<Note>> {
+        .list("all", of: Note.self) { try await source.fetch($0) }
+    }
+
+    private func page(_ ids: ClosedRange<Int>, _ text: String = "a") -> Fetched<EntityList<Note>> {
+        .value(EntityList(ids.map { Note(id: "\($0)", text: text, revision: nil) }))
+    }
+
+    @Test func `values of another process are read after the check interval and shown to observers`()
+        async throws
+    {
+        let (one, two) = (try scene.cache(), try scene.cache())
+        let source = ScriptedSource<EntityList<Note>>()
+        source.prepare(page(1...3))
+        let list = list(source)
+        _ = try await one.value(list)
+        #expect(try await one.value(note("1")).text == "a")
+        let seen = SequenceRecorder(one.snapshots(list, .cacheOnly))
+        await seen.wait(for: 1)
+        try two.update { $0.modify(Note.self, "1") { $0.text = "b" } }
+        scene.clock.advance(by: .milliseconds(99))
+        #expect(try await one.value(note("1")).text == "a")
+        scene.clock.advance(by: .milliseconds(1))
+        #expect(try await one.value(note("1")).text == "b")
+        #expect(try await one.value(list, .cacheOnly).items.map(\.text) == ["b", "a", "a"])
+        await seen.wait { $0.last?.value?.items.first?.text == "b" }
+        try two.update { $0.edit(list.key) { $0.removeLast() } }
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await one.value(list, .cacheOnly).items.map(\.id) == ["1", "2"])
+        // What this process changes itself is not taken for somebody else's.
+        try one.update { $0.modify(Note.self, "2") { $0.text = "c" } }
+        scene.clock.advance(by: .milliseconds(100))
+        let hits = one.memoryHits.hits
+        _ = try await one.snapshot(note("2"))
+        _ = try await one.snapshot(note("3"))
+        #expect(one.memoryHits.hits > hits)
+    }
+
+    @Test func `a change applies to the value of the other process and not to the one in memory`() async throws {
+        let (one, two) = (try scene.cache(), try scene.cache())
+        try one.update { $0.put(Note(id: "1", text: "a", revision: nil)) }
+        #expect(try await one.value(note("1")).text == "a")
+        try two.update { $0.modify(Note.self, "1") { $0.text += "b" } }
+        try one.update { $0.modify(Note.self, "1") { $0.text += "c" } }
+        #expect(try await one.value(note("1")).text == "abc")
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await two.value(note("1")).text == "abc")
+    }
+
+    @Test func `memory-only values stay whatever another process does to the disk`() async throws {
+        let (one, two) = (try scene.cache(), try scene.cache())
+        let secret = Resource<Secret>.entity("1", policy: .cacheOnly) { _ in throw Broken() }
+        try one.update { $0.put(Secret(id: "1", text: "mine")) }
+        #expect(try await one.value(secret).text == "mine")
+        try two.update { $0.put(Note(id: "1", text: "b", revision: nil)) }
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await one.value(secret).text == "mine")
+        await #expect(throws: LarderError.self) { try await two.value(secret) }
+    }
+
+    @Test func `tag invalidations of another process apply here too`() async throws {
+        let (one, two) = (try scene.cache(), try scene.cache())
+        let source = ScriptedSource<EntityList<Note>>()
+        source.prepare(page(1...2))
+        var list = list(source)
+        list.tags = ["feed"]
+        _ = try await one.value(list)
+        #expect(try await one.snapshot(list, .cacheOnly).freshness == .fresh)
+        scene.clock.advance(by: .seconds(1))
+        try two.invalidate(tag: "feed")
+        try one.invalidate(tag: "other")
+        #expect(try await one.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        let again = try scene.cache()
+        #expect(try await again.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+    }
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func `random changes by two processes leave both with the stored values`(_ seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let caches = [try scene.cache(), try scene.cache()]
+        let source = ScriptedSource<EntityList<Note>>()
+        source.prepare(page(0...5))
+        let list = list(source)
+        _ = try await caches[0].value(list)
+        for round in 0..<60 {
+            let cache = caches[generator.uniform(in: 0..<2)]
+            let id = "\(generator.uniform(in: 0..<6))"
+            switch generator.uniform(in: 0..<5) {
+            case 0, 1: try cache.update { $0.modify(Note.self, id) { $0.text += "\(round)," } }
+            case 2: try cache.update { $0.put(Note(id: id, text: "put \(round)", revision: nil)) }
+            case 3: try cache.update { $0.edit(list.key) { $0 = $0.suffix(1) + $0.dropLast() } }
+            default: _ = try await cache.value(list, .cacheOnly)
+            }
+            guard generator.uniform(in: 0..<3) == 0 else { continue }
+            scene.clock.advance(by: .milliseconds(100))
+            let stored = try await scene.cache().value(list, .cacheOnly)
+            for cache in caches {
+                #expect(try await cache.value(list, .cacheOnly) == stored, "seed \(seed), round \(round)")
+                for id in stored.items.map(\.id) {
+                    let alone = try await cache.value(note(id))
+                    #expect(stored.items.contains(alone), "seed \(seed), round \(round), \(id)")
+                }
+            }
+        }
+    }
+}

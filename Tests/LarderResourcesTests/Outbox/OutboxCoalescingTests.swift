@@ -1,0 +1,151 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Outbox: coalescing", .oneMinute)
+struct OutboxCoalescingTests {
+    struct OldTap: Codable, Sendable { var number: Int }
+
+    let scene = CacheScene()
+    let server = LikeServer(posts: 10)
+
+    private func like(_ post: String) {
+        server.state.withLock { $0.posts[post] = Liked(id: post, likes: 11, isMine: true, revision: 2) }
+    }
+
+    @Test(arguments: [false, true])
+    func `a second like and then no like end with no like, whether the post is known or not`(_ isKnown: Bool)
+        async throws
+    {
+        like("1")
+        let cache = try scene.cache()
+        if isKnown { _ = try await cache.value(server.list(["1"])) }
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) != nil)
+        if isKnown { #expect(try await !cache.value(server.post(resource: "1"), .cacheOnly).isMine) }
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        #expect(server.requests == [["1-"]] && !server.post("1").isMine)
+    }
+
+    @Test func `taps cancel out against what is stored, also where memory does not have it`() async throws {
+        _ = try await scene.cache().value(server.list(["1"]))
+        let cache = try scene.cache()
+        #expect(try cache.enqueue(Tap(post: "1", isLike: true), server.operation) != nil)
+        #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) == nil)
+        #expect(cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `taps do not cancel out against what is stale`() async throws {
+        let cache = try scene.cache()
+        _ = try await cache.value(server.list(["1"]))
+        try cache.update { $0.invalidate(Liked.self, "1") }
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) != nil)
+        #expect(try cache.outbox.entries.map { try $0.input(as: Tap.self).isLike } == [false])
+    }
+
+    @Test func `taps do not cancel out against what an earlier tap is just changing`() async throws {
+        let cache = try scene.cache()
+        _ = try await cache.value(server.list(["1"]))
+        let gate = ScriptedSource<Int>()
+        var operation = server.operation
+        let server = server
+        operation.send = { attempts in
+            _ = try await gate.fetch(FetchContext())
+            return try server.send(attempts)
+        }
+        let slow = operation
+        try cache.enqueue(Tap(post: "1", isLike: true), slow)
+        cache.outbox.resume()
+        await gate.waitForRequests(1)
+        // The server's stored value has no like, and will have one.
+        for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), slow) }
+        #expect(cache.outbox.entries.count == 2)
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        try await cache.outbox.drained()
+        #expect(!server.post("1").isMine)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `random taps, repeated ones among them, end with the last taps, whatever was known of the posts`(
+        _ seed: UInt64
+    ) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let server = LikeServer(posts: 10)
+        for index in 0..<10 where generator.uniform(in: 0..<2) == 0 {
+            server.state.withLock {
+                $0.posts["\(index)"] = Liked(id: "\(index)", likes: 11, isMine: true, revision: 2)
+            }
+        }
+        server.behave { number in
+            var generator = SeededGenerator(seed: seed &* 1_000 &+ UInt64(number))
+            switch generator.uniform(in: 0..<4) {
+            case 0: return .losesReply
+            case 1: return .isUnreachable
+            default: return .answers
+            }
+        }
+        func open() throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.random = { 0 }
+            let cache = try LarderCache(configuration)
+            cache.outbox.register(server.operation)
+            return cache
+        }
+        var cache = try open()
+        // Half of them were never read.
+        _ = try await cache.value(server.list((0..<5).map { "\($0)" }))
+        var hearts: [String: Bool] = [:]
+        for tap in 0..<120 {
+            let post = "\(generator.uniform(in: 0..<10))"
+            let isLike = generator.uniform(in: 0..<2) == 0
+            try cache.enqueue(Tap(post: post, isLike: isLike), server.operation)
+            hearts[post] = isLike
+            if tap == 40 { cache = try open() }
+            if tap % 30 == 20 { cache.outbox.resume() }
+            if tap % 30 == 29 {
+                try await cache.outbox.drained()
+                cache.outbox.pause()
+            }
+        }
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        for (post, isMine) in hearts {
+            #expect(server.post(post).isMine == isMine, "seed \(seed), post \(post)")
+            #expect(server.post(post).likes == (isMine ? 11 : 10), "seed \(seed), post \(post)")
+        }
+    }
+
+    @Test func `a queued operation that cannot be read any more stops no new one`() async throws {
+        var cache = try scene.cache()
+        var old = WriteBehind<OldTap, Liked>("like", scope: { _ in "1" }, changes: { _, _ in }, send: { _ in [] })
+        old.coalescingKey = { _ in "1" }
+        try cache.enqueue(OldTap(number: 1), old)
+        cache = try scene.cache()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        #expect(cache.outbox.entries.count == 2)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        #expect(server.post("1").isMine && cache.outbox.refused.map(\.error?.code) == [.encoding])
+    }
+
+    @Test func `a function that decides about two operations may use the cache`() async throws {
+        let cache = try scene.cache()
+        _ = try await cache.value(server.list(["1", "2"]))
+        var operation = server.operation
+        let other = server.operation
+        operation.coalesce = { _, new in
+            _ = try? cache.enqueue(Tap(post: "2", isLike: new.isLike), other)
+            return .replace(new)
+        }
+        for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), operation) }
+        #expect(try cache.outbox.entries.map { try $0.input(as: Tap.self).post } == ["1", "2"])
+        cache.close()
+    }
+}

@@ -1,0 +1,284 @@
+import Foundation
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+private struct Message: Codable, Sendable, Equatable {
+    var room: String
+    var text: String
+}
+
+/// A server that carries out each idempotency key once and remembers the order.
+private final class ChatServer: Sendable {
+    private struct State {
+        var keys: Set<String> = []
+        var rooms: [String: [String]] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    func texts(in room: String) -> [String] { state.withLock { $0.rooms[room] ?? [] } }
+
+    var operation: WriteBehind<Message, Int> {
+        var operation = WriteBehind<Message, Int>("say", scope: { $0.room }, changes: { _, _ in }) {
+            [weak self] attempts in
+            attempts.map { attempt in
+                self?.state.withLock { state in
+                    guard state.keys.insert(attempt.idempotencyKey).inserted else { return }
+                    state.rooms[attempt.input.room, default: []].append(attempt.input.text)
+                }
+                return .accepted(0)
+            }
+        }
+        operation.batchMaximum = 20
+        return operation
+    }
+}
+
+/// What happens to the files of a store while it is open.
+enum FileDamage: String, CaseIterable, Sendable {
+    case garbage, zeros, cut, emptied, logRemoved, databaseRemoved, databaseRenamed, filesRemoved
+
+    /// Whether reading alone does not reveal it until the file is opened again.
+    var isHidden: Bool { [.garbage, .zeros, .cut].contains(self) }
+
+    func apply(to directory: String) throws {
+        let database = directory + "/store.sqlite"
+        let files = FileManager.default
+        switch self {
+        case .garbage, .zeros:
+            let size = try #require(files.contents(atPath: database)).count
+            let handle = try FileHandle(forUpdating: URL(fileURLWithPath: database))
+            try handle.write(contentsOf: Data(repeating: self == .zeros ? 0 : 0xA5, count: size))
+            try handle.close()
+        case .cut, .emptied:
+            let handle = try FileHandle(forUpdating: URL(fileURLWithPath: database))
+            try handle.truncate(atOffset: self == .cut ? 10_000 : 0)
+            try handle.close()
+        case .logRemoved: try files.removeItem(atPath: database + "-wal")
+        case .databaseRemoved: try files.removeItem(atPath: database)
+        case .databaseRenamed: try files.moveItem(atPath: database, toPath: directory + "/elsewhere")
+        case .filesRemoved:
+            for suffix in ["", "-wal", "-shm"] { try files.removeItem(atPath: database + suffix) }
+        }
+    }
+}
+
+/// The files of a store are damaged while operations wait in it: none that was acknowledged may be lost, doubled or out of order.
+@Suite("Outbox: a damaged store", .oneMinute)
+struct OutboxDamageTests {
+    private let scene = CacheScene()
+    private let chat = ChatServer()
+
+    private var recoveries: [DiskStore.Recovery] {
+        scene.events.withLock { $0 }.compactMap { event in
+            if case .disk(.recovered(let recovery)) = event { recovery } else { nil }
+        }
+    }
+
+    /// Puts in messages to three rooms.
+    private func say(_ range: Range<Int>, in cache: LarderCache, _ name: String = "") throws -> [OperationID] {
+        try range.compactMap { index in
+            let text = "\(name)\(index) " + String(repeating: "x", count: 200)
+            return try cache.enqueue(Message(room: "\(name)\(index % 3)", text: text), chat.operation)
+        }
+    }
+
+    private func expected(_ range: Range<Int>, room: Int, _ name: String = "") -> [String] {
+        range.filter { $0 % 3 == room }.map { "\(name)\($0) " + String(repeating: "x", count: 200) }
+    }
+
+    @Test(arguments: FileDamage.allCases, [false, true])
+    func `every acknowledged operation arrives once and in order after damage in use`(
+        _ damage: FileDamage,
+        _ isReopened: Bool
+    ) async throws {
+        let cache = try scene.cache()
+        cache.outbox.register(chat.operation)
+        var ids = try say(0..<200, in: cache)
+        // These are in the database, and the next in its log.
+        cache.disk?.suspend()
+        ids += try say(200..<300, in: cache)
+        try damage.apply(to: scene.path)
+        if isReopened { cache.disk?.suspend() }
+        ids += try say(300..<400, in: cache)
+        // Numbers are never given twice, and keep the order.
+        #expect(ids == ids.sorted() && Set(ids).count == 400)
+        #expect(cache.outbox.entries.map(\.id) == ids)
+        // A log that is removed while it is open is saved when the file is closed as it should be: nothing was lost.
+        if isReopened ? damage != .logRemoved : !damage.isHidden { #expect(!recoveries.isEmpty) }
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        for room in 0..<3 { #expect(chat.texts(in: "\(room)") == expected(0..<400, room: room)) }
+        let again = try scene.cache()
+        #expect(again.outbox.entries.isEmpty)
+        let next = try say(400..<401, in: again)
+        #expect(next[0] > ids[399])
+    }
+
+    @Test(arguments: FileDamage.allCases)
+    func `what was damaged and put in again is there after a restart`(_ damage: FileDamage) async throws {
+        var cache = try scene.cache()
+        _ = try say(0..<100, in: cache)
+        cache.disk?.suspend()
+        _ = try say(100..<150, in: cache)
+        try damage.apply(to: scene.path)
+        cache.disk?.suspend()
+        _ = try say(150..<200, in: cache)
+        let before = cache.outbox.entries
+        cache = try scene.cache()
+        #expect(cache.outbox.entries.map(\.id) == before.map(\.id))
+        #expect(cache.outbox.entries.map(\.idempotencyKey) == before.map(\.idempotencyKey))
+        cache.outbox.register(chat.operation)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        for room in 0..<3 { #expect(chat.texts(in: "\(room)") == expected(0..<200, room: room)) }
+    }
+
+    @Test(arguments: FileDamage.allCases)
+    func `two processes: what either has acknowledged survives the replacement by one of them`(_ damage: FileDamage)
+        async throws
+    {
+        let one = try scene.cache()
+        let two = try scene.cache()
+        for cache in [one, two] { cache.outbox.register(chat.operation) }
+        for range in [0..<60, 60..<90] {
+            _ = try say(range, in: one, "one")
+            _ = try say(range, in: two, "two")
+            if range.lowerBound == 0 { for cache in [one, two] { cache.disk?.suspend() } }
+        }
+        try damage.apply(to: scene.path)
+        if damage.isHidden { for cache in [one, two] { cache.disk?.suspend() } }
+        _ = try say(90..<120, in: two, "two")
+        _ = try say(90..<120, in: one, "one")
+        _ = try say(120..<150, in: two, "two")
+        one.outbox.resume()
+        try await one.outbox.drained()
+        one.close()
+        two.outbox.resume()
+        two.networkReturned()
+        try await two.outbox.drained()
+        for room in 0..<3 {
+            #expect(chat.texts(in: "one\(room)") == expected(0..<120, room: room, "one"))
+            #expect(chat.texts(in: "two\(room)") == expected(0..<150, room: room, "two"))
+        }
+        #expect(try scene.cache().outbox.entries.isEmpty)
+        #expect(!recoveries.isEmpty)
+    }
+
+    @Test(arguments: FileDamage.allCases)
+    func `what was sent or taken back before the damage does not come back`(_ damage: FileDamage) async throws {
+        let server = LikeServer(posts: 10)
+        let cache = try scene.cache()
+        // Only where the server's value is known do two taps undo each other.
+        _ = try await cache.value(server.list(["1", "2"]))
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        try cache.enqueue(Tap(post: "2", isLike: true), server.operation)
+        // The database has both, and its log says that they are gone.
+        cache.disk?.suspend()
+        #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) == nil)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        cache.outbox.pause()
+        try damage.apply(to: scene.path)
+        if damage.isHidden { cache.disk?.suspend() }
+        try cache.enqueue(Tap(post: "3", isLike: true), server.operation)
+        let again = try scene.cache()
+        #expect(again.outbox.entries.count == 1)
+        again.outbox.register(server.operation)
+        again.outbox.resume()
+        try await again.outbox.drained()
+        #expect(server.requests == [["2+"], ["3+"]])
+    }
+
+    @Test func `an operation on its way during the damage is in doubt after a restart, and a refused one is refused`()
+        async throws
+    {
+        let server = LikeServer(posts: 10)
+        server.behave { _ in .refuses(["1"]) }
+        let cache = try scene.cache()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        let gate = ScriptedSource<Int>()
+        var slow = WriteBehind<Message, Int>("slow", scope: { $0.room }, changes: { _, _ in }) { attempts in
+            _ = try await gate.fetch(FetchContext())
+            return attempts.map { _ in .accepted(0) }
+        }
+        slow.timeout = .seconds(3_600)
+        try cache.enqueue(Message(room: "a", text: "b"), slow)
+        await gate.waitForRequests(1)
+        let before = cache.outbox.entries
+        #expect(before.map(\.state) == [.refused, .sending])
+        try FileDamage.filesRemoved.apply(to: scene.path)
+        // Nothing is left that could be read.
+        cache.disk?.suspend()
+        try cache.update { $0.setMetadata([1], for: "any") }
+        cache.close()
+        let again = try scene.cache()
+        #expect(again.outbox.entries.map(\.state) == [.refused, .inDoubt])
+        #expect(again.outbox.entries.map(\.attempts) == [1, 1])
+        #expect(again.outbox.entries.map(\.idempotencyKey) == before.map(\.idempotencyKey))
+        #expect(again.outbox.refused.first?.refusal == before.first?.refusal)
+    }
+
+    @Test func `a directory that is removed counts as erased: nothing is acknowledged, sent or brought back`()
+        async throws
+    {
+        let cache = try scene.cache()
+        _ = try say(0..<3, in: cache)
+        try FileManager.default.removeItem(atPath: scene.path)
+        let refused = #expect(throws: LarderError.self) { try say(3..<4, in: cache) }
+        #expect(refused?.code == .storage, "\(String(describing: refused?.cause))")
+        cache.outbox.resume()
+        let error = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
+        #expect(error?.code == .storage)
+        #expect(chat.texts(in: "0").isEmpty && cache.outbox.entries.count == 3)
+        #expect(!FileManager.default.fileExists(atPath: scene.path))
+    }
+
+    @Test func `what another process has erased is not brought back into the store that comes after it`() throws {
+        let old = try scene.cache()
+        _ = try say(0..<3, in: old)
+        let other = try scene.cache()
+        try other.erase()
+        let new = try scene.cache()
+        _ = try say(10..<12, in: new)
+        // The process that slept finds a store that is not its own's successor.
+        _ = try say(12..<13, in: old)
+        let texts = try scene.cache().outbox.entries.map { try $0.input(as: Message.self).text.prefix(2) }
+        #expect(texts == ["10", "11", "12"])
+    }
+
+    @Test func `an operation that another process has edited is sent under its new key`() async throws {
+        let server = LikeServer(posts: 10)
+        server.behave { $0 == 1 ? .refuses(["1"]) : .answers }
+        let keys = Mutex<[String]>([])
+        var operation = server.operation
+        operation.send = { attempts in
+            keys.withLock { $0 += attempts.map(\.idempotencyKey) }
+            return try server.send(attempts)
+        }
+        let one = try scene.cache()
+        try one.enqueue(Tap(post: "1", isLike: true), operation)
+        let two = try scene.cache()
+        two.outbox.register(operation)
+        two.outbox.resume()
+        try await two.outbox.drained()
+        two.outbox.pause()
+        let refused = try #require(two.outbox.refused.first)
+        try two.outbox.edit(refused.id, to: Tap(post: "1", isLike: false), operation)
+        let edited = try #require(two.outbox.entries.first)
+        two.close()
+        one.outbox.resume()
+        try await one.outbox.drained()
+        #expect(server.requests == [["1+"], ["1-"]])
+        #expect(keys.withLock { $0 } == [refused.idempotencyKey, edited.idempotencyKey])
+        #expect(refused.idempotencyKey != edited.idempotencyKey)
+    }
+}

@@ -1,0 +1,122 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderStorage
+
+@Suite("Outbox: rejected operations", .oneMinute)
+struct OutboxDeadLetterTests {
+    let scene = CacheScene()
+    let server = LikeServer(posts: 60)
+
+    private func mine(_ cache: LarderCache, _ id: String) async throws -> Bool {
+        try await cache.value(server.post(resource: id), .cacheOnly).isMine
+    }
+
+    @Test func `what was refused, why and when is told, and known after a restart, until somebody decides`()
+        async throws
+    {
+        var cache = try scene.cache()
+        _ = try await cache.value(server.list(["1", "2", "3"]))
+        server.behave { _ in .refuses(["1", "2", "3"]) }
+        let told = SequenceRecorder(cache.outbox.refusals)
+        let refusedAt = scene.clock.now
+        for post in ["1", "2", "3"] { try cache.enqueue(Tap(post: post, isLike: true), server.operation) }
+        cache.outbox.resume()
+        await told.wait { $0.last?.count == 3 }
+        scene.clock.advance(by: .seconds(3_600))
+        cache = try scene.cache()
+        cache.outbox.register(server.operation)
+        let refused = cache.outbox.refused
+        #expect(try refused.map { try $0.input(as: Tap.self).post } == ["1", "2", "3"])
+        for entry in refused {
+            #expect(entry.operation == "like" && entry.state == .refused)
+            let refusal = try #require(entry.refusal)
+            #expect(refusal == told.elements.last?.first { $0.id == entry.id }?.refusal)
+            #expect(refusal.status == 403 && refusal.problem == "https://larder.test/problems/closed")
+            #expect(refusal.title == "This post takes no likes." && refusal.code == .refused)
+            #expect(refusal.refusedAt == refusedAt)
+            #expect(entry.error?.problem == refusal.problem && entry.error?.status == 403)
+        }
+        #expect(try await !mine(cache, "1"))
+        server.behave { _ in .answers }
+        let again = SequenceRecorder(cache.outbox.refusals)
+        try cache.outbox.retry(refused[0].id)
+        try cache.outbox.edit(refused[1].id, to: Tap(post: "2", isLike: true), server.operation)
+        try cache.outbox.drop(refused[2].id)
+        await again.wait { $0.last?.isEmpty ?? false }
+        #expect(cache.outbox.entries.allSatisfy { $0.refusal == nil && $0.error == nil })
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        let disk = try #require(cache.disk)
+        for entry in refused { #expect(try disk.metadata("larder.refusal \(entry.id)") == nil) }
+        // The retried one under its own key, the edited one under a new one: what was refused under the old stays refused.
+        #expect(server.post("1").isMine && server.post("2").isMine && !server.post("3").isMine)
+        #expect(try scene.cache().outbox.entries.isEmpty)
+    }
+
+    @Test func `a lane that is held stays so after a restart, and says behind what`() async throws {
+        var operation = server.operation
+        operation.coalescingKey = { _ in nil }
+        operation.onRejection = .block
+        let held = operation
+        var cache = try scene.cache()
+        server.behave { _ in .refuses(["1"]) }
+        for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), held) }
+        cache.outbox.resume()
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        await statuses.wait { $0.last.map { $0.heldLanes == 1 && $0.inFlight == 0 } ?? false }
+        cache = try scene.cache()
+        cache.outbox.register(held)
+        cache.outbox.resume()
+        try cache.enqueue(Tap(post: "2", isLike: true), held)
+        let left = try await cache.outbox.drain(within: .seconds(5))
+        #expect(left.remaining.map(\.reason) == [.refused, .behindRefused] && !left.isDrained)
+        #expect(server.post("2").isMine && server.requests.count { $0[0].hasPrefix("1") } == 1)
+        // Edited, it is sent first, and what waited behind it follows.
+        server.behave { _ in .answers }
+        let refused = try #require(cache.outbox.refused.first)
+        try cache.outbox.edit(refused.id, to: Tap(post: "1", isLike: true), held)
+        try await cache.outbox.drained()
+        #expect(server.requests.filter { $0[0].hasPrefix("1") } == [["1+"], ["1+"], ["1-"]])
+    }
+
+    @Test func `one that makes the server fail is found among a hundred, and they are sent without it`() async throws {
+        let server = LikeServer(posts: 100)
+        server.behave { _ in .breaks(on: "42") }
+        var configuration = scene.configuration(inMemory: true)
+        configuration.random = { 0 }
+        let cache = try LarderCache(configuration)
+        for index in 0..<100 { try cache.enqueue(Tap(post: "\(index)", isLike: true), server.operation) }
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        cache.outbox.resume()
+        // Once it is alone it waits for its next attempt; who was beside it to the end may have been sent after it.
+        await statuses.wait { [server] in
+            $0.last?.inFlight == 0 && $0.last?.pending == 1 && server.requests.contains(["42+"])
+        }
+        #expect(try await cache.outbox.drain(within: .zero).remaining.map(\.reason) == [.postponed])
+        #expect((0..<100).allSatisfy { server.post("\($0)").isMine == ($0 != 42) })
+        // By halves, and not one by one.
+        #expect(server.requests.count < 30)
+    }
+
+    @Test func `a server that asked to wait is not asked before, although the network returns`() async throws {
+        let cache = try scene.cache()
+        server.behave { $0 == 1 ? .isBusy(.seconds(30)) : .answers }
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        cache.outbox.resume()
+        await statuses.wait { [server] in $0.last?.inFlight == 0 && server.requests.count == 1 }
+        cache.networkReturned()
+        let left = try await cache.outbox.drain(within: .seconds(29))
+        #expect(left.remaining.map(\.reason) == [.postponed] && left.remaining[0].entry.error?.status == 503)
+        #expect(server.requests.count == 1)
+        scene.clock.advance(by: .seconds(30))
+        try await cache.outbox.drained()
+        #expect(server.requests.count == 2)
+    }
+}

@@ -1,0 +1,148 @@
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Outbox: drain", .oneMinute)
+struct OutboxDrainTests {
+    let scene = CacheScene()
+    let server = LikeServer(posts: 10)
+
+    private func drained(_ cache: LarderCache, within limit: Duration) async throws -> [Outbox.Drain.Reason] {
+        try await cache.outbox.drain(within: limit).remaining.map(\.reason)
+    }
+
+    @Test func `what can be sent is sent, and nothing remains`() async throws {
+        let cache = try scene.cache()
+        for index in 0..<10 { try cache.enqueue(Tap(post: "\(index)", isLike: true), server.operation) }
+        cache.outbox.resume()
+        let drain = try await cache.outbox.drain(within: .seconds(5))
+        #expect(drain.isDrained && drain.remaining.isEmpty)
+        #expect(server.state.withLock { $0.effects } == 10)
+    }
+
+    @Test func `it does not wait for what cannot move within the time, and says why it cannot`() async throws {
+        let cache = try scene.cache()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        #expect(try await drained(cache, within: .seconds(5)) == [.paused])
+        scene.isOnline.withLock { $0 = false }
+        cache.outbox.resume()
+        #expect(try await drained(cache, within: .seconds(5)) == [.offline])
+        server.behave { _ in .isUnreachable }
+        scene.isOnline.withLock { $0 = true }
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        cache.networkReturned()
+        await statuses.wait { [server] in $0.last?.inFlight == 0 && server.requests.count == 1 }
+        // Its next attempt is half a second away, by the scene's random number.
+        let drain = try await cache.outbox.drain(within: .milliseconds(400))
+        #expect(drain.remaining.map(\.reason) == [.postponed] && drain.remaining[0].entry.error?.code == .offline)
+        let again = try scene.cache()
+        again.outbox.resume()
+        #expect(try await drained(again, within: .seconds(5)) == [.unregistered])
+    }
+
+    @Test func `it waits for the next attempt where that is within the time`() async throws {
+        let cache = try scene.cache()
+        server.behave { $0 == 1 ? .isUnreachable : .answers }
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        cache.outbox.resume()
+        await statuses.wait { [server] in $0.last?.inFlight == 0 && server.requests.count == 1 }
+        let outbox = cache.outbox
+        let drain = Task { try await outbox.drain(within: .seconds(5)) }
+        try await scene.clock.waitForSleepers(2)
+        scene.clock.advance(by: .milliseconds(500))
+        #expect(try await drain.value.remaining.isEmpty)
+    }
+
+    @Test func `when the time is over it tells what is on its way, and that goes on`() async throws {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        var operation = server.operation
+        let server = server
+        operation.send = { attempts in
+            _ = try await gate.fetch(FetchContext())
+            return try server.send(attempts)
+        }
+        try cache.enqueue(Tap(post: "1", isLike: true), operation)
+        cache.outbox.resume()
+        await gate.waitForRequests(1)
+        let outbox = cache.outbox
+        let drain = Task { try await outbox.drain(within: .seconds(3)) }
+        // The request's own time limit, and this.
+        try await scene.clock.waitForSleepers(2)
+        scene.clock.advance(by: .seconds(3))
+        let left = try await drain.value
+        #expect(left.remaining.map(\.reason) == [.sending] && !left.isDrained)
+        gate.answer(0, .value(0))
+        try await outbox.drained()
+        #expect(server.post("1").isMine)
+    }
+
+    @Test func `waiting without a limit ends when the store fails, and what waits is sent once it can be written`()
+        async throws
+    {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        killable.fail(.full, untilHealed: true)
+        cache.outbox.resume()
+        let full = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
+        #expect(full?.code == .storage && cache.outbox.entries.count == 1)
+        killable.heal()
+        cache.networkReturned()
+        try await cache.outbox.drained()
+        #expect(server.post("1").isMine)
+    }
+
+    @Test func `waiting for a store that is gone for good ends each time`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let outbox = cache.outbox
+        scene.isOnline.withLock { $0 = false }
+        outbox.resume()
+        let waiting = Task { try await outbox.drained() }
+        killable.kill()
+        scene.isOnline.withLock { $0 = true }
+        cache.networkReturned()
+        let first = await #expect(throws: LarderError.self) { try await waiting.value }
+        let second = await #expect(throws: LarderError.self) { try await outbox.drained() }
+        #expect(first?.code == .storage && second?.code == .storage)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `whoever does not wait any more is told so, and so is everyone when the cache is closed`() async throws {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        var operation = server.operation
+        operation.send = { _ in
+            _ = try await gate.fetch(FetchContext())
+            return []
+        }
+        try cache.enqueue(Tap(post: "1", isLike: true), operation)
+        cache.outbox.resume()
+        await gate.waitForRequests(1)
+        let outbox = cache.outbox
+        let cancelled = Task { try await outbox.drain(within: .seconds(3)) }
+        try await scene.clock.waitForSleepers(2)
+        cancelled.cancel()
+        let error = await #expect(throws: LarderError.self) { try await cancelled.value }
+        #expect(error?.code == .cancelled)
+        let closed = Task { try await outbox.drain(within: .seconds(3)) }
+        try await scene.clock.waitForSleepers(2)
+        cache.close()
+        let end = await #expect(throws: LarderError.self) { try await closed.value }
+        #expect(end?.code == .closed)
+        let nonsense = await #expect(throws: LarderError.self) { try await outbox.drain(within: .seconds(-1)) }
+        #expect(nonsense?.code == .invalidArgument)
+    }
+}

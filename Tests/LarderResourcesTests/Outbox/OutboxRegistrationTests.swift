@@ -1,0 +1,114 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Outbox: registration", .oneMinute)
+struct OutboxRegistrationTests {
+    let scene = CacheScene()
+    let server = LikeServer(posts: 10)
+
+    private func open() throws -> LarderCache {
+        var configuration = scene.configuration()
+        configuration.operations = [server.operation]
+        return try LarderCache(configuration)
+    }
+
+    private func unregistered() -> [String] {
+        scene.events.withLock { events in
+            events.compactMap { event in
+                if case .unregistered(let operation, let count) = event { "\(operation) \(count)" } else { nil }
+            }
+        }
+    }
+
+    @Test func `what was put in before a restart is shown before anything is put in, and sent`() async throws {
+        let first = try open()
+        _ = try await first.value(server.list(["1", "2"]))
+        try first.enqueue(Tap(post: "1", isLike: true), server.operation)
+        first.close()
+        let cache = try open()
+        let seen = SequenceRecorder(cache.snapshots(server.list(["1", "2"]), .cacheOnly))
+        await seen.wait(for: 1)
+        #expect(seen.elements[0].value?.items.map(\.isMine) == [true, false])
+        #expect(seen.elements[0].pendingChanges == 1)
+        cache.outbox.resume()
+        #expect(try await cache.outbox.drain(within: .seconds(1)).remaining.isEmpty)
+        #expect(server.post("1").isMine && unregistered().isEmpty)
+    }
+
+    @Test func `operations that nobody knows are told of when sending begins, and end the wait for an empty outbox`()
+        async throws
+    {
+        let first = try open()
+        for post in ["1", "2"] { try first.enqueue(Tap(post: post, isLike: true), server.operation) }
+        first.close()
+        let cache = try scene.cache()
+        cache.outbox.resume()
+        #expect(unregistered() == ["like 2"])
+        let error = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
+        #expect(error?.code == .unregistered && error?.description.contains("\"like\"") == true)
+        // Nothing is lost by it.
+        cache.outbox.register(server.operation)
+        try await cache.outbox.drained()
+        #expect(server.post("1").isMine && server.post("2").isMine)
+    }
+
+    @Test func `operations that are known are sent before those that are not end the wait`() async throws {
+        let first = try scene.cache()
+        let other = WriteBehind<Tap, Int>("other", scope: { $0.post }, changes: { _, _ in }, send: { _ in [] })
+        try first.enqueue(Tap(post: "9", isLike: true), other)
+        first.close()
+        let cache = try open()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        cache.outbox.resume()
+        let error = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
+        #expect(error?.code == .unregistered && error?.description.contains("\"other\"") == true)
+        #expect(server.post("1").isMine)
+    }
+
+    @Test func `an outbox that was never resumed, or is paused, ends the wait with an error`() async throws {
+        let cache = try open()
+        try await cache.outbox.drained()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let never = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
+        #expect(never?.code == .paused && cache.outbox.entries.count == 1)
+        scene.isOnline.withLock { $0 = false }
+        cache.outbox.resume()
+        let outbox = cache.outbox
+        let waiting = Task { try await outbox.drained() }
+        outbox.pause()
+        let paused = await #expect(throws: LarderError.self) { try await waiting.value }
+        #expect(paused?.code == .paused)
+        scene.isOnline.withLock { $0 = true }
+        outbox.resume()
+        try await outbox.drained()
+        #expect(server.post("1").isMine)
+    }
+
+    @Test func `a function of an operation that calls the outbox while that is locked stops with a sentence`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let cache = try LarderCache(CacheConfiguration())
+            let isAgain = Atomic(false)
+            let operation = WriteBehind<Tap, Int>(
+                "tap",
+                scope: { $0.post },
+                changes: { tap, _ in
+                    guard isAgain.load(ordering: .relaxed) else { return }
+                    try? cache.outbox.drop(OperationID(rawValue: 99))
+                },
+                send: { attempts in attempts.map { _ in .rejected(LarderError(.refused, "no", status: 403)) } }
+            )
+            let id = try #require(try cache.enqueue(Tap(post: "1", isLike: true), operation))
+            cache.outbox.resume()
+            try await cache.outbox.drained()
+            isAgain.store(true, ordering: .relaxed)
+            try cache.outbox.retry(id)
+        }
+        let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+        #expect(text.contains("must not call the outbox"), "\(text)")
+    }
+}

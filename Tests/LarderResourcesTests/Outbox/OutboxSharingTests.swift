@@ -1,0 +1,272 @@
+import Foundation
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+/// Two caches on one directory, each with an open file of its own, stand for two processes: the lock works between open files, and
+/// nothing of a cache is shared in memory.
+@Suite("Outbox: shared by processes", .oneMinute)
+struct OutboxSharingTests {
+    let scene = CacheScene()
+    let server = LikeServer(posts: 60)
+
+    private func mine(_ cache: LarderCache, _ id: String) async throws -> Bool {
+        try await cache.value(server.post(resource: id), .cacheOnly).isMine
+    }
+
+    private func slow(_ gate: ScriptedSource<Int>) -> WriteBehind<Tap, Liked> {
+        var operation = server.operation
+        let server = server
+        operation.send = { attempts in
+            _ = try await gate.fetch(FetchContext())
+            return try server.send(attempts)
+        }
+        return operation
+    }
+
+    @Test func `one sends and the other waits its turn: nothing is doubled, and nothing is forgotten`() async throws {
+        let one = try scene.cache()
+        let two = try scene.cache()
+        _ = try await one.value(server.list(["1", "2"]))
+        let gate = ScriptedSource<Int>()
+        let slow = slow(gate)
+        two.outbox.register(server.operation)
+        try one.enqueue(Tap(post: "1", isLike: true), slow)
+        one.outbox.resume()
+        await gate.waitForRequests(1)
+        let file = scene.path + "/store.sending"
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? NSNumber
+        #expect(mode?.intValue == 0o600)
+        two.outbox.resume()
+        try two.enqueue(Tap(post: "2", isLike: true), server.operation)
+        #expect(try await mine(two, "2"))
+        let left = try await two.outbox.drain(within: .zero)
+        #expect(left.remaining.contains { $0.id == two.outbox.entries.last?.id })
+        #expect(server.requests.isEmpty)
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        let statuses = SequenceRecorder(one.outbox.statuses)
+        await statuses.wait { [server] in $0.last?.inFlight == 0 && server.post("1").isMine }
+        one.close()
+        two.networkReturned()
+        try await two.outbox.drained()
+        #expect(server.state.withLock { $0.effects } == 2)
+        #expect(server.requests.flatMap { $0 }.sorted() == ["1+", "2+"])
+        #expect(try scene.cache().outbox.entries.isEmpty)
+        // What the other has carried out is shown, and was never shown otherwise.
+        for post in ["1", "2"] { #expect(try await mine(two, post)) }
+    }
+
+    @Test
+    func `while another process has the turn operations are put in and kept, and it is asked for ever more seldom`()
+        async throws
+    {
+        let lock = ManualProcessLock()
+        var configuration = scene.configuration()
+        configuration.outboxLock = lock.handle()
+        let cache = try LarderCache(configuration)
+        lock.seize()
+        cache.outbox.resume()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        // 75 ms, then twice as long each time, by the scene's random number.
+        for (count, wait) in [(1, 75), (2, 150), (3, 300)] {
+            await lock.waitForRefusals(count)
+            try await scene.clock.waitForSleepers()
+            let left = try await cache.outbox.drain(within: .zero)
+            #expect(left.remaining.map(\.reason) == [.elsewhere])
+            scene.clock.advance(by: .milliseconds(wait - 1))
+            #expect(lock.refusals == count)
+            scene.clock.advance(by: .milliseconds(1))
+        }
+        await lock.waitForRefusals(4)
+        try await scene.clock.waitForSleepers()
+        #expect(server.requests.isEmpty && cache.outbox.status.pending == 1)
+        lock.release()
+        scene.clock.advance(by: .milliseconds(600))
+        try await cache.outbox.drained()
+        #expect(server.requests == [["1+"]])
+        // It is held for as long as something is on its way, and no longer.
+        await lock.waitUntilFree()
+    }
+
+    @Test func `a tap never becomes one with what another process is sending`() async throws {
+        let one = try scene.cache()
+        _ = try await one.value(server.list(["1"]))
+        let gate = ScriptedSource<Int>()
+        let slow = slow(gate)
+        let two = try scene.cache()
+        one.outbox.register(slow)
+        two.outbox.register(server.operation)
+        try two.enqueue(Tap(post: "1", isLike: true), server.operation)
+        // The first takes over what the second has put in, and sends it.
+        one.outbox.resume()
+        await gate.waitForRequests(1)
+        // To the second it still waits; to take it back now would forget one of the two.
+        try two.enqueue(Tap(post: "1", isLike: false), server.operation)
+        #expect(try await !mine(two, "1"))
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        let statuses = SequenceRecorder(one.outbox.statuses)
+        await statuses.wait { [server] in $0.last?.inFlight == 0 && server.post("1").isMine }
+        one.close()
+        two.outbox.resume()
+        try await two.outbox.drained()
+        #expect(server.requests == [["1+"], ["1-"]] && !server.post("1").isMine)
+        #expect(try await !mine(two, "1"))
+    }
+
+    @Test func `a tap does not become one with what is older than another process's`() async throws {
+        let one = try scene.cache()
+        let two = try scene.cache()
+        for cache in [one, two] { cache.outbox.register(server.operation) }
+        try one.enqueue(Tap(post: "1", isLike: true), server.operation)
+        try two.enqueue(Tap(post: "1", isLike: false), server.operation)
+        // The same as the oldest, and yet the newest of the three.
+        try one.enqueue(Tap(post: "1", isLike: true), server.operation)
+        one.outbox.resume()
+        try await one.outbox.drained()
+        #expect(server.post("1").isMine)
+    }
+
+    @Test func `what a dead process had on its way is sent by the other under the same key`() async throws {
+        let dead = try scene.cache()
+        var configuration = scene.configuration()
+        configuration.random = { 0 }
+        let heir = try LarderCache(configuration)
+        let keys = Mutex<[String]>([])
+        let gate = ScriptedSource<Int>()
+        var operation = server.operation
+        let server = server
+        operation.send = { attempts in
+            keys.withLock { $0 += attempts.map(\.idempotencyKey) }
+            _ = try await gate.fetch(FetchContext())
+            return try server.send(attempts)
+        }
+        let slow = operation
+        try dead.enqueue(Tap(post: "1", isLike: true), slow)
+        dead.outbox.resume()
+        await gate.waitForRequests(1)
+        dead.close()
+        heir.outbox.register(slow)
+        gate.prepare(.value(0))
+        heir.outbox.resume()
+        let statuses = SequenceRecorder(heir.outbox.statuses)
+        await statuses.wait { $0.last?.isDrained ?? false && server.post("1").isMine }
+        #expect(keys.withLock { $0.count == 2 && Set($0).count == 1 })
+    }
+
+    @Test func `what somebody waits for is sent by the process in which they wait`() async throws {
+        let lock = ManualProcessLock()
+        func open() throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.outboxLock = lock.handle()
+            return try LarderCache(configuration)
+        }
+        let one = try open()
+        let two = try open()
+        let senders = Mutex<[String]>([])
+        func pay(_ name: String) -> WriteThrough<Tap, Int> {
+            WriteThrough<Tap, Int>("pay", scope: { $0.post }) { _ in
+                senders.withLock { $0.append(name) }
+                return .accepted(1)
+            }
+        }
+        one.outbox.register(pay("one"))
+        let gate = ScriptedSource<Int>()
+        try one.enqueue(Tap(post: "9", isLike: true), slow(gate))
+        one.outbox.resume()
+        two.outbox.resume()
+        await gate.waitForRequests(1)
+        let statuses = SequenceRecorder(two.outbox.statuses)
+        let receipt = Task { try await two.commit(Tap(post: "1", isLike: true), pay("two")) }
+        await statuses.wait { _ in two.outbox.entries.contains { $0.operation == "pay" } }
+        // The first has the turn and looks at everything, and leaves this one alone.
+        try one.enqueue(Tap(post: "8", isLike: true), server.operation)
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        let others = SequenceRecorder(one.outbox.statuses)
+        await others.wait { [server] in
+            $0.last?.inFlight == 0 && server.post("8").isMine && server.post("9").isMine
+        }
+        #expect(one.outbox.entries.map(\.operation) == ["pay"])
+        // The first may look once more, and then the second waits for its turn by a clock that nobody moves.
+        while senders.withLock({ $0.isEmpty }), !Task.isCancelled {
+            await lock.waitUntilFree()
+            two.networkReturned()
+            await Task.yield()
+        }
+        #expect(try await receipt.value == 1)
+        #expect(senders.withLock { $0 } == ["two"])
+    }
+
+    @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+    func `random taps in two processes that die now and then end with the last taps, each done once`(_ seed: UInt64)
+        async throws
+    {
+        var generator = SeededGenerator(seed: seed)
+        let server = LikeServer(posts: 12)
+        server.behave { number in
+            var generator = SeededGenerator(seed: seed &* 1_000 &+ UInt64(number))
+            switch generator.uniform(in: 0..<5) {
+            case 0: return .losesReply
+            case 1: return .isUnreachable
+            case 2: return .isBusy(.zero)
+            default: return .answers
+            }
+        }
+        let lock = ManualProcessLock()
+        func open() throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.outboxLock = lock.handle()
+            configuration.random = { 0 }
+            let cache = try LarderCache(configuration)
+            cache.outbox.register(server.operation)
+            cache.outbox.resume()
+            return cache
+        }
+        var caches = [try open(), try open()]
+        var hearts: [String: Bool] = [:]
+        _ = try await caches[0].value(server.list((0..<12).map { "\($0)" }))
+        for tap in 0..<200 {
+            let post = "\(generator.uniform(in: 0..<12))"
+            let isLike = !(hearts[post] ?? false)
+            let index = Int(generator.uniform(in: 0..<2))
+            try caches[index].enqueue(Tap(post: post, isLike: isLike), server.operation)
+            hearts[post] = isLike
+            if tap % 60 == 59 { caches[index] = try open() }
+            if tap % 7 == 0 { scene.clock.advance(by: .milliseconds(50)) }
+        }
+        // The one that stays finishes what both have begun.
+        caches[0].close()
+        caches[1].networkReturned()
+        try await caches[1].outbox.drained()
+        for (post, isMine) in hearts {
+            #expect(server.post(post).isMine == isMine, "seed \(seed), post \(post)")
+            #expect(server.post(post).likes == (isMine ? 11 : 10), "seed \(seed), post \(post)")
+        }
+        #expect(try scene.cache().outbox.entries.isEmpty, "seed \(seed)")
+    }
+
+    @Test func `a file lock is exclusive until it is released or its process dies or the file is replaced`() throws {
+        let path = scene.path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        let (one, two) = (FileProcessLock(path: path + "/lock"), FileProcessLock(path: path + "/lock"))
+        #expect(try one.take() && one.take() && !two.take())
+        // As a child has it that is just being forked.
+        let twin = try DescriptorTwin(of: path + "/lock")
+        one.release()
+        #expect(try two.take() && !one.take())
+        withExtendedLifetime(twin) {}
+        try FileManager.default.removeItem(atPath: path + "/lock")
+        // The file that is locked has no name any more: it keeps nobody out, and who comes makes a new one.
+        #expect(try one.take())
+        two.release()
+        #expect(try !two.take())
+        #expect(throws: DiskError.self) { try FileProcessLock(path: path + "/none/lock").take() }
+    }
+}

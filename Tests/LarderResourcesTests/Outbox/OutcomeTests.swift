@@ -1,0 +1,68 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Outbox: verdicts", .oneMinute)
+struct OutcomeTests {
+    private static let inProgress = "https://larder.test/problems/idempotency-in-progress"
+
+    let scene = CacheScene()
+    let server = LikeServer(posts: 10)
+
+    private func isFinal(_ status: Int?, _ problem: String? = nil) -> Bool {
+        let error = LarderError(.refused, "The server said no.", status: status, problem: problem)
+        if case .rejected = Outbox.Outcome<Int>.failure(error) { return true }
+        return false
+    }
+
+    @Test(arguments: [400, 402, 403, 404, 405, 406, 409, 410, 413, 415, 422, 428, 431, 451, 501, 505, 510])
+    func `a status by which the server decides is final`(_ status: Int) {
+        #expect(isFinal(status))
+        #expect(isFinal(status, "https://larder.test/problems/insufficient-funds"))
+    }
+
+    @Test(arguments: [
+        nil, 300, 302, 304, 401, 407, 408, 421, 425, 429, 500, 502, 503, 504, 506, 507, 508, 511, 520, 599,
+    ])
+    func `a status by which nothing is decided is asked about again`(_ status: Int?) { #expect(!isFinal(status)) }
+
+    @Test(arguments: [inProgress, "/problems/idempotency-in-progress", "urn:example:idempotency-in-progress"])
+    func `a key that is still in use decides nothing, whatever the status`(_ problem: String) {
+        for status in [400, 409, 422] { #expect(!isFinal(status, problem)) }
+    }
+
+    @Test func `an operation that the server is still carrying out is sent again under its key, and its lane goes on`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let keys = Mutex<[String]>([])
+        var operation = server.operation
+        operation.onRejection = .block
+        operation.coalescingKey = { _ in nil }
+        let server = server
+        operation.send = { attempts in
+            let count = keys.withLock { keys in
+                keys += attempts.map(\.idempotencyKey)
+                return keys.count
+            }
+            if count == 1 {
+                throw LarderError(.refused, "The first is running.", status: 409, problem: Self.inProgress)
+            }
+            return try server.send(attempts)
+        }
+        for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), operation) }
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        cache.outbox.resume()
+        await statuses.wait { $0.last?.inFlight == 0 && keys.withLock { $0.count } == 1 }
+        #expect(cache.outbox.refused.isEmpty && cache.outbox.status.inDoubt == 1)
+        scene.clock.advance(by: .seconds(1))
+        let left = try await cache.outbox.drain(within: .seconds(5))
+        #expect(left.remaining.isEmpty)
+        #expect(server.requests == [["1+"], ["1-"]])
+        #expect(keys.withLock { $0.count == 3 && $0[0] == $0[1] && $0[1] != $0[2] })
+    }
+}

@@ -1,0 +1,315 @@
+import Foundation
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import LarderTransport
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Outbox: awaited operations", .oneMinute)
+struct WriteThroughTests {
+    struct Payment: Codable, Sendable {
+        var account: String
+        var amount: Int
+    }
+
+    final class Bank: Sendable {
+        struct State {
+            var paid: [String: Int] = [:]
+            var keys: [String] = []
+            var loses = 0
+            var refuses = false
+            var isReachable = true
+        }
+
+        let state = Mutex(State())
+
+        var operation: WriteThrough<Payment, Int> {
+            var operation = WriteThrough<Payment, Int>(
+                "pay",
+                scope: { $0.account },
+                send: { [weak self] attempt in
+                    guard let self else { throw LarderError(.closed, "The bank has closed.") }
+                    let (isLost, total) = try state.withLock { state -> (Bool, Int) in
+                        guard state.isReachable else { throw TransportError(.unreachable, "no route") }
+                        state.keys.append(attempt.idempotencyKey)
+                        if state.refuses { return (false, -1) }
+                        state.paid[attempt.idempotencyKey] = attempt.input.amount
+                        state.loses -= 1
+                        return (state.loses >= 0, state.paid.values.reduce(0, +))
+                    }
+                    if isLost { throw TransportError(.interrupted, "the reply was lost") }
+                    if total < 0 { return .rejected(LarderError(.refused, "Insufficient funds.", status: 422)) }
+                    return .accepted(total)
+                }
+            )
+            operation.acknowledge = { payment, total, update in
+                update.put(Note(id: payment.account, text: "\(total)", revision: Int64(total)))
+            }
+            return operation
+        }
+    }
+
+    let scene = CacheScene()
+    let bank = Bank()
+    let note = Resource<Note>.entity("a") { _ in .gone }
+
+    @Test func `a write whose caller was cancelled is not joined by another of its scope before its end is known`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        var slow = bank.operation
+        slow.send = { _ in
+            _ = try await gate.fetch(FetchContext())
+            return .accepted(1)
+        }
+        cache.outbox.resume()
+        let operation = slow
+        let first = Task { try await cache.commit(Payment(account: "a", amount: 1), operation) }
+        await gate.waitForRequests(1)
+        first.cancel()
+        let unknown = await #expect(throws: LarderError.self) { try await first.value }
+        #expect(unknown?.code == .inDoubt)
+        let second = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 1), operation)
+        }
+        #expect(second?.code == .conflict && second?.operation == cache.outbox.entries.first?.id)
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        try await cache.outbox.drained()
+        #expect(try await cache.commit(Payment(account: "a", amount: 1), operation) == 1)
+    }
+
+    @Test func `it is done when it returns, and what the server answered is stored`() async throws {
+        let cache = try scene.cache()
+        cache.outbox.resume()
+        #expect(try await cache.commit(Payment(account: "a", amount: 5), bank.operation) == 5)
+        #expect(try await cache.value(note, .cacheOnly).text == "5")
+        #expect(cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `a refusal is an error, and nothing is left of it`() async throws {
+        let cache = try scene.cache()
+        cache.outbox.resume()
+        bank.state.withLock { $0.refuses = true }
+        let error = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 5), bank.operation)
+        }
+        #expect(error?.status == 422 && cache.outbox.entries.isEmpty)
+    }
+
+    @Test(arguments: [false, true])
+    func `without a network nothing is sent, and nothing is kept`(_ isKnown: Bool) async throws {
+        let cache = try scene.cache()
+        cache.outbox.resume()
+        if isKnown { scene.isOnline.withLock { $0 = false } } else { bank.state.withLock { $0.isReachable = false } }
+        let error = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 5), bank.operation)
+        }
+        #expect(error?.code == .offline && cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `a lost reply leaves it in doubt, also across the death of the process, and it resolves itself once`()
+        async throws
+    {
+        var cache = try scene.cache()
+        cache.outbox.resume()
+        bank.state.withLock { $0.loses = 2 }
+        let error = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 5), bank.operation)
+        }
+        #expect(error?.code == .inDoubt && cache.outbox.entries.map(\.id) == [error?.operation])
+        #expect(cache.outbox.status.inDoubt == 1)
+        // Nothing else is paid from there before it is known.
+        let second = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 7), bank.operation)
+        }
+        #expect(second?.code == .conflict)
+        scene.clock.advance(by: .seconds(60))
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        await statuses.wait { [bank] _ in bank.state.withLock { $0.keys.count } >= 2 }
+        cache = try scene.cache()
+        #expect(cache.outbox.entries.map(\.state) == [.inDoubt])
+        cache.outbox.register(bank.operation)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        #expect(bank.state.withLock { Set($0.keys).count == 1 && $0.paid.values.reduce(0, +) == 5 })
+        #expect(try await cache.value(note, .cacheOnly).text == "5")
+        #expect(try await cache.commit(Payment(account: "a", amount: 7), bank.operation) == 12)
+    }
+
+    @Test func `its key and body are stored before its first byte leaves`() async throws {
+        let cache = try scene.cache()
+        let path = scene.path
+        let clock = scene.clock
+        let seen = Mutex<[Outbox.Entry.State]>([])
+        let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { attempt in
+            // As another process would see it.
+            var configuration = CacheConfiguration(.directory(path))
+            configuration.wallClock = clock
+            let other = try LarderCache(configuration)
+            #expect(other.outbox.entries.map(\.idempotencyKey) == [attempt.idempotencyKey])
+            seen.withLock { $0 = other.outbox.entries.map(\.state) }
+            return .accepted(1)
+        }
+        cache.outbox.resume()
+        _ = try await cache.commit(Payment(account: "a", amount: 1), operation)
+        #expect(seen.withLock { $0 } == [.inDoubt])
+    }
+
+    @Test func `an operation that is done before its caller waits returns its receipt`() async throws {
+        var configuration = scene.configuration()
+        let (isEnqueued, isDone) = (Pending<Bool>(), Hold())
+        configuration.onEvent = { event in
+            switch event {
+            case .outbox(.enqueued, _):
+                isEnqueued.finish(true)
+                isDone.wait()
+            case .operation(_, _, .accepted): isDone.open()
+            default: break
+            }
+        }
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        let operation = bank.operation
+        // It has threads of its own, because it is held up between storing the operation and waiting for its end.
+        let paying = Task(executorPreference: OwnThreads()) {
+            try await cache.commit(Payment(account: "a", amount: 5), operation)
+        }
+        #expect(await isEnqueued.value(ifCancelled: false))
+        cache.networkReturned()
+        #expect(try await paying.value == 5)
+    }
+
+    @Test func `a refused operation is refused also where that is known before its caller waits`() async throws {
+        var configuration = scene.configuration()
+        let (isEnqueued, isDone) = (Pending<Bool>(), Hold())
+        configuration.onEvent = { event in
+            switch event {
+            case .outbox(.enqueued, _):
+                isEnqueued.finish(true)
+                isDone.wait()
+            case .operation(_, _, .refused): isDone.open()
+            default: break
+            }
+        }
+        bank.state.withLock { $0.refuses = true }
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        let operation = bank.operation
+        let paying = Task(executorPreference: OwnThreads()) {
+            try await cache.commit(Payment(account: "a", amount: 5), operation)
+        }
+        #expect(await isEnqueued.value(ifCancelled: false))
+        cache.networkReturned()
+        let error = await #expect(throws: LarderError.self) { try await paying.value }
+        #expect(error?.code == .refused && error?.status == 422)
+    }
+
+    @Test func `a caller that is cancelled, and one whose cache is closed, do not wait`() async throws {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { _ in
+            _ = try await gate.fetch(FetchContext())
+            return .accepted(1)
+        }
+        cache.outbox.resume()
+        let cancelled = Task { try await cache.commit(Payment(account: "a", amount: 1), operation) }
+        await gate.waitForRequests(1)
+        cancelled.cancel()
+        let doubt = await #expect(throws: LarderError.self) { try await cancelled.value }
+        #expect(doubt?.code == .inDoubt && doubt?.operation == cache.outbox.entries.first?.id)
+        let closed = Task { try await cache.commit(Payment(account: "b", amount: 1), operation) }
+        await gate.waitForRequests(2)
+        cache.close()
+        let end = await #expect(throws: LarderError.self) { try await closed.value }
+        #expect(end?.code == .closed)
+    }
+
+    @Test func `a receipt is returned although what it brings cannot be stored, and that is reported`() async throws {
+        var configuration = scene.configuration()
+        configuration.editStore { $0.bytesMaximum = 64 << 10 }
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        var operation = bank.operation
+        operation.acknowledge = { payment, total, update in
+            update.put(Note(id: payment.account, text: String(repeating: "x", count: 128 << 10), revision: 1))
+        }
+        #expect(try await cache.commit(Payment(account: "a", amount: 5), operation) == 5)
+        #expect(cache.outbox.entries.isEmpty && bank.state.withLock { $0.keys.count } == 1)
+        #expect(scene.events.withLock { $0.contains { if case .storageFailed = $0 { true } else { false } } })
+        #expect(try scene.cache().outbox.entries.isEmpty)
+    }
+
+    @Test(arguments: [false, true])
+    func `a reply that cannot be stored is no loss: a receipt is returned, a refusal is in doubt, and both end once`(
+        _ isRefused: Bool
+    ) async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        let keys = Mutex<[String]>([])
+        let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { attempt in
+            let count = keys.withLock { keys in
+                keys.append(attempt.idempotencyKey)
+                return keys.count
+            }
+            if count == 1 { killable.fail(.full, untilHealed: true) }
+            return isRefused ? .rejected(LarderError(.refused, "Insufficient funds.", status: 422)) : .accepted(7)
+        }
+        cache.outbox.resume()
+        do {
+            #expect(try await cache.commit(Payment(account: "a", amount: 1), operation) == 7)
+            #expect(!isRefused)
+        } catch {
+            #expect(isRefused && error.code == .inDoubt)
+        }
+        #expect(cache.outbox.status.inDoubt == 1)
+        killable.heal()
+        cache.networkReturned()
+        try await cache.outbox.drained()
+        #expect(cache.outbox.entries.isEmpty && keys.withLock { $0.count == 2 && Set($0).count == 1 })
+    }
+
+    @Test func `an operation that the server is still carrying out is in doubt, and never refused`() async throws {
+        let cache = try scene.cache()
+        let count = Mutex(0)
+        let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { _ in
+            guard
+                count.withLock({ count in
+                    count += 1
+                    return count
+                }) > 1
+            else {
+                throw LarderError(
+                    .refused,
+                    "The first is running.",
+                    status: 409,
+                    problem: "https://larder.test/problems/idempotency-in-progress"
+                )
+            }
+            return .accepted(1)
+        }
+        cache.outbox.resume()
+        let error = await #expect(throws: LarderError.self) {
+            try await cache.commit(Payment(account: "a", amount: 1), operation)
+        }
+        #expect(error?.code == .inDoubt && cache.outbox.status.inDoubt == 1)
+        scene.clock.advance(by: .seconds(60))
+        try await cache.outbox.drained()
+        #expect(count.withLock { $0 } == 2)
+    }
+}
+
+/// Runs each job on a thread of its own, so that one that blocks holds up no other task.
+private final class OwnThreads: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        Thread { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }.start()
+    }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Cached requests", .oneMinute)
+struct CachedRequestTests {
+    enum Kind: String, CaseIterable, Sendable { case memory, disk, custom }
+
+    struct Answer: Codable, Sendable, Equatable {
+        var text: String
+    }
+
+    final class Counter: Sendable {
+        let count = Mutex(0)
+
+        func next() -> Answer { Answer(text: "\(count.withLock { $0 += 1; return $0 })") }
+    }
+
+    final class DictionaryStorage: RequestStorage {
+        let answers = Mutex<[String: RecordedAnswer]>([:])
+
+        func answer(for key: String) -> RecordedAnswer? { answers.withLock { $0[key] } }
+
+        func store(_ answer: RecordedAnswer, for key: String) { answers.withLock { $0[key] = answer } }
+    }
+
+    let scene = CacheScene()
+
+    @Test(arguments: Kind.allCases)
+    func `an answer is used for a day and then the function is called again`(_ kind: Kind) async throws {
+        let cache = try scene.cache(inMemory: kind != .disk)
+        let storage = kind == .custom ? DictionaryStorage() : nil
+        let counter = Counter()
+        func ask(_ parameters: [String: String]) async throws -> String {
+            try await cache.request("r", parameters, storage: storage) { counter.next() }.text
+        }
+        for parameters in [["b": "2", "a": "1"], ["a": "1", "b": "2"]] {
+            #expect(try await ask(parameters) == "1")
+        }
+        scene.clock.advance(by: .seconds(86_399))
+        #expect(try await ask(["a": "1", "b": "2"]) == "1")
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await ask(["a": "1", "b": "2"]) == "2")
+        #expect(try await ask(["a": "2", "b": "1"]) == "3")
+    }
+
+    static let policies: [String: ReadPolicy] = [
+        "cacheOnly": .cacheOnly, "networkOnly": .networkOnly, "cacheFirst": .cacheFirst, "cacheAndLoad": .cacheAndLoad,
+    ]
+
+    @Test(arguments: [true, false], policies.keys.sorted())
+    func `each policy gives exactly its answers`(_ isInMemory: Bool, _ name: String) async throws {
+        let cache = try scene.cache(inMemory: isInMemory)
+        let policy = try #require(Self.policies[name])
+        let source = ScriptedSource<Answer>()
+        let request = Resource<Answer>.request("r") {
+            guard let value = try await source.fetch(FetchContext()).value else { throw Broken() }
+            return value
+        }
+        func all() async throws -> [String] {
+            let count = source.requests.count
+            let seen = SequenceRecorder(cache.snapshots(request, policy))
+            if await seen.wait(for: 1).first?.activity == .fetching {
+                await source.waitForRequests(count + 1)
+                source.answer(count, .value(Answer(text: "new")))
+                await seen.wait { $0.last?.activity == .idle }
+            }
+            var texts: [String] = []
+            for snapshot in seen.elements {
+                guard let value = snapshot.value else { continue }
+                texts.append(value.text + (snapshot.freshness.isFresh ? "" : " outdated"))
+            }
+            return texts
+        }
+        #expect(try await all() == (name == "cacheOnly" ? [] : ["new"]))
+        try cache.store(Answer(text: "old"), in: request)
+        let expected = [
+            "cacheOnly": ["old"], "networkOnly": ["new"], "cacheFirst": ["old"], "cacheAndLoad": ["old", "new"],
+        ]
+        #expect(try await all() == expected[name])
+        try cache.store(Answer(text: "old"), in: request)
+        scene.clock.advance(by: .seconds(100_000))
+        let later = [
+            "cacheOnly": ["old outdated"], "networkOnly": ["new"], "cacheFirst": ["new"],
+            "cacheAndLoad": ["old outdated", "new"],
+        ]
+        #expect(try await all() == later[name])
+    }
+
+    @Test func `an outdated answer is shown with the error if the function fails`() async throws {
+        let cache = try scene.cache()
+        let request = Resource<Answer>.request("r") { throw Broken() }
+        try cache.store(Answer(text: "old"), in: request)
+        scene.clock.advance(by: .seconds(86_400))
+        let snapshot = try await cache.snapshot(request)
+        #expect(snapshot.value?.text == "old" && snapshot.freshness == .stale(.expired))
+        #expect(snapshot.refreshError?.code == .fetchFailed)
+    }
+
+    @Test func `no function is called while the network may not be used`() async throws {
+        let cache = try scene.cache()
+        scene.isOnline.withLock { $0 = false }
+        let counter = Counter()
+        let error = await #expect(throws: LarderError.self) { try await cache.request("r") { counter.next() } }
+        #expect(error?.code == .offline && counter.count.withLock { $0 } == 0)
+    }
+
+    @Test func `calls for a key that is in flight wait for it`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        let source = ScriptedSource<Answer>()
+        let load: @Sendable () async throws -> Answer = {
+            guard let value = try await source.fetch(FetchContext()).value else { throw Broken() }
+            return value
+        }
+        async let first = cache.request("r", load: load)
+        await source.waitForRequests(1)
+        let others = (0..<50).map { _ in Task { try await cache.request("r", load: load).text } }
+        let different = Task { try await cache.request("other", load: load).text }
+        await source.waitForRequests(2)
+        source.answer(1, .value(Answer(text: "other")))
+        #expect(try await different.value == "other")
+        source.answer(0, .value(Answer(text: "shared")))
+        #expect(try await first.text == "shared")
+        for other in others { #expect(try await other.value == "shared") }
+        #expect(source.requests.count == 2)
+    }
+
+    @Test(arguments: [true, false], ["removed", "stored"])
+    func `the answer of a call in flight does not replace a later change`(_ isInMemory: Bool, _ news: String)
+        async throws
+    {
+        let cache = try scene.cache(inMemory: isInMemory)
+        let source = ScriptedSource<Answer>()
+        let request = Resource<Answer>.request("r") {
+            guard let value = try await source.fetch(FetchContext()).value else { throw Broken() }
+            return value
+        }
+        let first = Task { try? await cache.value(request).text }
+        await source.waitForRequests(1)
+        if news == "removed" {
+            try cache.remove(request)
+        } else {
+            try cache.store(Answer(text: "by hand"), in: request)
+        }
+        source.answer(0, .value(Answer(text: "old")))
+        _ = await first.value
+        #expect(cache.stored(request)?.value?.text == (news == "stored" ? "by hand" : nil))
+        try cache.remove(request)
+        let second = Task { try await cache.value(request).text }
+        await source.waitForRequests(2)
+        source.answer(1, .value(Answer(text: "new")))
+        #expect(try await second.value == "new")
+        #expect(cache.stored(request)?.value?.text == "new")
+    }
+
+    @Test(arguments: [true, false])
+    func `a late answer of an abandoned call is not recorded`(_ isInMemory: Bool) async throws {
+        let cache = try scene.cache(inMemory: isInMemory)
+        let (began, late, ended) = (Pending<Void>(), Pending<Void>(), Pending<Void>())
+        let first = Task {
+            try await cache.request("r") { () -> Answer in
+                began.finish(())
+                // This function does not notice that it is cancelled.
+                await Task { await late.value(ifCancelled: ()) }.value
+                defer { ended.finish(()) }
+                return Answer(text: "old")
+            }.text
+        }
+        await began.value(ifCancelled: ())
+        first.cancel()
+        await #expect(throws: LarderError.self) { try await first.value }
+        #expect(try await cache.request("r") { Answer(text: "new") }.text == "new")
+        late.finish(())
+        await ended.value(ifCancelled: ())
+        #expect(cache.stored(Resource<Answer>.request("r") { throw Broken() })?.value?.text == "new")
+    }
+
+    @Test(arguments: [true, false])
+    func `a stored value has the time of its source`(_ isInMemory: Bool) async throws {
+        let cache = try scene.cache(inMemory: isInMemory)
+        let request = Resource<Answer>.request("r", lifetime: .seconds(100)) { throw Broken() }
+        try cache.store(Answer(text: "x"), in: request, fetchedAt: scene.clock.now - .seconds(50))
+        let stored = try #require(cache.stored(request))
+        #expect(stored.freshness.isFresh && stored.fetchedAt == scene.clock.now - .seconds(50))
+        scene.clock.advance(by: .seconds(50))
+        #expect(cache.stored(request)?.freshness == .stale(.expired))
+    }
+
+    @Test(arguments: [true, false])
+    func `a record of another type is a miss and stays`(_ isInMemory: Bool) async throws {
+        let cache = try scene.cache(inMemory: isInMemory)
+        let text = Resource<Answer>.request("r") { throw Broken() }
+        try cache.store(Answer(text: "x"), in: text)
+        #expect(cache.stored(Resource<Int>.request("r") { throw Broken() }) == nil)
+        #expect(cache.stored(text)?.value?.text == "x")
+        #expect(try await cache.request("r") { 7 } == 7)
+    }
+
+    @Test func `a failure is not recorded and reaches everyone who waits`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        await #expect(throws: LarderError.self) { try await cache.request("r") { () -> Answer in throw Broken() } }
+        #expect(try await cache.request("r") { Answer(text: "good") }.text == "good")
+    }
+
+    @Test func `a clock that was set back makes no record last longer`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        try cache.store(Answer(text: "old"), in: .request("r") { throw Broken() })
+        scene.clock.set(wall: scene.clock.now - .seconds(1_000))
+        #expect(try await cache.request("r") { Answer(text: "new") }.text == "new")
+    }
+
+    @Test func `answers are recorded in a storage of the app`() async throws {
+        let storage = DictionaryStorage()
+        let first = try scene.cache(inMemory: true)
+        #expect(try await first.request("answer", storage: storage) { 42 } == 42)
+        scene.clock.advance(by: .seconds(86_399))
+        let second = try scene.cache(inMemory: true)
+        #expect(try await second.request("answer", storage: storage) { 43 } == 42)
+        scene.clock.advance(by: .seconds(1))
+        let third = try scene.cache()
+        #expect(try await third.request("answer", policy: .cacheOnly, storage: storage) { 44 } == 42)
+        #expect(try await third.request("answer", storage: storage) { 44 } == 44)
+        #expect(try third.disk?.statistics().items == 0)
+    }
+
+    @Test func `an answer survives the process`() async throws {
+        let cache = try scene.cache()
+        #expect(try await cache.request("answer", ["to": "everything"]) { 42 } == 42)
+        let again = try scene.cache()
+        #expect(try await again.request("answer", ["to": "everything"]) { 43 } == 42)
+    }
+}

@@ -1,0 +1,295 @@
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderEvents
+@testable import LarderResources
+@testable import LarderStorage
+
+/// Who has passed a gate, in order.
+private final class Passed: Sendable {
+    let numbers = Mutex<[Int]>([])
+}
+
+@Suite("Change sync: faults", .oneMinute)
+struct ChangeSyncTests {
+    private let scene = CacheScene()
+
+    @Test func `an unreadable token does not restart the feed, which would skip changes`()
+        async throws
+    {
+        let faults = DiskFaults()
+        var configuration = scene.configuration()
+        configuration.editStore { $0.faults = faults }
+        let cache = try LarderCache(configuration)
+        let begun = Mutex(0)
+        let read = Mutex<[String]>([])
+        let sync = ChangeSync(
+            ChangeFeed(
+                "test",
+                read: { token throws(LarderError) in
+                    read.withLock { $0.append(token) }
+                    return ChangeFeed.Batch([], nextToken: token, hasMore: false)
+                },
+                present: { () throws(LarderError) in "\(begun.withLock { $0 += 1; return $0 })" },
+                invalidateAll: { _ in }
+            ),
+            into: cache
+        )
+        try await sync.catchUp()
+        faults.fail(.inputOutput, atStep: 1)
+        let error = await #expect(throws: LarderError.self) { try await sync.catchUp() }
+        #expect(error?.code == .storage)
+        #expect(sync.status.failure != nil && !sync.status.isCaughtUp)
+        try await sync.catchUp()
+        #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1", "1"] && sync.token == "1")
+    }
+
+    @Test func `a token that was dropped with a damaged store is not continued from memory: everything is stale`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let begun = Mutex(0)
+        let read = Mutex<[String]>([])
+        let sync = ChangeSync(
+            ChangeFeed(
+                "test",
+                read: { token throws(LarderError) in
+                    read.withLock { $0.append(token) }
+                    return ChangeFeed.Batch([], nextToken: token, hasMore: false)
+                },
+                present: { () throws(LarderError) in "\(begun.withLock { $0 += 1; return $0 })" },
+                invalidateAll: { _ in }
+            ),
+            into: cache
+        )
+        try await sync.catchUp()
+        cache.disk?.suspend()
+        try FileDamage.garbage.apply(to: scene.path)
+        try await sync.catchUp()
+        try await sync.catchUp()
+        #expect(sync.status.resyncs == 1 && sync.token == "2")
+        #expect(read.withLock { $0 } == ["1", "2"])
+    }
+
+    @Test
+    func `a channel that the server ends at once is not opened again at once, and in the end another kind is tried`()
+        async throws
+    {
+        let opened = Mutex<[LiveSync.Kind]>([])
+        final class Greeting: LiveSync.Channel {
+            let hasGreeted = Mutex(false)
+            func receive() async throws(LarderError) -> LiveSync.Message? {
+                hasGreeted.withLock { hasGreeted in
+                    defer { hasGreeted = true }
+                    return hasGreeted ? nil : .hello(token: "1")
+                }
+            }
+        }
+        let cache = try scene.cache()
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let source = LiveSync.Source([.webSocket, .eventStream]) { kind, _ throws(LarderError) in
+            opened.withLock { $0.append(kind) }
+            return Greeting()
+        }
+        let sync = ChangeSync(feed, into: cache)
+        let live = LiveSync(sync, source, in: cache)
+        let states = SequenceRecorder(live.states)
+        let running = Task { await live.run() }
+        for failures in 1...3 {
+            await states.wait { $0.last == .waiting(failures: failures) }
+            #expect(opened.withLock { $0.count } == failures)
+            #expect(!sync.status.isCaughtUp)
+            try await scene.clock.waitForSleepers()
+            if failures < 3 { scene.clock.advance(by: .seconds(9)) }
+        }
+        #expect(opened.withLock { $0 } == [.webSocket, .webSocket, .eventStream])
+        running.cancel()
+        await running.value
+    }
+
+    @Test func `a channel that is refused because its token is gone is opened on the token of a resync`() async throws {
+        final class Greeting: LiveSync.Channel {
+            let hasGreeted = Mutex(false)
+            let end = Mailbox<Void>()
+            func receive() async throws(LarderError) -> LiveSync.Message? {
+                let isFirst = hasGreeted.withLock { hasGreeted in
+                    defer { hasGreeted = true }
+                    return !hasGreeted
+                }
+                if isFirst { return .hello(token: "new") }
+                _ = await end.next()
+                return nil
+            }
+        }
+        let cache = try scene.cache()
+        try cache.update { $0.setToken("old", for: "test") }
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                if token == "old" { throw .tokenGone("The history is gone.") }
+                return ChangeFeed.Batch([], nextToken: token, hasMore: false)
+            },
+            present: { () throws(LarderError) in "new" },
+            invalidateAll: { _ in }
+        )
+        let opened = Mutex<[String?]>([])
+        let source = LiveSync.Source([.webSocket]) { _, since throws(LarderError) in
+            opened.withLock { $0.append(since) }
+            if since == "old" { throw .tokenGone("The history is gone.") }
+            return Greeting()
+        }
+        let sync = ChangeSync(feed, into: cache)
+        let live = LiveSync(sync, source, in: cache)
+        let states = SequenceRecorder(live.states)
+        let running = Task { await live.run() }
+        // No clock moves: it does not wait for a pause first.
+        await states.wait { $0.last == .live(.webSocket) }
+        #expect(opened.withLock { $0 } == ["old", "new"] && sync.status.resyncs == 1)
+        running.cancel()
+        await running.value
+    }
+
+    @Test func `a source without a kind of channel follows nothing and ends`() async throws {
+        let cache = try scene.cache()
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let source = LiveSync.Source([]) { _, _ throws(LarderError) in throw LarderError(.invalidArgument, "not opened")
+        }
+        let live = LiveSync(ChangeSync(feed, into: cache), source, in: cache)
+        await live.run()
+        #expect(live.state == .idle)
+    }
+
+    @Test func `a page of a live channel is applied where it follows on, and otherwise the feed is read`() async throws
+    {
+        let cache = try scene.cache()
+        let reads = Mutex<[String]>([])
+        @Sendable func note(_ id: String, _ revision: Int64) -> ChangeFeed.Change {
+            ChangeFeed.Change(Note.key(id)) { $0.put(Note(id: id, text: "\(revision)", revision: revision)) }
+        }
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                reads.withLock { $0.append(token) }
+                return ChangeFeed.Batch([note("1", 9)], nextToken: "9", hasMore: false)
+            },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        func text() async throws -> String? {
+            let resource = Resource<Note>.entity("1") { _ in throw Broken() }
+            return try? await cache.value(resource, .cacheOnly).text
+        }
+        try await sync.catchUp()
+        #expect(sync.token == "9")
+        reads.withLock { $0 = [] }
+        try await sync.receive(ChangeFeed.Batch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
+        #expect(sync.token == "10" && reads.withLock { $0.isEmpty } && sync.status.isCaughtUp)
+        #expect(try await text() == "10")
+        // It has been read already.
+        try await sync.receive(ChangeFeed.Batch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
+        #expect(reads.withLock { $0.isEmpty })
+        // It does not follow on.
+        try await sync.receive(ChangeFeed.Batch([note("1", 12)], nextToken: "12", hasMore: false), since: "11")
+        #expect(reads.withLock { $0 } == ["10"] && sync.token == "9")
+        // It is not the last.
+        reads.withLock { $0 = [] }
+        try await sync.receive(ChangeFeed.Batch([], nextToken: "13", hasMore: true), since: "9")
+        #expect(reads.withLock { $0 } == ["13"])
+    }
+
+    @Test func `a token that the live channel does not know any more is replaced before the next channel is opened`()
+        async throws
+    {
+        final class Ending: LiveSync.Channel {
+            let since: String?
+            let end = ScriptedSource<Int>()
+
+            init(_ since: String?) { self.since = since }
+
+            func receive() async throws(LarderError) -> LiveSync.Message? {
+                if since == "1" { throw .tokenGone("It is forgotten.") }
+                do { _ = try await end.fetch(FetchContext()) } catch { throw LarderError(error) }
+                return nil
+            }
+        }
+        let cache = try scene.cache()
+        let opened = Mutex<[String?]>([])
+        let presents = Mutex(0)
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                if token == "1", presents.withLock({ $0 }) > 0, opened.withLock({ !$0.isEmpty }) {
+                    throw .tokenGone("It is forgotten.")
+                }
+                return ChangeFeed.Batch([], nextToken: token, hasMore: false)
+            },
+            present: { () throws(LarderError) in
+                presents.withLock { count in
+                    count += 1
+                    return "\(count)"
+                }
+            },
+            invalidateAll: { _ in }
+        )
+        let source = LiveSync.Source([.longPoll]) { _, since throws(LarderError) in
+            opened.withLock { $0.append(since) }
+            return Ending(since)
+        }
+        let sync = ChangeSync(feed, into: cache)
+        let live = LiveSync(sync, source, in: cache)
+        let states = SequenceRecorder(live.states)
+        let running = Task { await live.run() }
+        await states.wait { $0.last == .waiting(failures: 1) }
+        #expect(sync.status.resyncs == 1 && sync.token == "2")
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .seconds(1))
+        await states.wait { $0.filter { $0 == .connecting(.longPoll) }.count == 2 }
+        running.cancel()
+        await running.value
+        #expect(opened.withLock { $0 } == ["1", "2"])
+    }
+
+    @Test func `a serial gate admits one task at a time and releases cancelled tasks at once`() async throws {
+        let gate = SerialGate()
+        let first = ScriptedSource<Int>()
+        let passed = Passed()
+        let holding = Task {
+            try await gate.run { () async throws(LarderError) in
+                do { _ = try await first.fetch(FetchContext()) } catch { throw LarderError(error) }
+            }
+        }
+        await first.waitForRequests(1)
+        let waiting = (0..<10).map { number in
+            Task {
+                try await gate.run { () async throws(LarderError) in passed.numbers.withLock { $0.append(number) } }
+            }
+        }
+        for task in waiting[..<5] { task.cancel() }
+        // Those who were cancelled are told at once, though the gate is taken.
+        for task in waiting[..<5] {
+            let error = await #expect(throws: LarderError.self) { try await task.value }
+            #expect(error?.code == .cancelled)
+        }
+        first.answer(0, .value(1))
+        try await holding.value
+        for task in waiting[5...] { try await task.value }
+        #expect(Set(passed.numbers.withLock { $0 }) == [5, 6, 7, 8, 9])
+        try await gate.run { () async throws(LarderError) in passed.numbers.withLock { $0.append(10) } }
+        #expect(passed.numbers.withLock { $0.last } == 10)
+    }
+}

@@ -1,0 +1,171 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+
+/// A server with a list in pages, whose replies wait until a test lets them go, in whatever order it likes.
+///
+/// Cursors say after which post a page begins. They hold for ever, or die with the post that they name.
+final class FeedModel: Sendable {
+    struct Post: Sendable {
+        var text: String
+        var revision: Int64
+    }
+
+    private struct Request {
+        var request: PageRequest
+        /// As it would have been answered at once.
+        var early: Fetched<EntityList<Note>>
+        var startedAt: MonotonicTime
+        /// Whether the cache no longer waits for the reply, because its timeout has passed.
+        var isTimedOut = false
+        var continuation: CheckedContinuation<Fetched<EntityList<Note>>, Never>
+    }
+
+    private struct State {
+        var posts: [Int: Post] = [:]
+        var last = 0
+        var requests: [Request] = []
+        var isAutomatic = false
+        var life = 0
+        var events = 0
+        var waiter: (count: Int, isAwake: Pending<Void>)?
+    }
+
+    let cursorsDie: Bool
+    private let clock: ManualClock
+    private let state = Mutex(State())
+
+    init(cursorsDie: Bool, clock: ManualClock) {
+        self.cursorsDie = cursorsDie
+        self.clock = clock
+    }
+
+    // MARK: What is there
+
+    var posts: [Int: Post] { state.withLock { $0.posts } }
+
+    func insert() -> Int {
+        state.withLock { state in
+            state.last += 1
+            state.posts[state.last] = Post(text: "first", revision: 1)
+            return state.last
+        }
+    }
+
+    func edit(_ number: Int, _ text: String) -> Post? {
+        state.withLock { state in
+            guard var post = state.posts[number] else { return nil }
+            post.text = text
+            post.revision += 1
+            state.posts[number] = post
+            return post
+        }
+    }
+
+    func delete(_ number: Int) -> Int64? {
+        state.withLock { state in state.posts.removeValue(forKey: number).map { $0.revision + 1 } }
+    }
+
+    // MARK: What is asked
+
+    /// Answers a request of a process: by hand, or at once where everything is or where the process has ended.
+    func fetch(_ request: PageRequest, life: Int) async -> Fetched<EntityList<Note>> {
+        await withCheckedContinuation { continuation in
+            let now = state.withLock { state -> Fetched<EntityList<Note>>? in
+                let early = self.answer(request, state.posts)
+                if state.isAutomatic || state.life != life { return early }
+                state.requests.append(
+                    Request(request: request, early: early, startedAt: self.clock.uptime, continuation: continuation)
+                )
+                return nil
+            }
+            if let now { continuation.resume(returning: now) } else { note() }
+        }
+    }
+
+    private func answer(_ request: PageRequest, _ posts: [Int: Post]) -> Fetched<EntityList<Note>> {
+        let first = request.cursor.flatMap { Int($0) } ?? .max
+        if cursorsDie, request.cursor != nil, posts[first] == nil { return .gone }
+        let numbers = posts.keys.filter { $0 < first }.sorted(by: >)
+        let page = numbers.prefix(request.limit)
+        let validator = page.map { "\($0)/\(posts[$0]?.revision ?? 0)" }.joined(separator: " ")
+        if let known = request.validator, known == validator { return .notModified() }
+        let next = page.count < numbers.count ? page.last.map { "\($0)" } : nil
+        let notes = page.map { Note($0, posts[$0]?.text ?? "", revision: posts[$0]?.revision ?? 0) }
+        return .value(EntityList(notes, nextCursor: next), validator: validator)
+    }
+
+    var waiting: Int { state.withLock { $0.requests.count } }
+
+    /// Marks the requests whose timeout has passed, and returns how many of them were not marked before.
+    func timeOut(after timeout: Duration) -> Int {
+        let now = clock.uptime
+        return state.withLock { state in
+            var count = 0
+            for index in state.requests.indices where !state.requests[index].isTimedOut {
+                guard state.requests[index].startedAt + timeout <= now else { continue }
+                state.requests[index].isTimedOut = true
+                count += 1
+            }
+            return count
+        }
+    }
+
+    /// Answers a request that waits: as it is now, or as it was when it came.
+    ///
+    /// - Returns: whether the cache still waits for the reply, so that an event follows.
+    @discardableResult
+    func release(_ index: Int, isEarly: Bool) -> Bool {
+        let (request, answer) = state.withLock { state in
+            let request = state.requests.remove(at: index)
+            return (request, isEarly ? request.early : self.answer(request.request, state.posts))
+        }
+        request.continuation.resume(returning: answer)
+        return !request.isTimedOut
+    }
+
+    /// From now on every request is answered at once.
+    func answerAll() {
+        state.withLock { $0.isAutomatic = true }
+        while waiting > 0 { release(0, isEarly: true) }
+    }
+
+    /// From now on requests are answered by hand: those of a new process, whose number this gives. What the process before has
+    /// left running may still ask, and is no event.
+    func answerByHand() -> Int {
+        state.withLock { state in
+            state.isAutomatic = false
+            state.life += 1
+            return state.life
+        }
+    }
+
+    // MARK: What happens
+
+    /// How many requests have come and how many readers were done.
+    var events: Int { state.withLock { $0.events } }
+
+    /// A request has come, or a reader is done.
+    func note() {
+        let isAwake = state.withLock { state -> Pending<Void>? in
+            state.events += 1
+            guard let waiter = state.waiter, state.events >= waiter.count else { return nil }
+            state.waiter = nil
+            return waiter.isAwake
+        }
+        isAwake?.finish(())
+    }
+
+    /// Waits until so much has happened, or the waiting task is cancelled.
+    func wait(forEvents count: Int) async {
+        let isAwake = Pending<Void>()
+        let isReady = state.withLock { state in
+            if state.events >= count { return true }
+            state.waiter = (count, isAwake)
+            return false
+        }
+        if !isReady { await isAwake.value(ifCancelled: ()) }
+    }
+}

@@ -1,0 +1,91 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@Suite("Timelines: inserted items", .oneMinute)
+struct NewestItemsTests {
+    let scene = CacheScene()
+    let source = PageSource()
+
+    private func started(_ cache: LarderCache) async throws -> PagedResource<Note> {
+        let feed = source.resource()
+        source.prepare([3, 2, 1], next: "after 1")
+        try await cache.timeline(feed).refresh()
+        scene.clock.advance(by: .seconds(1))
+        return feed
+    }
+
+    @Test func `items of one update are inserted at the front in its order`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        try cache.update { update in
+            for number in 4...6 { update.insertNewest(Note(number), in: feed.key) }
+            update.put(Note(2, "edited", revision: 2))
+            update.insertNewest(Note(7), in: feed.key, isOwn: true)
+        }
+        #expect(try await cache.line(feed) == "7 6 5 4 3 2 1")
+        #expect(try await scene.cache().line(feed) == "7 6 5 4 3 2 1")
+    }
+
+    @Test func `an item that one update inserts and deletes is not shown`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        try cache.update { update in
+            update.insertNewest(Note(4), in: feed.key)
+            update.remove(Note.self, "4", deletedInVersion: 2)
+            update.insertNewest(Note(5), in: feed.key)
+            update.remove(Note.self, "3", deletedInVersion: 2)
+        }
+        #expect(try await cache.line(feed) == "5 2 1")
+        #expect(try await scene.cache().line(feed) == "5 2 1")
+    }
+
+    @Test func `bulk inserts mark a list stale instead of growing it`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        for start in stride(from: 4, to: 2_004, by: 500) {
+            try cache.update { update in
+                for number in start..<(start + 500) { update.insertNewest(Note(number), in: feed.key) }
+            }
+        }
+        let seen = try await cache.timeline(feed, .cacheOnly).snapshot()
+        #expect(seen.items.count == 103)
+        #expect(seen.freshness == .stale(.invalidated))
+        // Its reader is given the newest page, and a gap before what was there.
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([2_003, 2_002, 2_001], next: "after 2001")
+        try await cache.timeline(feed).refresh()
+        let line = try await cache.line(feed)
+        #expect(line.hasPrefix("2003 2002 2001 | 103 102") && line.hasSuffix(" 3 2 1"), "\(line)")
+        #expect(try await cache.timeline(feed, .cacheOnly).snapshot().freshness == .fresh)
+    }
+
+    @Test func `an own item is inserted at the front however many others wait`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        try cache.update { update in
+            for number in 4..<500 { update.insertNewest(Note(number), in: feed.key) }
+            update.insertNewest(Note(1_000), in: feed.key, isOwn: true)
+        }
+        #expect(try await cache.timeline(feed, .cacheOnly).snapshot().items.first?.id == "1000")
+    }
+
+    @Test func `a page that was asked for before does not hide that there was more`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        let timeline = cache.timeline(feed)
+        let refresh = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(2)
+        try cache.update { update in
+            for number in 4..<500 { update.insertNewest(Note(number), in: feed.key) }
+        }
+        source.answer(1, [3, 2, 1], next: "after 1")
+        try await refresh.value
+        #expect(try await cache.timeline(feed, .cacheOnly).snapshot().freshness == .stale(.invalidated))
+    }
+}

@@ -1,0 +1,285 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Timelines: races", .oneMinute)
+struct TimelineRaceTests {
+    let scene = CacheScene()
+    let source = PageSource()
+
+    private func started(_ cache: LarderCache) async throws -> (Timeline<Note>, PagedResource<Note>) {
+        let feed = source.resource()
+        let timeline = cache.timeline(feed)
+        source.prepare([6, 5, 4], next: "after 4")
+        try await timeline.refresh()
+        scene.clock.advance(by: .seconds(1))
+        return (timeline, feed)
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `a refresh and a page at the end at the same time are both merged`(_ isApart: Bool, _ refreshFirst: Bool)
+        async throws
+    {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let older = Task { try await timeline.loadOlder() }
+        await source.script.waitForRequests(2)
+        let refresh = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(3)
+        func answerRefresh() async throws {
+            if isApart {
+                source.answer(2, [12, 11], next: "after 11")
+            } else {
+                source.answer(2, [7, 6], next: "after 6")
+            }
+            try await refresh.value
+        }
+        if refreshFirst { try await answerRefresh() }
+        source.answer(1, [3, 2], next: "after 2")
+        #expect(try await older.value == .more)
+        if !refreshFirst { try await answerRefresh() }
+        #expect(try await cache.line(feed) == (isApart ? "12 11 | 6 5 4 3 2" : "7 6 5 4 3 2"))
+        #expect(try await scene.cache().line(feed) == (isApart ? "12 11 | 6 5 4 3 2" : "7 6 5 4 3 2"))
+    }
+
+    @Test func `a page that is of no use any more because the list was reset changes nothing`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let older = Task { try await timeline.loadOlder() }
+        await source.script.waitForRequests(2)
+        source.prepare([12, 11], next: "after 11")
+        try await timeline.refresh(onDiscontinuity: .reset)
+        source.answer(1, [3, 2], next: "after 2")
+        #expect(try await older.value == .more)
+        #expect(try await cache.line(feed) == "12 11")
+        source.prepare([10])
+        try await timeline.loadOlder()
+        #expect(source.cursors.last == "after 11")
+    }
+
+    @Test func `of two refreshes the older answer does not undo the newer`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let first = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(2)
+        scene.clock.advance(by: .seconds(1))
+        let second = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(3)
+        source.answer(2, [9, 7, 6], next: "after 6")
+        try await second.value
+        source.answer(1, [8, 7, 6], next: "after 6")
+        try await first.value
+        // 8 was deleted between the two.
+        #expect(try await cache.line(feed) == "9 7 6 5 4")
+        #expect(try await timeline.snapshot().times?.validatedAt == scene.clock.now)
+    }
+
+    @Test func `of two refreshes that do not overlap the older answer says nothing`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let first = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(2)
+        scene.clock.advance(by: .seconds(1))
+        let second = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(3)
+        source.answer(2, [30, 29], next: "after 29")
+        try await second.value
+        source.answer(1, [20, 19], next: "after 19")
+        try await first.value
+        #expect(try await cache.line(feed) == "30 29 | 6 5 4")
+        // Where it overlaps with what lies behind the gap, it says something about that.
+        let third = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(4)
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([40, 39], next: "after 39")
+        try await timeline.refresh()
+        source.answer(3, [31, 30, 29, 28], next: "after 28")
+        try await third.value
+        #expect(try await cache.line(feed) == "40 39 | 31 30 29 28 | 6 5 4")
+    }
+
+    @Test func `insertions and removals by events during a refresh stay`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let refresh = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(2)
+        try timeline.insertNewest(Note(8))
+        try cache.update { update in
+            update.remove(Note.self, "6", deletedInVersion: 2)
+            update.put(Note(5, "edited", revision: 2))
+        }
+        source.answer(1, [7, 6, 5], next: "after 5")
+        try await refresh.value
+        #expect(try await cache.line(feed) == "8 7 5 4")
+        #expect(try await timeline.snapshot().items.map(\.text) == ["", "", "edited", ""])
+        #expect(try await scene.cache().line(feed) == "8 7 5 4")
+    }
+
+    @Test func `an event before the first page has come is not lost`() async throws {
+        let cache = try scene.cache()
+        let feed = source.resource()
+        let timeline = cache.timeline(feed)
+        let refresh = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(1)
+        try timeline.insertNewest(Note(4))
+        source.answer(0, [3, 2], next: "after 2")
+        try await refresh.value
+        #expect(try await cache.line(feed) == "4 3 2")
+        source.prepare([1])
+        #expect(try await timeline.loadOlder() == .finished)
+    }
+
+    @Test func `readers of one list share its requests, and the last one to leave cancels them`() async throws {
+        let cache = try scene.cache()
+        let (_, feed) = try await started(cache)
+        let readers = (0..<20).map { _ in Task { try await cache.timeline(feed).loadOlder() } }
+        await source.script.waitForRequests(2)
+        source.answer(1, [3, 2], next: "after 2")
+        for reader in readers.prefix(1) { #expect(try await reader.value == .more) }
+        // Those that came late ask for the page after it.
+        for reader in readers { reader.cancel() }
+        for reader in readers { _ = await reader.result }
+        let count = source.requests.count
+        let task = Task { try await cache.timeline(feed).loadOlder() }
+        await source.script.waitForRequests(count + 1)
+        let cancelled = source.script.cancelled
+        task.cancel()
+        await #expect(throws: LarderError.self) { try await task.value }
+        await source.script.waitForCancellations(cancelled + 1)
+        // Nothing of it is remembered as a failure.
+        #expect(try await cache.timeline(feed).snapshot().loadOlderError == nil)
+        source.prepare([1])
+        #expect(try await cache.timeline(feed).loadOlder() == .finished)
+    }
+
+    @Test func `activity at the front and at the end and in a gap is reported separately`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        source.prepare([12, 11], next: "after 11")
+        try await timeline.refresh()
+        let seen = SequenceRecorder(cache.timeline(feed).snapshots)
+        let start = try #require(await seen.wait(for: 1).last)
+        guard case .gap(let gap) = start.segments[1] else { return #expect(Bool(false), "There is no gap.") }
+        let older = Task { try await timeline.loadOlder() }
+        await seen.wait { $0.last?.isLoadingOlder ?? false }
+        let fill = Task { try await timeline.fill(gap) }
+        await seen.wait { $0.last?.gapsBeingFilled == [gap.id] }
+        #expect(seen.elements.allSatisfy { !$0.isRefreshing })
+        await source.script.waitForRequests(4)
+        let tail = source.cursors.firstIndex(of: "after 4") ?? 0
+        source.script.fail(tail, Broken())
+        await #expect(throws: LarderError.self) { try await older.value }
+        var last = try #require(await seen.wait { $0.last?.loadOlderError != nil }.last)
+        #expect(last.line == "12 11 | 6 5 4" && last.refreshError == nil && last.gapErrors.isEmpty)
+        #expect(last.gapsBeingFilled == [gap.id] && !last.isLoadingOlder)
+        source.script.fail(5 - tail, Broken())
+        await #expect(throws: LarderError.self) { try await fill.value }
+        last = try #require(await seen.wait { $0.last?.gapErrors[gap.id] != nil }.last)
+        #expect(last.line == "12 11 | 6 5 4" && last.freshness == .fresh)
+        source.prepare([3])
+        try await timeline.loadOlder()
+        last = try #require(
+            await seen.wait { $0.last?.hasReachedEnd ?? false && $0.last?.isLoadingOlder == false }.last
+        )
+        #expect(last.loadOlderError == nil && last.line == "12 11 | 6 5 4 3 .")
+    }
+
+    @Test func `new items are held back until they are taken except own items`() async throws {
+        let cache = try scene.cache()
+        let (timeline, _) = try await started(cache)
+        let seen = SequenceRecorder(timeline.snapshots)
+        await seen.wait { $0.last?.line == "6 5 4" }
+        source.prepare([8, 7, 6], next: "after 6")
+        try await timeline.refresh()
+        await seen.wait { $0.last?.line == "(2) 6 5 4" }
+        try timeline.insertNewest(Note(9))
+        await seen.wait { $0.last?.line == "(3) 6 5 4" }
+        try timeline.insertNewest(Note(10), isOwn: true)
+        await seen.wait { $0.last?.line == "(3) 10 6 5 4" }
+        // What is shown changes at once, and what is held back goes with its deletion.
+        try cache.update { update in
+            update.put(Note(6, "edited", revision: 2))
+            update.remove(Note.self, "7", deletedInVersion: 2)
+        }
+        await seen.wait { $0.last?.line == "(2) 10 6 5 4" }
+        // Another reader holds nothing back.
+        #expect(try await cache.timeline(source.resource(), .cacheOnly).snapshot().line == "10 9 8 6 5 4")
+        #expect(timeline.takeNew() == 2)
+        let last = try #require(await seen.wait { $0.last?.line == "10 9 8 6 5 4" }.last)
+        #expect(last.difference.insertions.map(\.id) == ["9", "8"] && last.difference.moves.isEmpty)
+        // With a gap before what is shown, the gap comes with what is held back.
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([22, 21], next: "after 21")
+        try await timeline.refresh()
+        await seen.wait { $0.last?.line == "(2) 10 9 8 6 5 4" }
+        #expect(timeline.takeNew() == 2)
+        await seen.wait { $0.last?.line == "22 21 | 10 9 8 6 5 4" }
+    }
+
+    @Test func `a cursor that the server does not know any more is found again from above`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        source.prepare([3, 2, 1], next: "after 1")
+        try await timeline.loadOlder()
+        try cache.update { $0.remove(Note.self, "1", deletedInVersion: 2) }
+        source.script.prepare(.gone)
+        source.prepare([3, 2, 0], next: "after 0")
+        source.prepare([-1])
+        #expect(try await timeline.loadOlder() == .finished)
+        #expect(source.cursors == ["newest", "after 4", "after 1", "after 4", "after 0"])
+        #expect(try await cache.line(feed) == "6 5 4 3 2 0 -1 .")
+    }
+
+    @Test func `where no cursor is known any more the way down begins at the newest page`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        source.prepare([3, 2, 1], next: "after 1")
+        try await timeline.loadOlder()
+        try cache.update { update in
+            for id in ["4", "1"] { update.remove(Note.self, id, deletedInVersion: 2) }
+        }
+        source.script.prepare(failure: LarderError(.refused, "no such post", status: 410))
+        source.script.prepare(.gone)
+        source.prepare([6, 5, 3], next: "after 3")
+        source.prepare([2, 0], next: "after 0")
+        source.prepare([-1])
+        #expect(try await timeline.loadOlder() == .finished)
+        #expect(source.cursors.dropFirst(2) == ["after 1", "after 4", "newest", "after 3", "after 0"])
+        #expect(try await cache.line(feed) == "6 5 3 2 0 -1 .")
+        // Where that does not help either, it is said what does.
+        let other = PagedResource<Note>("other", pageSize: 2) { try await source.fetch($0) }
+        let dead = cache.timeline(other)
+        source.prepare([52, 51], next: "after 51")
+        try await dead.refresh()
+        scene.clock.advance(by: .seconds(1))
+        source.script.prepare(.gone)
+        source.prepare([52, 51], next: "after 51")
+        let error = await #expect(throws: LarderError.self) { try await dead.loadOlder() }
+        #expect(error?.code == .gone)
+        #expect(try await cache.line(other) == "52 51")
+    }
+
+    @Test func `a closed cache ends requests in flight and a forbidden network is not used`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        scene.isOnline.withLock { $0 = false }
+        let error = await #expect(throws: LarderError.self) { try await timeline.loadOlder() }
+        #expect(error?.code == .offline && source.requests.count == 1)
+        scene.isOnline.withLock { $0 = true }
+        let seen = SequenceRecorder(timeline.snapshots)
+        await seen.wait(for: 1)
+        let older = Task { try await timeline.loadOlder() }
+        await source.script.waitForRequests(2)
+        cache.close()
+        let closed = await #expect(throws: LarderError.self) { try await older.value }
+        #expect(closed?.code == .closed)
+        await seen.waitForEnd()
+        await source.script.waitForCancellations(1)
+        await #expect(throws: LarderError.self) { try await timeline.loadOlder() }
+        #expect(try await scene.cache().line(feed) == "6 5 4")
+    }
+}

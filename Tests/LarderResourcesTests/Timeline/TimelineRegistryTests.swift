@@ -1,0 +1,32 @@
+import LarderTesting
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@testable import LarderResources
+
+@Suite("Timelines: registry", .oneMinute)
+struct TimelineRegistryTests {
+    let scene = CacheScene()
+    let source = PageSource()
+
+    @Test func `nothing is kept for a timeline that nobody reads any more`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        for number in 0..<100 {
+            let resource = PagedResource<Note>("feed", ["of": "\(number)"]) { _ in .value(EntityList([Note(1)])) }
+            #expect(try await cache.timeline(resource).snapshot().items.count == 1)
+        }
+        #expect(cache.timelines.count == 0)
+    }
+
+    @Test func `a refresh by a new reader drops items without overlap on request`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        let feed = source.resource()
+        source.prepare([3, 2, 1], next: "after 1")
+        // The timeline is released, and the node that holds its values stays in memory.
+        try await cache.timeline(feed).refresh()
+        source.prepare([9, 8, 7], next: "after 7")
+        try await cache.timeline(feed).refresh(onDiscontinuity: .reset)
+        #expect(try await cache.line(feed) == "9 8 7")
+    }
+}

@@ -1,0 +1,142 @@
+import LarderStorage
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@Suite("Disk store: budget, age and blobs", .oneMinute)
+struct DiskBudgetTests {
+    private let fixture = DiskFixture()
+
+    private func payload(_ byte: UInt8, _ count: Int = 1_000) -> [UInt8] { [UInt8](repeating: byte, count: count) }
+
+    @Test func `the budget holds after every write, files included`() throws {
+        let store = try fixture.store {
+            $0.bytesMaximum = 20_000
+            $0.blobThreshold = 2_000
+        }
+        var generator = SeededGenerator(seed: 7)
+        for index in 0..<150 {
+            let count = generator.uniform(in: 1..<6_000)
+            try store.put(fixture.entity("\(index)", payload(UInt8(index), count)))
+            #expect(try store.statistics().bytes <= 20_000)
+            let sizes = fixture.directory.blobs.map { fixture.directory.bytes($0).count }
+            #expect(sizes.reduce(0, +) <= 20_000)
+        }
+        #expect(fixture.events.evicted > 100)
+        #expect(try store.entity(fixture.key("149")) != nil)
+        try store.removeAllItems()
+        #expect(try store.statistics().bytes == 0)
+        #expect(fixture.directory.blobs.isEmpty)
+    }
+
+    @Test func `the least recently read item is evicted, and reading writes nothing for a while`() throws {
+        let store = try fixture.store { $0.bytesMaximum = 6_000 }
+        for id in ["1", "2", "3", "4"] { try store.put(fixture.entity(id, payload(1))) }
+        fixture.clock.advance(by: .seconds(700))
+        let before = try store.rowChanges()
+        for _ in 0..<10 { #expect(try store.entity(fixture.key("1")) != nil) }
+        #expect(try store.rowChanges() == before)
+        #expect(try store.maintain().isDone)
+        #expect(try store.rowChanges() == before + 1)
+        fixture.clock.advance(by: .seconds(700))
+        for id in ["5", "6", "7"] { try store.put(fixture.entity(id, payload(1))) }
+        #expect(try store.entity(fixture.key("1")) != nil)
+        #expect(try store.entity(fixture.key("2")) == nil)
+    }
+
+    @Test func `an item beyond the budget is rejected, and extreme limits store nothing`() throws {
+        let store = try fixture.store { $0.bytesMaximum = 1_000 }
+        let error = try #require(throws: DiskError.self) { try store.put(fixture.entity("1", payload(1, 2_000))) }
+        #expect(error.code == .tooLarge)
+        let other = DiskFixture()
+        let none = try other.store {
+            $0.bytesMaximum = -5
+            $0.blobThreshold = -1
+            $0.accessGranularity = .seconds(-1)
+            $0.staleRetention = .seconds(Int64.max)
+            $0.busyTimeout = .seconds(-1)
+        }
+        #expect(throws: DiskError.self) { try none.put(fixture.record("1")) }
+        #expect(try none.statistics().items == 0)
+    }
+
+    @Test func `outdated items are removed in bounded steps, and stale ones stay`() throws {
+        let store = try fixture.store { $0.staleRetention = .seconds(3_600) }
+        try store.write { transaction throws in
+            for index in 0..<200 { try transaction.put(fixture.record("\(index)", lifetime: .seconds(10))) }
+            try transaction.put(fixture.record("later"))
+            try transaction.put(fixture.entity("1"))
+        }
+        fixture.clock.advance(by: .seconds(100))
+        var steps: [Int] = []
+        while true {
+            let step = try store.maintain()
+            steps.append(step.expired)
+            if step.isDone { break }
+        }
+        #expect(steps.max() == 64 && steps.reduce(0, +) == 200)
+        #expect(try store.record("later") != nil)
+        #expect(try store.entity(fixture.key("1")) != nil)
+        fixture.clock.advance(by: .seconds(3_600))
+        while try !store.maintain().isDone {}
+        #expect(try store.entity(fixture.key("1")) == nil)
+    }
+
+    @Test func `free pages are returned in small steps during a read`() throws {
+        let store = try fixture.store()
+        try store.write { transaction throws in
+            for index in 0..<300 { try transaction.put(fixture.record("\(index)", payload(1, 8_000))) }
+            try transaction.put(fixture.entity("1"))
+        }
+        store.suspend()
+        let large = fixture.directory.bytes("store.sqlite").count
+        try store.write { transaction throws in for index in 0..<300 { try transaction.removeRecord("\(index)") } }
+        try store.read { transaction throws in
+            #expect(try transaction.entity(fixture.key("1")) != nil)
+            var step = try store.maintain()
+            var most = 0
+            while !step.isDone {
+                most = max(most, step.pagesFreed)
+                #expect(try transaction.entity(fixture.key("1")) != nil)
+                step = try store.maintain()
+            }
+            #expect(most > 0 && most <= 64)
+        }
+        store.suspend()
+        #expect(fixture.directory.bytes("store.sqlite").count < large / 5)
+    }
+
+    @Test func `equal large payloads share a file, which is removed with the last of them`() throws {
+        let store = try fixture.store { $0.blobThreshold = 100 }
+        let large = payload(7)
+        try store.put(fixture.entity("1", large))
+        let once = try store.statistics().bytes
+        try store.put(fixture.entity("2", large))
+        #expect(fixture.directory.blobs.count == 1)
+        #expect(try store.statistics().bytes < once + 1_000)
+        try store.put(fixture.entity("1", [1]))
+        #expect(try store.entity(fixture.key("2"))?.payload == large)
+        try store.remove(fixture.key("2"))
+        #expect(fixture.directory.blobs.isEmpty)
+        try store.put(fixture.entity("2", large))
+        #expect(try store.entity(fixture.key("2"))?.payload == large)
+    }
+
+    @Test func `a missing or damaged file is a miss, and the item is reported and removed`() throws {
+        let store = try fixture.store { $0.blobThreshold = 100 }
+        try store.put(fixture.entity("1", payload(1)))
+        let first = try #require(fixture.directory.blobs.first)
+        try fixture.directory.overwrite(first, at: 10, with: [9])
+        #expect(try store.entity(fixture.key("1")) == nil)
+        #expect(fixture.events.reasons == [.checksum])
+        _ = try store.maintain()
+        #expect(fixture.directory.blobs.isEmpty)
+        #expect(try store.statistics().items == 0)
+        try store.put(fixture.entity("1", payload(1)))
+        try fixture.directory.truncate(first, to: 0)
+        #expect(try store.entity(fixture.key("1")) == nil)
+        try store.put(fixture.entity("1", payload(1)))
+        #expect(try store.entity(fixture.key("1"))?.payload == payload(1))
+    }
+}

@@ -1,0 +1,73 @@
+import LarderStorage
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@Suite("Disk store: payloads that change on their way", .oneMinute)
+struct DiskTransformTests {
+    /// Not a cipher: only unlike the payload.
+    private struct Mask: DiskStore.PayloadTransform {
+        struct Broken: Error {}
+
+        let byte: UInt8
+        var refuses = false
+
+        var identifier: String { "mask" + (byte == 0 ? "" : "-\(byte)") }
+
+        func encode(_ payload: [UInt8]) throws -> [UInt8] {
+            if refuses { throw Broken() }
+            return payload.map { $0 ^ byte } + [1]
+        }
+
+        func decode(_ stored: [UInt8]) throws -> [UInt8] {
+            if refuses { throw Broken() }
+            return stored.dropLast().map { $0 ^ byte }
+        }
+    }
+
+    private let fixture = DiskFixture()
+    private let text = Array("a sentence that nobody should find on the disk".utf8)
+
+    private func contains(_ needle: [UInt8]) -> Bool {
+        fixture.directory.files.contains { name in
+            let bytes = fixture.directory.bytes(name)
+            guard bytes.count >= needle.count else { return false }
+            return (0...(bytes.count - needle.count)).contains { start in
+                bytes[start] == needle[0] && bytes[start..<(start + needle.count)].elementsEqual(needle)
+            }
+        }
+    }
+
+    @Test(arguments: [10, 100_000])
+    func `payloads are stored as transformed`(_ threshold: Int) throws {
+        let store = try fixture.store {
+            $0.transform = Mask(byte: 0x55)
+            $0.blobThreshold = threshold
+        }
+        try store.put(fixture.entity("1", text))
+        try store.put(fixture.record("r", text))
+        #expect(try store.entity(fixture.key("1"))?.payload == text)
+        #expect(try store.record("r")?.payload == text)
+        #expect(!contains(text))
+        #expect(contains(text.map { $0 ^ 0x55 }))
+    }
+
+    @Test func `an item stored with another transform is not read and is removed`() throws {
+        do { try fixture.store { $0.transform = Mask(byte: 1) }.put(fixture.entity("1", text)) }
+        let store = try fixture.store { $0.transform = Mask(byte: 2) }
+        #expect(try store.entity(fixture.key("1")) == nil)
+        #expect(fixture.events.discarded == [.entity(fixture.key("1"))])
+        _ = try store.maintain()
+        #expect(try store.statistics().items == 0)
+    }
+
+    @Test func `a transform that throws fails the write and turns a read into a miss`() throws {
+        do { try fixture.store { $0.transform = Mask(byte: 1) }.put(fixture.entity("1", text)) }
+        let store = try fixture.store { $0.transform = Mask(byte: 1, refuses: true) }
+        let error = try #require(throws: DiskError.self) { try store.put(fixture.record("r", text)) }
+        #expect(error.code == .transform)
+        #expect(try store.entity(fixture.key("1")) == nil)
+        #expect(fixture.events.reasons == [.undecodable("Broken()")])
+    }
+}

@@ -1,0 +1,161 @@
+import Larder
+import LarderMemory
+import LarderStorage
+import LarderTelemetry
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderEvents
+
+@Suite("Telemetry", .oneMinute)
+struct TelemetryTests {
+    private let clock = ManualClock()
+
+    private func telemetry(totals: Bool = true) -> Telemetry {
+        Telemetry(totals: totals, wall: clock, monotonic: clock)
+    }
+
+    @Test func `an event that is not needed is not created`() {
+        let telemetry = telemetry(totals: false)
+        let made = Mutex(0)
+        func kind() -> TelemetryEvent.Kind {
+            made.withLock { $0 += 1 }
+            return .merged(feature: "feed")
+        }
+        telemetry.record(kind())
+        #expect(made.withLock { $0 } == 0 && !telemetry.isActive)
+        do {
+            let events = telemetry.events()
+            telemetry.record(kind())
+            #expect(made.withLock { $0 } == 1)
+            _ = events
+        }
+        telemetry.record(kind())
+        #expect(made.withLock { $0 } == 1, "The listener is gone.")
+        telemetry.setTotals(true)
+        telemetry.record(kind())
+        #expect(telemetry.totals.features["feed"]?.merged == 1)
+        telemetry.setTotals(false)
+        telemetry.record(kind())
+        #expect(made.withLock { $0 } == 2 && telemetry.totals.events == 1)
+    }
+
+    @Test func `a listener gets later events in order and with their times`() async {
+        let telemetry = telemetry()
+        telemetry.record(.note(name: "before"))
+        let events = telemetry.events()
+        telemetry.record(.note(name: "first"))
+        clock.advance(by: .seconds(3))
+        telemetry.record(.note(name: "second"))
+        var iterator = events.makeAsyncIterator()
+        let first = await iterator.next()
+        let second = await iterator.next()
+        #expect(first?.kind == .note(name: "first") && second?.kind == .note(name: "second"))
+        #expect(first?.sequence == 2 && second?.sequence == 3)
+        #expect(second.flatMap { event in first.map { event.uptime - $0.uptime } } == .seconds(3))
+        #expect(second?.wall == clock.now)
+    }
+
+    @Test func `a slow listener loses the oldest events, which are counted`() async {
+        let telemetry = telemetry()
+        let events = telemetry.events(bufferedAtMost: 3)
+        for number in 1...10 { telemetry.record(.note(name: "\(number)")) }
+        #expect(events.droppedCount == 7 && telemetry.totals.eventsDropped == 7)
+        var iterator = events.makeAsyncIterator()
+        let sequence = await iterator.next()?.sequence
+        #expect(sequence == 8)
+    }
+
+    @Test func `listening ends with the task or the telemetry`() async {
+        let telemetry = telemetry()
+        let events = telemetry.events()
+        let cancelled = Task {
+            var count = 0
+            for await _ in events { count += 1 }
+            return count
+        }
+        cancelled.cancel()
+        #expect(await cancelled.value == 0)
+
+        let short = Mutex<Telemetry?>(Telemetry(wall: clock, monotonic: clock))
+        let last = short.withLock { $0?.events() }
+        short.withLock { $0?.record(.note(name: "one")) }
+        short.withLock { $0 = nil }
+        var names: [TelemetryEvent.Kind] = []
+        if let last { for await event in last { names.append(event.kind) } }
+        #expect(names == [.note(name: "one")], "What was there is delivered before the end.")
+    }
+
+    @Test func `a waiting reader is woken by events of any thread`() async {
+        let telemetry = telemetry()
+        let events = telemetry.events(bufferedAtMost: 100_000)
+        await withTaskGroup(of: Void.self) { group in
+            for task in 0..<4 {
+                group.addTask { for _ in 0..<500 { telemetry.record(.merged(feature: "\(task)")) } }
+            }
+            group.addTask {
+                var last: UInt64 = 0
+                for await event in events {
+                    #expect(event.sequence == last + 1)
+                    last = event.sequence
+                    if last == 2_000 { break }
+                }
+            }
+        }
+        #expect(telemetry.totals.all.merged == 2_000)
+    }
+
+    @Test func `the disabled telemetry has no events`() async {
+        let events = Telemetry.off.events()
+        Telemetry.off.setTotals(true)
+        Telemetry.off.record(.note(name: "lost"))
+        #expect(!Telemetry.off.isActive && Telemetry.off.totals == TelemetryTotals())
+        let task = Task { for await _ in events { Issue.record("It is off.") } }
+        task.cancel()
+        await task.value
+    }
+
+    @Test func `a measured block is recorded with its duration`() {
+        let telemetry = telemetry()
+        let result = telemetry.measure({ .image(.decode, duration: $0) }) {
+            clock.advance(by: .milliseconds(20))
+            return 7
+        }
+        #expect(result == 7 && telemetry.totals.images[.decode]?.maximum == .milliseconds(20))
+    }
+
+    @Test func `evictions are reported, and replacements are not`() throws {
+        let telemetry = telemetry()
+        let tier = MemoryTier<Int, Int>(limits: .init(count: 2), clock: clock) { telemetry.record($0) }
+        for number in [1, 2, 2, 3] { tier.store(number, for: number, cost: 5) }
+        tier.trim(toCount: 0)
+        let evictions = telemetry.totals.evictions[.memory]
+        #expect(evictions?["count"]?.count == 1 && evictions?["pressure"]?.bytes == 10 && evictions?["replaced"] == nil)
+
+        let directory = StoreDirectory()
+        var configuration = DiskStore.Configuration(directory: directory.path, clock: clock)
+        configuration.onEvent = { telemetry.record($0) }
+        try DiskStore(configuration).put(
+            DiskRecord("a", payload: [1], recordedAt: clock.now, expiresAt: clock.now + .seconds(60))
+        )
+        for name in directory.files where name.hasSuffix("-wal") || name.hasSuffix("-shm") {
+            try directory.truncate(name, to: 0)
+        }
+        try directory.overwrite("store.sqlite", at: 0, with: [UInt8](repeating: 7, count: 4_096))
+        _ = try DiskStore(configuration).record("a")
+        #expect(telemetry.totals.storesRecovered == 1)
+    }
+
+    @Test func `waiting events can be taken without suspension`() {
+        let telemetry = telemetry()
+        let events = telemetry.events(bufferedAtMost: 200)
+        for _ in 0..<300 { telemetry.record(.merged(feature: "x")) }
+        #expect(events.takeAvailable().map(\.sequence) == Array(101...300))
+        #expect(events.takeAvailable().isEmpty)
+        telemetry.record(.merged(feature: "x"))
+        #expect(events.takeAvailable().map(\.sequence) == [301])
+    }
+}

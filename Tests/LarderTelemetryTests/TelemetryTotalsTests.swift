@@ -1,0 +1,111 @@
+import Foundation
+import LarderTelemetry
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderEvents
+
+@Suite("Telemetry totals", .oneMinute)
+struct TelemetryTotalsTests {
+    private func totals(_ kinds: [TelemetryEvent.Kind]) -> TelemetryTotals {
+        kinds.reduce(into: TelemetryTotals()) { $0.add($1) }
+    }
+
+    private static let everything: [TelemetryEvent.Kind] = [
+        .tierHit(.memory, feature: "feed", bytes: 100), .tierHit(.disk, feature: "feed", bytes: 50),
+        .tierMiss(.memory, feature: "feed"), .eviction(.memory, reason: "cost", count: 3, bytes: 30),
+        .merged(feature: "feed"), .revalidated(feature: "feed", bytesSaved: 900),
+        .retry(feature: "bank", attempt: 2, delay: .seconds(1)), .outbox(.enqueued, depth: 4), .outbox(.sent, depth: 3),
+        .sync(feature: "changes", applied: 20, remaining: 5), .image(.decode, duration: .milliseconds(3)),
+        .memoryLevel(.warning, from: .normal, cause: "test"),
+        .memoryReaction(.warning, loadsCancelled: 2, bytesFreed: 1_000),
+        .networkLevel(.offline, from: .good, cause: "test"), .gateRefused(feature: "bank", reason: "stale"),
+        .request(feature: "feed", status: 200, duration: .milliseconds(120), bytesReceived: 700, bytesSent: 10),
+        .request(feature: "feed", status: nil, failure: "timedOut", duration: .seconds(30), bytesReceived: 0),
+        .firstContent(feature: "feed", from: .disk, after: .milliseconds(9)),
+        .storeRecovered(store: "disk", kept: 9, isOutboxWhole: true), .flagChanged(key: "x"),
+        .note(name: "n", detail: "d"),
+    ]
+
+    @Test func `every kind of event is counted in its place`() {
+        let totals = totals(Self.everything)
+        let feed = totals.features["feed"]
+        #expect(totals.events == 21 && feed?.reads[.memory]?.hitRate == 0.5 && feed?.reads[.disk]?.hits == 1)
+        #expect(totals.bytesBySource == [.memory: 100, .disk: 50, .network: 700])
+        #expect(totals.evictions[.memory]?["cost"]?.count == 3 && totals.evictions[.memory]?["cost"]?.bytes == 30)
+        #expect(feed?.merged == 1 && feed?.bytesSaved == 900 && totals.features["bank"]?.retries == 1)
+        #expect(totals.outboxDepth == 3 && totals.outbox == [.enqueued: 1, .sent: 1])
+        #expect(totals.features["changes"]?.changesRemaining == 5 && totals.images[.decode]?.count == 1)
+        #expect(totals.memoryLevel == .warning && totals.memoryFreed == 1_000 && totals.loadsCancelled == 2)
+        #expect(totals.networkLevel == .offline && totals.features["bank"]?.gatesRefused == 1)
+        #expect(feed?.requests.count == 2 && feed?.requestsFailed == 1 && totals.statuses == ["2xx": 1])
+        #expect(totals.failures == ["timedOut": 1] && feed?.firstContent.maximum == .milliseconds(9))
+        #expect(totals.storesRecovered == 1 && totals.all.bytesSent == 10)
+    }
+
+    @Test func `identifiers used as names cannot fill memory`() {
+        var totals = TelemetryTotals()
+        for number in 0..<10_000 {
+            totals.add(.tierMiss(.memory, feature: "post_\(number)"))
+            totals.add(.eviction(.disk, reason: "r\(number)"))
+            let failure = "f\(number)"
+            totals.add(
+                .request(feature: "x", status: nil, failure: failure, duration: .zero, bytesReceived: 0)
+            )
+        }
+        totals.add(.merged(feature: String(repeating: "é", count: 1_000_000)))
+        #expect(totals.features.count <= TelemetryTotals.namesMaximum)
+        #expect(totals.features.keys.allSatisfy { $0.utf8.count <= 64 })
+        #expect(totals.evictions[.disk]?.count ?? 0 <= TelemetryTotals.namesMaximum)
+        #expect(totals.failures.count <= TelemetryTotals.namesMaximum)
+        #expect(totals.all.reads[.memory]?.misses == 10_000)
+        #expect(totals.features[TelemetryTotals.other] != nil)
+    }
+
+    @Test func `the JSON is valid for all names, and equal for equal totals`() throws {
+        var totals = totals(Self.everything)
+        totals.add(.merged(feature: "a\"\\\n\u{0}\u{1F600}"))
+        let object = try JSONSerialization.jsonObject(with: Data(totals.json.utf8)) as? [String: Any]
+        let features = object?["features"] as? [String: Any]
+        #expect(features?["a\"\\\n\u{0}\u{1F600}"] != nil)
+        let requests = (features?["feed"] as? [String: Any])?["requests"] as? [String: Any]
+        #expect(requests?["maximum"] as? Int == 30_000_000_000)
+        #expect(totals.json == self.totals(Self.everything + [.merged(feature: "a\"\\\n\u{0}\u{1F600}")]).json)
+    }
+
+    @Test func `the Prometheus text parses, is escaped, and its buckets are cumulative`() throws {
+        var totals = totals(Self.everything)
+        totals.add(.request(feature: "a\"b\\c\r\nd", status: 503, duration: .microseconds(5), bytesReceived: 1))
+        let text = totals.prometheus
+        #expect(text.hasSuffix("\n"))
+        // A grammar of the format as a regular expression: comments, or a name, labels with escaped values, and a number.
+        let sample = /[a-z_]+(\{[a-z]+="([^"\\\n]|\\["\\n])*"(,[a-z]+="([^"\\\n]|\\["\\n])*")*\})? (-?[0-9.e+-]+)/
+        var types: Set<String> = []
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
+            if line.hasPrefix("# TYPE ") {
+                #expect(types.insert(String(line)).inserted, "A metric is told of once: \(line)")
+            } else if !line.hasPrefix("# HELP ") {
+                #expect(line.wholeMatch(of: sample) != nil, "\(line)")
+            }
+        }
+        #expect(text.contains("larder_requests_failed_total{feature=\"a\\\"b\\\\c\r\\nd\"} 1"))
+        let buckets = text.split(separator: "\n")
+            .filter { $0.hasPrefix("larder_request_seconds_bucket{feature=\"feed\"") }
+            .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+        #expect(buckets.count == 15 && buckets == buckets.sorted() && buckets.last == 2)
+        #expect(text.contains("larder_request_seconds_bucket{feature=\"feed\",le=\"0.268435456\"} 1"))
+        #expect(text.contains("larder_request_seconds_count{feature=\"feed\"} 2"))
+        #expect(text.contains("larder_reads_total{feature=\"feed\",tier=\"memory\",result=\"hit\"} 1"))
+    }
+
+    @Test func `an event is one line of JSON`() throws {
+        let clock = ManualClock()
+        for kind in Self.everything {
+            let event = TelemetryEvent(sequence: 3, uptime: clock.uptime, wall: clock.now, kind: kind)
+            #expect(!event.json.contains("\n"))
+            let object = try JSONSerialization.jsonObject(with: Data(event.json.utf8)) as? [String: Any]
+            #expect(object?["kind"] as? String == kind.name && object?["wall"] as? String == "2026-01-01T00:00:00.000Z")
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import LarderHTTP
+import TestSupport
+import Testing
+
+@testable import LarderTransport
+
+@Suite("Requests over sockets", .oneMinute) struct SocketRequestTests {
+    @Test func `a URL is parsed into host, port and target`() throws {
+        let cases: [(String, String, Int, String, String)] = [
+            ("http://h", "h", 80, "h", "/"), ("HTTP://H:80/", "h", 80, "h", "/"),
+            ("http://127.0.0.1:8080/a?b=c#d", "127.0.0.1", 8_080, "127.0.0.1:8080", "/a?b=c"),
+            ("http://h?x=1", "h", 80, "h", "/?x=1"), ("http://h:/x", "h", 80, "h", "/x"),
+            ("http://[::1]:81/x", "::1", 81, "[::1]:81", "/x"), ("http://[::1]", "::1", 80, "[::1]", "/"),
+            ("http://h/a b", "h", 80, "h", "/a%20b"), ("http://h/\u{e9}", "h", 80, "h", "/%C3%A9"),
+        ]
+        for (url, host, port, authority, path) in cases {
+            let target = try HTTPURL(plain: url)
+            #expect(Endpoint(target) == Endpoint(host: host, port: port), "\(url)")
+            #expect(target.authority == authority && target.target == path, "\(url): \(target)")
+        }
+    }
+
+    @Test func `a redacted URL has no user information`() throws {
+        for (url, told) in [
+            ("http://u:p@h/x?y=a@b", "http://…@h/x?y=a@b"), ("http://h/a@b", "http://h/a@b"), ("u:p@h", "u:p@h"),
+            ("", ""),
+            ("wss://a@b@c:1", "wss://…@c:1"),
+        ] { #expect(HTTPURL.redacted(url) == told) }
+        do throws(TransportError) {
+            Issue.record("\(try HTTPURL(plain: "http://ana:secret@h/"))")
+        } catch { #expect(!error.description.contains("secret")) }
+    }
+
+    @Test(arguments: [
+        "", "h", "/x", "http:", "http://", "http:///x", "https://h/", "ftp://h/", "http://u:p@h/", "http://h:0/",
+        "http://h:65536/", "http://h:x/", "http://[::1/", "http://[::1]x/", "http://h:1:2/", "http://h\0/", "http:// /",
+    ])
+    func `a URL that is not plain http is rejected`(url: String) {
+        do throws(TransportError) {
+            Issue.record("\(try HTTPURL(plain: url))")
+        } catch { #expect(error.code == .invalidURL) }
+    }
+
+    private func head(_ request: TransportRequest) throws -> [String] {
+        let bytes = try SocketRequest.bytes(request, try HTTPURL(plain: request.url))
+        return String(decoding: bytes, as: UTF8.self).components("\r\n")
+    }
+
+    @Test func `the transport sets Host and Content-Length, whatever the caller's fields are`() throws {
+        let fields: Fields = [
+            .host: "evil", .contentLength: "9", .transferEncoding: "chunked", .connection: "close",
+            .accept: "a\r\nX: y",
+        ]
+        let post = try head(
+            TransportRequest(method: .post, url: "http://h:81/x?y", fields: fields, body: Array("abc".utf8))
+        )
+        #expect(
+            post == [
+                "POST /x?y HTTP/1.1", "Host: h:81", "Accept: a  X: y", "Accept-Encoding: identity",
+                "User-Agent: Larder",
+                "Content-Length: 3", "", "abc",
+            ]
+        )
+        #expect(try head(TransportRequest(method: .put, url: "http://h")).contains("Content-Length: 0"))
+        #expect(!(try head(TransportRequest(url: "http://h")).contains { $0.hasPrefix("Content-Length") }))
+    }
+
+    @Test func `an invalid method is not sent`() throws {
+        for method in ["", "GET /evil HTTP/1.1\r\n", "G T", "CONNECT"] {
+            do throws(TransportError) {
+                let request = TransportRequest(method: Method(method), url: "http://h")
+                _ = try SocketRequest.bytes(request, try HTTPURL(plain: request.url))
+                Issue.record("\(method)")
+            } catch { #expect(error.code == .invalidRequest) }
+        }
+    }
+
+    @Test func `a redirect keeps the method where required and drops credentials for another origin`() {
+        let post = TransportRequest(
+            method: .post,
+            url: "http://h/a/b?c",
+            fields: [.authorization: "t", .cookie: "c", .contentType: "text/plain", .accept: "*/*"],
+            body: [1]
+        )
+        func next(_ code: Int, _ location: String?, _ request: TransportRequest) -> TransportRequest? {
+            var fields = Fields()
+            if let location { fields.add(.location, location) }
+            return Redirection.next(after: request, Status(code: code), fields)
+        }
+        for code in [301, 302, 303] {
+            let moved = next(code, "../d", post)
+            #expect(moved?.url == "http://h/d" && moved?.method == .get && moved?.body.isEmpty == true)
+            #expect(moved?.fields == [.authorization: "t", .cookie: "c", .accept: "*/*"])
+        }
+        for code in [307, 308] {
+            let moved = next(code, "http://other/x", post)
+            #expect(moved?.method == .post && moved?.body == [1])
+            #expect(moved?.fields == [.contentType: "text/plain", .accept: "*/*"])
+        }
+        let head = TransportRequest(method: .head, url: "http://h/")
+        #expect(next(303, "/x", head)?.method == .head)
+        #expect(next(302, "https://h/x", head)?.url == "https://h/x")
+        for (code, location) in [
+            (200, "/x"), (304, "/x"), (300, "/x"), (302, nil), (302, "ftp://h/"), (302, "http://u@h/"),
+        ] {
+            #expect(next(code, location, head) == nil, "\(code) \(location ?? "")")
+        }
+    }
+}
+
+extension String {
+    fileprivate func components(_ separator: String) -> [String] {
+        split(separator: separator, omittingEmptySubsequences: false).map(String.init)
+    }
+}

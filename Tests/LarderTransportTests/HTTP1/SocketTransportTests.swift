@@ -1,0 +1,413 @@
+import LarderHTTP
+import LarderTesting
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderTransport
+
+@Suite("Socket transport", .oneMinute) struct SocketTransportTests {
+    private let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    private func url(_ server: WireServer) -> String { "http://127.0.0.1:\(server.port)/x" }
+
+    private func transport(
+        _ clock: any MonotonicClock & Sleeper = ManualClock(),
+        _ change: (inout SocketTransport.Configuration) -> Void = { _ in }
+    ) -> SocketTransport {
+        var configuration = SocketTransport.Configuration()
+        change(&configuration)
+        return SocketTransport(configuration, clock: clock)
+    }
+
+    /// Sends in a task of its own.
+    private func send(
+        _ transport: SocketTransport,
+        _ request: TransportRequest
+    ) -> Task<Result<TransportResponse, TransportError>, Never> {
+        Task {
+            do throws(TransportError) { return .success(try await transport.send(request)) } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// Waits until there are so many connections, so many of them idle, and so many requests that wait: whoever is told of an end
+    /// may be told a moment before the pool is.
+    private func settle(_ transport: SocketTransport, _ counts: (Int, Int, Int)) async {
+        while transport.pool.counts != counts, !Task.isCancelled { await Task.yield() }
+    }
+
+    private func code(_ result: Result<TransportResponse, TransportError>) -> TransportError.Code? {
+        if case .failure(let error) = result { error.code } else { nil }
+    }
+
+    private func text(_ result: Result<TransportResponse, TransportError>) -> String? {
+        if case .success(let reply) = result { String(decoding: reply.body, as: UTF8.self) } else { nil }
+    }
+
+    @Test func `a response truncated at any byte is an error, however the connection ends`() async throws {
+        let server = try WireServer()
+        let transport = transport()
+        let bytes = Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n".utf8)
+        for cut in 0...bytes.count {
+            for isReset in [false, true] {
+                let sending = send(transport, TransportRequest(url: url(server)))
+                let peer = try await server.accept()
+                _ = try await peer.readHead()
+                await peer.send(Array(bytes[..<cut]))
+                if cut < bytes.count {
+                    if isReset { peer.reset() } else { peer.finish() }
+                    #expect(code(await sending.value) == .interrupted, "\(cut)")
+                } else {
+                    #expect(text(await sending.value) == "ok")
+                    peer.finish()
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["garbage\r\n\r\n", "\0", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"])
+    func `an invalid response is an error at once, and its connection is closed`(reply: String) async throws {
+        let server = try WireServer()
+        let sending = send(transport(), TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send(reply)
+        #expect(code(await sending.value) == .interrupted)
+        #expect(await peer.isEnded())
+    }
+
+    @Test func `a connection serves one request after the other`() async throws {
+        let server = try WireServer()
+        let transport = transport()
+        let first = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        for number in 0..<5 {
+            let sending = number == 0 ? first : send(transport, TransportRequest(url: url(server) + "\(number)"))
+            #expect(try await peer.readHead().hasPrefix("GET /x\(number == 0 ? "" : "\(number)") HTTP/1.1\r\n"))
+            await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(number)")
+            #expect(text(await sending.value) == "\(number)")
+            // The pool has it before the reply is told of.
+            #expect(transport.pool.counts == (1, 1, 0))
+        }
+    }
+
+    @Test func `a dead reused connection is replaced once for idempotent requests`() async throws {
+        let server = try WireServer()
+        let transport = transport()
+        let first = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send(ok)
+        _ = await first.value
+        let second = send(transport, TransportRequest(method: .put, url: url(server), body: [65, 66]))
+        #expect(try await peer.readHead().hasPrefix("PUT"))
+        peer.reset()
+        let next = try await server.accept()
+        #expect(try await next.readHead().hasPrefix("PUT"))
+        #expect(try await next.read(count: 2) == [65, 66])
+        next.finish()
+        #expect(code(await second.value) == .interrupted)
+        await settle(transport, (0, 0, 0))
+    }
+
+    @Test func `a connection is not replaced after the first byte of the response`() async throws {
+        let server = try WireServer()
+        let transport = transport()
+        let first = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send(ok)
+        _ = await first.value
+        let second = send(transport, TransportRequest(url: url(server)))
+        _ = try await peer.readHead()
+        await peer.send("HTTP/1.1 100 Continue\r\n\r\n")
+        peer.finish()
+        #expect(code(await second.value) == .interrupted)
+    }
+
+    @Test func `a request that is not idempotent gets a new connection`() async throws {
+        let server = try WireServer()
+        let transport = transport { $0.connectionsPerHost = 1 }
+        let first = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send(ok)
+        _ = await first.value
+        // There is room for one connection: the idle one makes way.
+        let second = send(transport, TransportRequest(method: .post, url: url(server), body: [65]))
+        let next = try await server.accept()
+        #expect(await peer.isEnded())
+        _ = try await next.readHead()
+        next.finish()
+        #expect(code(await second.value) == .interrupted)
+        await settle(transport, (0, 0, 0))
+    }
+
+    @Test func `an idle connection that the server closes or writes to is removed`()
+        async throws
+    {
+        let server = try WireServer()
+        let transport = transport()
+        for isUnasked in [false, true] {
+            let sending = send(transport, TransportRequest(url: url(server)))
+            let peer = try await server.accept()
+            _ = try await peer.readHead()
+            await peer.send(ok)
+            _ = await sending.value
+            if isUnasked { await peer.send("HTTP/1.1 408 Request Timeout\r\n\r\n") } else { peer.finish() }
+            #expect(await peer.isEnded() || !isUnasked)
+        }
+        let last = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send(ok)
+        #expect(text(await last.value) == "ok")
+    }
+
+    @Test func `an idle connection is closed after its time`() async throws {
+        let server = try WireServer()
+        let clock = ManualClock()
+        let transport = transport(clock)
+        let sending = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send(ok)
+        #expect(text(await sending.value) == "ok")
+        clock.advance(by: .seconds(30))
+        #expect(await peer.isEnded())
+        await settle(transport, (0, 0, 0))
+    }
+
+    @Test func `idle connections are closed with their transport`() async throws {
+        let server = try WireServer()
+        let sending = send(transport(), TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send(ok)
+        #expect(text(await sending.value) == "ok")
+        #expect(await peer.isEnded())
+    }
+
+    @Test func `requests beyond the limit wait in order, and one that is cancelled leaves the queue`() async throws {
+        let server = try WireServer()
+        let transport = transport { $0.connectionsPerHost = 1 }
+        let first = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        let cancelled = send(transport, TransportRequest(url: url(server) + "cancelled"))
+        let last = send(transport, TransportRequest(url: url(server) + "last"))
+        while transport.pool.counts.waiting < 2, !Task.isCancelled { await Task.yield() }
+        cancelled.cancel()
+        #expect(code(await cancelled.value) == .cancelled)
+        await settle(transport, (1, 0, 1))
+        await peer.send(ok)
+        #expect(text(await first.value) == "ok")
+        #expect(try await peer.readHead().hasPrefix("GET /xlast "))
+        await peer.send(ok)
+        #expect(text(await last.value) == "ok")
+    }
+
+    @Test func `a waiting request gets the place of a cancelled one`() async throws {
+        let server = try WireServer()
+        let transport = transport { $0.connectionsPerHost = 1 }
+        let first = send(transport, TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        let second = send(transport, TransportRequest(method: .post, url: url(server)))
+        while transport.pool.counts.waiting < 1, !Task.isCancelled { await Task.yield() }
+        first.cancel()
+        #expect(await peer.isEnded())
+        let next = try await server.accept()
+        #expect(try await next.readHead().hasPrefix("POST"))
+        await next.send(ok)
+        #expect(text(await second.value) == "ok")
+    }
+
+    @Test func `reading pauses while nobody takes content, and resumes`() async throws {
+        let server = try WireServer()
+        let transport = transport { $0.bufferMaximum = 100_000 }
+        let opening = Task { try await transport.open(TransportRequest(url: url(server))) }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        // The content ends with the connection: nothing depends on how much the system's buffers take.
+        await peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        let stream = try await opening.value
+        let (chunk, limit) = ([UInt8](repeating: 7, count: 1 << 20), 1 << 30)
+        var (sent, refusals) = (0, 0)
+        while sent < limit, refusals < 100 {
+            let count = peer.sendNow(chunk)
+            sent += count
+            refusals = count == 0 ? refusals + 1 : 0
+            if count == 0 { await Task.yield() }
+        }
+        #expect(sent < limit, "a client that reads on without a reader takes everything")
+        peer.finish()
+        var received = 0
+        for try await piece in stream.body { received += piece.count }
+        #expect(received == sent)
+    }
+
+    @Test func `a large body is sent whole`() async throws {
+        let server = try WireServer()
+        let body = [UInt8](repeating: 65, count: 8 << 20)
+        let whole = send(transport(), TransportRequest(method: .put, url: url(server), body: body))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        #expect(try await peer.read(count: body.count) == body)
+        await peer.send(ok)
+        #expect(text(await whole.value) == "ok")
+    }
+
+    @Test func `a response before the end of the request's body is returned, and the connection is not reused`()
+        async throws
+    {
+        let server = try WireServer(receiveBufferBytes: 262_144)
+        // Four times what the system's buffers take of a connection whose peer does not read.
+        let address = try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
+        let probe = try SocketCall.connect(address).get()
+        let unread = try await server.accept()
+        var capacity = 0
+        let chunk = [UInt8](repeating: 65, count: 1 << 20)
+        while case .count(let count) = SocketCall.send(probe, chunk, from: 0) { capacity += count }
+        SocketCall.shut(probe)
+        unread.finish()
+        let body = [UInt8](repeating: 65, count: 4 * capacity + (1 << 20))
+        let refused = send(transport(), TransportRequest(method: .put, url: url(server), body: body))
+        let peer = try await server.accept()
+        #expect(try await peer.readHead().hasPrefix("PUT"))
+        await peer.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+        guard case .success(let reply) = await refused.value else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(reply.status == .contentTooLarge)
+        #expect(await peer.isEnded())
+    }
+
+    @Test func `fields keep their order and their repeats`() async throws {
+        let server = try WireServer()
+        let sending = send(transport(), TransportRequest(url: url(server)))
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send("HTTP/1.1 200 OK\r\nSet-Cookie: b\r\nA: 1\r\nSet-Cookie: a\r\nContent-Length: 0\r\n\r\n")
+        guard case .success(let reply) = await sending.value else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(
+            reply.fields.map { "\($0.name)=\($0.value)" } == [
+                "Set-Cookie=b", "A=1", "Set-Cookie=a", "Content-Length=0",
+            ]
+        )
+    }
+
+    @Test func `the total timeout ends a slow but steady response`() async throws {
+        let server = try WireServer()
+        let clock = ManualClock()
+        let transport = transport(clock) { $0.totalTimeout = .seconds(40) }
+        let opening = Task { try await transport.open(TransportRequest(url: url(server), timeout: .seconds(20))) }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send("HTTP/1.1 200 OK\r\n\r\n1")
+        var pieces = try await opening.value.body.makeAsyncIterator()
+        #expect(try await pieces.next() == Array("1".utf8))
+        clock.advance(by: .seconds(30))
+        await peer.send("2")
+        #expect(try await pieces.next() == Array("2".utf8))
+        let reading = Task { [pieces] in
+            var pieces = pieces
+            do throws(TransportError) {
+                _ = try await pieces.next()
+                return TransportError.Code?.none
+            } catch { return error.code }
+        }
+        try await clock.waitForSleepers()
+        while clock.nextWakeUp != MonotonicTime(nanoseconds: 40_000_000_000), !Task.isCancelled { await Task.yield() }
+        clock.advance(by: .seconds(10))
+        #expect(await reading.value == .timedOut)
+    }
+
+    @Test func `a host that is not found is unreachable and frees its place`() async throws {
+        let clock = ManualClock()
+        let asked = Pending<Bool>()
+        let resolver = HostResolver { _, _ in
+            asked.finish(true)
+            return .failure(SocketCall.Failure(description: "no such host"))
+        }
+        let transport = SocketTransport(SocketTransport.Configuration(), clock: clock, resolver: resolver)
+        let sending = send(transport, TransportRequest(url: "http://no-such-host.test/"))
+        #expect(await asked.value(ifCancelled: false))
+        #expect(code(await sending.value) == .unreachable)
+        await settle(transport, (0, 0, 0))
+    }
+
+    @Test func `a server that does not accept is unreachable after the connect timeout`() async throws {
+        let server = try WireServer()
+        // It never accepts: with its queue full the system leaves further connections without an answer.
+        let address = try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
+        let crowd = try (0..<130).map { _ in try SocketCall.connect(address).get() }
+        defer { for descriptor in crowd { SocketCall.shut(descriptor) } }
+        let clock = ManualClock()
+        let transport = transport(clock)
+        let sending = send(transport, TransportRequest(url: url(server), timeout: .seconds(1 << 32)))
+        let end = Pending<TransportError.Code?>()
+        Task { end.finish(code(await sending.value)) }
+        while transport.pool.counts.open == 0, !Task.isCancelled { await Task.yield() }
+        while transport.pool.counts.open > 0, !Task.isCancelled {
+            clock.advance(by: .seconds(10))
+            await Task.yield()
+        }
+        #expect(await end.value(ifCancelled: nil) == .unreachable)
+    }
+
+    @Test func `the next address is tried after a refusal, and Host is the name`() async throws {
+        let server = try WireServer()
+        let port = server.port
+        let resolver = HostResolver { _, _ in
+            let addresses = ["::1", "127.0.0.1"].compactMap {
+                try? SocketCall.resolve($0, port: port, isNumeric: true).get()
+            }
+            return .success(addresses.flatMap { $0 })
+        }
+        let transport = SocketTransport(SocketTransport.Configuration(), clock: ManualClock(), resolver: resolver)
+        let sending = send(transport, TransportRequest(url: "http://larder.test:\(port)/"))
+        let peer = try await server.accept()
+        #expect(try await peer.readHead().contains("\r\nHost: larder.test:\(port)\r\n"))
+        await peer.send(ok)
+        #expect(text(await sending.value) == "ok")
+    }
+
+    @Test func `a thousand requests over six connections are answered although some connections die`() async throws {
+        let server = try WireServer()
+        let transport = transport()
+        let serving = Task {
+            await withTaskGroup(of: Void.self) { group in
+                while let peer = try? await server.accept() {
+                    group.addTask {
+                        var served = 0
+                        while (try? await peer.readHead()) != nil {
+                            await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                            served += 1
+                            // It dies without a word, now and then.
+                            if served == 50 { return peer.finish() }
+                        }
+                    }
+                }
+            }
+        }
+        let url = url(server)
+        let answered = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<1_000 {
+                group.addTask {
+                    (try? await transport.send(TransportRequest(url: url + "\(number)")))?.status == .ok
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(answered == 1_000)
+        #expect(transport.pool.counts.open <= 6)
+        serving.cancel()
+    }
+}

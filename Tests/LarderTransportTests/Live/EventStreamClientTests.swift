@@ -1,0 +1,158 @@
+import LarderHTTP
+import LarderTesting
+import LarderTime
+import LarderTransport
+import TestSupport
+import Testing
+
+@Suite("Event stream client", .oneMinute)
+struct EventStreamClientTests {
+    private let stream: Fields = [.contentType: "text/event-stream; charset=utf-8"]
+
+    private func code(_ body: () async throws(EventStreamError) -> Void) async -> EventStreamError.Code? {
+        do throws(EventStreamError) {
+            try await body()
+            return nil
+        } catch { return error.code }
+    }
+
+    private func bytes(_ text: String) -> ScriptedTransport.Reply.Step { .bytes(Array(text.utf8)) }
+
+    @Test func `events are delivered as they arrive, and the sequence ends with the stream`() async throws {
+        let gate = TransportGate()
+        let steps = [bytes("data: 1\nid: a\n\nda"), .gate(gate), bytes("ta: 2\n\nid: c\n\n")]
+        let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
+        let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/", lastEventID: "z")
+        #expect(events.lastEventID == "z")
+        var iterator = events.makeAsyncIterator()
+        #expect(try await iterator.next() == EventStreamClient.Event(data: "1", id: "a"))
+        #expect(events.lastEventID == "a")
+        gate.open()
+        #expect(try await iterator.next() == EventStreamClient.Event(data: "2", id: "a"))
+        #expect(try await iterator.next() == nil)
+        #expect(try await iterator.next() == nil)
+        #expect(events.lastEventID == "c")
+        let request = try #require(transport.requests.first)
+        #expect(request.fields[.lastEventID] == "z" && request.fields[.accept] == "text/event-stream")
+    }
+
+    @Test func `the id to resume from is never that of an event not yet read`() async throws {
+        let steps = [
+            bytes("id: a\ndata: 1\n\nid: b\ndata: 2\n\nid: c\ndata: 3\n\n"), ScriptedTransport.Reply.Step.silence,
+        ]
+        let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
+        let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/")
+        var iterator = events.makeAsyncIterator()
+        for id in ["a", "b", "c"] {
+            #expect(try await iterator.next()?.id == id)
+            #expect(events.lastEventID == id)
+        }
+    }
+
+    @Test func `the ID of a truncated event is not used to resume`() async throws {
+        let steps = [
+            bytes("id: a\ndata: 1\n\nid: b\ndata: 2\n"), .failure(TransportError(.interrupted, "gone")),
+        ]
+        let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
+        let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/")
+        var iterator = events.makeAsyncIterator()
+        #expect(try await iterator.next()?.data == "1")
+        await #expect(throws: EventStreamError.self) { _ = try await iterator.next() }
+        #expect(events.lastEventID == "a")
+    }
+
+    @Test func `a refusal has status and content, and 204 ends for good`() async throws {
+        let problem = "{\"type\":\"about:blank\"}"
+        let transport = ScriptedTransport(script: [
+            .text(problem, status: .unauthorized, fields: [.contentType: "application/problem+json"]),
+            .text("<html>", fields: [.contentType: "text/html"]), .text("", status: .noContent),
+            .failure(TransportError(.unreachable, "down")),
+        ])
+        let client = EventStreamClient(transport, clock: ManualClock())
+        do {
+            _ = try await client.open("http://h/")
+            Issue.record("it opened")
+        } catch {
+            #expect(error.code == .refused && error.status == .unauthorized && error.body == Array(problem.utf8))
+        }
+        for expected in [EventStreamError.Code.refused, .finished, .disconnected] {
+            #expect(
+                await code { () async throws(EventStreamError) in _ = try await client.open("http://h/") } == expected
+            )
+        }
+    }
+
+    @Test func `comments count as activity, and silence ends the stream`() async throws {
+        let clock = ManualClock()
+        let gate = TransportGate()
+        let steps = [bytes("data: 1\n\n"), .gate(gate), bytes(": alive\n\n"), .gate(gate)]
+        let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
+        let events = try await EventStreamClient(transport, clock: clock).open("http://h/")
+        let reading = Task {
+            var data: [String] = []
+            let end = await code { () async throws(EventStreamError) in
+                for try await event in events { data.append(event.data) }
+            }
+            return (data, end)
+        }
+        await gate.waitForHeld()
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(74))
+        gate.release()
+        await gate.waitForHeld()
+        try await clock.waitForSleepers()
+        // The comment has started the time anew.
+        while clock.nextWakeUp.map({ $0 - clock.uptime }) != .seconds(75), !Task.isCancelled { await Task.yield() }
+        clock.advance(by: .seconds(74))
+        #expect(clock.sleeperCount == 1)
+        clock.advance(by: .seconds(1))
+        let (data, end) = await reading.value
+        #expect(data == ["1"] && end == .silent)
+        #expect(transport.inFlightCount == 0)
+    }
+
+    @Test func `a broken stream delivers earlier events, and then the same error each time`() async throws {
+        let steps = [bytes("data: 1\n\ndata: 2"), .failure(TransportError(.interrupted, "gone"))]
+        let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
+        var events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/").makeAsyncIterator()
+        #expect(try await events.next()?.data == "1")
+        for _ in 0..<2 {
+            #expect(await code { () async throws(EventStreamError) in _ = try await events.next() } == .disconnected)
+        }
+    }
+
+    @Test func `cancelling while opening or reading closes the connection`() async throws {
+        let gate = TransportGate()
+        let transport = ScriptedTransport(script: [
+            .text("").held(by: gate), ScriptedTransport.Reply(fields: stream, [.silence]),
+        ])
+        let client = EventStreamClient(transport, clock: ManualClock())
+        let opening = Task {
+            await code { () async throws(EventStreamError) in _ = try await client.open("http://h/") }
+        }
+        await gate.waitForHeld()
+        opening.cancel()
+        #expect(await opening.value == .cancelled)
+        let reading = Task {
+            await code { () async throws(EventStreamError) in
+                for try await _ in try await client.open("http://h/") {}
+            }
+        }
+        await transport.waitForRequests(2)
+        reading.cancel()
+        #expect(await reading.value == .cancelled)
+        #expect(transport.inFlightCount == 0 && transport.abandonedCount == 2)
+    }
+
+    @Test func `a missing head fails after its timeout`() async throws {
+        let clock = ManualClock()
+        let transport = ScriptedTransport(script: [.text("").held(by: TransportGate())])
+        let client = EventStreamClient(transport, clock: clock)
+        let opening = Task {
+            await code { () async throws(EventStreamError) in _ = try await client.open("http://h/") }
+        }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(15))
+        #expect(await opening.value == .silent)
+    }
+}
