@@ -6,6 +6,7 @@ import LarderTesting
 import LarderTime
 import LarderTransport
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
