@@ -13,7 +13,7 @@ private final class Shown: Sendable {
 
 /// Measures a change of one entity in five observed lists.
 func measureTaps(_ directory: String?) async throws {
-    let larder = try LarderCache(CacheConfiguration(.directory(directory)))
+    let larder = try LarderCache(CacheConfiguration(directory.map { .directory($0) } ?? .memory))
     let clock = ContinuousClock()
     let shown = Shown()
     var tasks: [Task<Void, Never>] = []
