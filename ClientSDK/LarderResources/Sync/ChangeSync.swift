@@ -256,6 +256,6 @@ public final class ChangeSync: Sendable {
         }
     }
 
-    /// Notes that the live channel has ended: the feed covers nothing until it is read again.
+    /// Reports in the status that the sync has not caught up, after the live channel has ended.
     func lostLive() { change { $0.isCaughtUp = false } }
 }
