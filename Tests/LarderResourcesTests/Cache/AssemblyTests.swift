@@ -29,7 +29,7 @@ struct AssemblyTests {
     }
 
     @Test(arguments: [false, true])
-    func `a list is put together at most twice while unrelated things are committed`(_ isOnDisk: Bool) async throws {
+    func `a list is assembled at most twice during unrelated commits`(_ isOnDisk: Bool) async throws {
         let cache = try scene.cache(inMemory: !isOnDisk)
         let disturbance = Disturbance()
         let plain = EntityList<Note>.normalizer
@@ -55,7 +55,7 @@ struct AssemblyTests {
         #expect(disturbance.joins <= 2)
     }
 
-    @Test func `a change to a part of a list while the list is put together is shown`() async throws {
+    @Test func `a change to an entity during the assembly of a list is shown`() async throws {
         let cache = try scene.cache(inMemory: true)
         let plain = EntityList<Note>.normalizer
         let isFirst = Atomic<Bool>(true)

@@ -80,7 +80,7 @@ struct ConductTests {
         #expect(scene.script.requests.count == 1)
     }
 
-    @Test func `offline with nothing stored there is one clear error, and content as soon as there is a network`()
+    @Test func `offline without stored values a read fails once, and content arrives when the network returns`()
         async throws
     {
         let scene = try Scene()
@@ -227,7 +227,7 @@ struct ConductTests {
         #expect(pages.requests.count == 1)
     }
 
-    @Test func `constrained, pages are larger as far as their source allows`() async throws {
+    @Test func `a constrained network enlarges pages up to the source's maximum`() async throws {
         for (maximum, expected) in [(nil, 3), (4, 4), (100, 6)] as [(Int?, Int)] {
             let scene = try Scene()
             let pages = PageSource()
@@ -245,7 +245,7 @@ struct ConductTests {
 
     // MARK: The outbox
 
-    @Test func `offline the outbox waits, and sends after the return`() async throws {
+    @Test func `offline the outbox waits, and it sends when the network returns`() async throws {
         let scene = try Scene()
         let server = LikeServer(posts: 60)
         scene.cache.outbox.resume()
@@ -287,7 +287,7 @@ struct ConductTests {
         #expect(server.requests.map { $0.count }.sorted() == [1, 2, 3])
     }
 
-    @Test func `a request that began before the network returned, and fails, is made once more`() async throws {
+    @Test func `a request that began before the network returned is repeated once if it fails`() async throws {
         let scene = CacheScene()
         let cache = try scene.cache()
         let source = ScriptedSource<String>()

@@ -66,7 +66,7 @@ struct EntityTests {
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func `a list of which little has changed is as if it were put together from the beginning`(_ seed: UInt64)
+    func `a list that is assembled incrementally equals one assembled from scratch`(_ seed: UInt64)
         async throws
     {
         var generator = SeededGenerator(seed: seed)
@@ -158,7 +158,7 @@ struct EntityTests {
         #expect(await seen.value > 0)
     }
 
-    @Test func `a removed entity leaves every list, and nothing older brings it back`() async throws {
+    @Test func `a removed entity leaves every list, and no older reply restores it`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()
         source.prepare(.value(EntityList(notes([1, 2, 3]))), .value(EntityList(notes([1, 2, 3]))))
@@ -175,7 +175,7 @@ struct EntityTests {
         #expect(try await read(scene.cache(), list) == ["1", "3"])
     }
 
-    @Test func `one list's removal takes nothing from another`() async throws {
+    @Test func `removing a list keeps the entities of other lists`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()
         source.prepare(.value(EntityList(notes([1, 2]))), .value(EntityList(notes([2, 3]))))
@@ -236,7 +236,7 @@ struct EntityTests {
         await source.waitForRequests(3)
     }
 
-    @Test func `a request from before an invalidation does not undo it`() async throws {
+    @Test func `a request that began before an invalidation does not clear it`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         var word = Resource<String>("word") { try await source.fetch($0) }
@@ -268,7 +268,7 @@ struct EntityTests {
         #expect(try await scene.cache().snapshot(list, .cacheOnly).completeness == .partial)
     }
 
-    @Test func `a list with an item that was evicted says so, and is fetched again`() async throws {
+    @Test func `a list with an evicted item is incomplete and is fetched again`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()
         source.prepare(.value(EntityList(notes([1, 2, 3])), validator: "v"), .value(EntityList(notes([1, 2, 3]))))
@@ -304,7 +304,7 @@ struct EntityTests {
 
     /// Random commits by several writers, against a plain dictionary.
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
-    func `memory and disk and a new process agree with an oracle after any sequence of changes`(_ seed: UInt64)
+    func `memory, disk and a new process agree with a model after random changes`(_ seed: UInt64)
         async throws
     {
         var generator = SeededGenerator(seed: seed)

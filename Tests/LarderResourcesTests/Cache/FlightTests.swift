@@ -50,7 +50,7 @@ struct FlightTests {
         #expect(try await cache.value(resource) == "later")
     }
 
-    @Test func `the network's answer is called so, also where it comes before its observer is known`() async throws {
+    @Test func `an answer has the source network also if it comes before the observer is registered`() async throws {
         let source = ScriptedSource<String>()
         let resource = word(source)
         let (joined, hold) = (Pending<Bool>(), Hold())
@@ -100,7 +100,7 @@ struct FlightTests {
         #expect(try await cache.value(resource) == "good")
     }
 
-    @Test func `a slow old reply never takes the place of a newer one`() async throws {
+    @Test func `a slow old reply never replaces a newer one`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -136,7 +136,7 @@ struct FlightTests {
         #expect(try await scene.cache().value(note, .cacheOnly).text == "pushed")
     }
 
-    @Test func `a user's refresh sends a request of its own beside one that is on its way`() async throws {
+    @Test func `a refresh sends its own request while another is in flight`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -172,7 +172,7 @@ struct FlightTests {
         let counts = Mutex<[String: Int]>([:])
     }
 
-    @Test func `a reader of many keys makes as many requests, each once`() async throws {
+    @Test func `reads of many keys make one request each`() async throws {
         let cache = try scene.cache()
         let counter = Counter()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -208,7 +208,7 @@ struct FlightTests {
         #expect(seen.elements.allSatisfy { $0.value == "content" && $0.freshness == .fresh })
     }
 
-    @Test func `a late answer of a request that was given up does not replace a newer value`() async throws {
+    @Test func `a late answer of an abandoned request does not replace a newer value`() async throws {
         let cache = try scene.cache()
         let (began, late) = (Pending<Void>(), Pending<String>())
         let isFirst = Atomic<Bool>(true)

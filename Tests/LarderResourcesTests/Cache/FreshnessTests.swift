@@ -23,7 +23,7 @@ struct FreshnessTests {
         try await cache.snapshot(resource, .cacheOnly).freshness
     }
 
-    @Test func `a value is fresh until its time to live is over, counted from the start of the request`() async throws {
+    @Test func `a value is fresh for its lifetime, counted from the start of the request`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -41,7 +41,7 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
 
-    @Test func `a source may call a value fresh for a shorter time, and not for a longer one`() async throws {
+    @Test func `a source can shorten the lifetime of a value but not extend it`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -55,7 +55,7 @@ struct FreshnessTests {
     }
 
     @Test(arguments: [-86_400, -3_600, -3, 3_600, 86_400, 315_360_000], [false, true])
-    func `a clock that is set makes nothing fresh that is not, and nothing stale for ever`(
+    func `a changed clock makes no stale value fresh, and no value stale for ever`(
         _ seconds: Int,
         _ isRestarted: Bool
     ) async throws {
@@ -113,7 +113,7 @@ struct FreshnessTests {
         #expect(source.requests.count == 1)
     }
 
-    @Test func `bounded staleness is kept while there are observers with one request for all of them`()
+    @Test func `bounded staleness is kept by one request for all observers`()
         async throws
     {
         let cache = try scene.cache()
@@ -141,7 +141,7 @@ struct FreshnessTests {
         #expect(source.requests.count == 4)
     }
 
-    @Test func `a refresh that fails is tried again later and later`() async throws {
+    @Test func `a failed refresh is retried with growing delays`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source, Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(10))))
@@ -173,7 +173,7 @@ struct FreshnessTests {
         #expect(try await cache.value(resource, .cacheOnly) == "100")
     }
 
-    @Test func `a reader of a sensitive field gets that field's time to live`() async throws {
+    @Test func `a reader of a sensitive field gets that field's lifetime`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         var rule = Freshness.Rule.timeToLive(.seconds(3_600))
@@ -187,7 +187,7 @@ struct FreshnessTests {
         #expect(try await cache.value(resource, fields: ["price", "name"]) == "b")
     }
 
-    @Test func `a known newer version makes an older one stale, and its coming makes it fresh`() async throws {
+    @Test func `a known newer version makes the stored value stale until it is stored`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Note>()
         let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { try await source.fetch($0) }
@@ -201,7 +201,7 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(note).freshness == .fresh)
     }
 
-    @Test func `a known newer version is remembered or the stored value is stale`() async throws {
+    @Test func `a newer version is remembered, or the stored value is stale`() async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<Note>()
         let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { try await source.fetch($0) }
@@ -238,7 +238,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test func `a tag is never taken for a type of entities`() async throws {
+    @Test func `a tag never equals an entity type`() async throws {
         let cache = try scene.cache()
         let note = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "a", revision: 1)) }
         _ = try await cache.value(note)
@@ -278,7 +278,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test func `a change feed keeps values fresh that were fetched since it is followed while it catches up`()
+    @Test func `a change feed that has caught up keeps values fresh that were fetched since it began`()
         async throws
     {
         let cache = try scene.cache()
@@ -299,7 +299,7 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
 
-    @Test func `by nothing at all, nothing is fresh`() async throws {
+    @Test func `without a criterion nothing is fresh`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source, Freshness.Rule(.any([])))
@@ -325,7 +325,7 @@ struct FreshnessTests {
         #expect(try await cache.value(note, .cacheOnly).text == "headline and body")
     }
 
-    @Test func `a gate returns a recently confirmed value or confirms it or says what to do`() async throws {
+    @Test func `a gate returns a confirmed value, confirms it, or fails with a remedy`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)

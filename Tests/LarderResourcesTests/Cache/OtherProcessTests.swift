@@ -70,7 +70,7 @@ struct OtherProcessTests {
         #expect(try await two.value(note("1")).text == "abc")
     }
 
-    @Test func `memory-only values stay whatever another process does to the disk`() async throws {
+    @Test func `memory-only values do not depend on commits of other processes`() async throws {
         let (one, two) = (try scene.cache(), try scene.cache())
         let secret = Resource<Secret>.entity("1", policy: .cacheOnly) { _ in throw Broken() }
         try one.update { $0.put(Secret(id: "1", text: "mine")) }

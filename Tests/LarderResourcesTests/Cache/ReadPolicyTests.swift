@@ -102,7 +102,7 @@ struct ReadPolicyTests {
     }
 
     @Test(arguments: cases)
-    func `a one-shot read gives the first snapshot with a value that its policy does not wait beyond`(
+    func `a one-shot read returns the first snapshot with a value that its policy allows`(
         _ row: Case
     ) async throws {
         let scene = CacheScene()
@@ -128,7 +128,7 @@ struct ReadPolicyTests {
         }
     }
 
-    @Test func `network-first falls back when its patience ends, and still delivers the late answer`() async throws {
+    @Test func `network-first falls back after its timeout, and still delivers the late answer`() async throws {
         let scene = CacheScene()
         try await prepare(.stale, scene)
         let source = ScriptedSource<String>()
@@ -149,7 +149,7 @@ struct ReadPolicyTests {
         )
     }
 
-    @Test func `a one-shot network-first read falls back, and its late answer is there for the next`() async throws {
+    @Test func `a one-shot network-first read falls back, and its late answer is stored for the next`() async throws {
         let scene = CacheScene()
         try await prepare(.stale, scene)
         let source = ScriptedSource<String>()

@@ -72,7 +72,7 @@ struct ReentryTests {
         expectMessage(["Update.modify", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
-    @Test func `an operation that is put into the outbox within modify stops with a message`() async throws {
+    @Test func `enqueuing an operation within modify stops with a message`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let cache = try ReentryTests.cache()
             let operation = WriteBehind<String, Int>(
@@ -115,7 +115,7 @@ struct ReentryTests {
         expectMessage(["==", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
-    @Test func `a reader may be made within modify`() async throws {
+    @Test func `a reader can be created within modify`() async throws {
         await #expect(processExitsWith: .success) {
             let cache = try ReentryTests.cache()
             let readers = Readers()
@@ -199,7 +199,7 @@ struct ReentryTests {
         }
     }
 
-    @Test func `an entity type may not begin like the names of values stored whole`() async throws {
+    @Test func `an entity type must not begin with an equals sign`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try LarderCache(CacheConfiguration()).update { $0.put(Reserved(id: "1")) }
         }

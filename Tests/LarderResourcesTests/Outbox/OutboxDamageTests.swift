@@ -122,7 +122,7 @@ struct OutboxDamageTests {
     }
 
     @Test(arguments: FileDamage.allCases)
-    func `what was damaged and put in again is there after a restart`(_ damage: FileDamage) async throws {
+    func `operations restored after damage survive a restart`(_ damage: FileDamage) async throws {
         var cache = try scene.cache()
         _ = try say(0..<100, in: cache)
         cache.disk?.suspend()
@@ -141,7 +141,9 @@ struct OutboxDamageTests {
     }
 
     @Test(arguments: FileDamage.allCases)
-    func `two processes: what either has acknowledged survives the replacement by one of them`(_ damage: FileDamage)
+    func `operations acknowledged by two processes survive the replacement of the store by one of them`(
+        _ damage: FileDamage
+    )
         async throws
     {
         let one = try scene.cache()
@@ -172,7 +174,7 @@ struct OutboxDamageTests {
     }
 
     @Test(arguments: FileDamage.allCases)
-    func `what was sent or taken back before the damage does not come back`(_ damage: FileDamage) async throws {
+    func `operations sent or cancelled before the damage are not restored`(_ damage: FileDamage) async throws {
         let server = LikeServer(posts: 10)
         let cache = try scene.cache()
         // Only where the server's value is known do two taps undo each other.
@@ -196,7 +198,8 @@ struct OutboxDamageTests {
         #expect(server.requests == [["2+"], ["3+"]])
     }
 
-    @Test func `an operation on its way during the damage is in doubt after a restart, and a refused one is refused`()
+    @Test
+    func `an operation in flight during the damage is in doubt after a restart, and a rejected one stays rejected`()
         async throws
     {
         let server = LikeServer(posts: 10)
@@ -227,7 +230,7 @@ struct OutboxDamageTests {
         #expect(again.outbox.refused.first?.refusal == before.first?.refusal)
     }
 
-    @Test func `a directory that is removed counts as erased: nothing is acknowledged, sent or brought back`()
+    @Test func `a removed directory counts as erased: nothing is acknowledged, sent or restored`()
         async throws
     {
         let cache = try scene.cache()
@@ -242,7 +245,7 @@ struct OutboxDamageTests {
         #expect(!FileManager.default.fileExists(atPath: scene.path))
     }
 
-    @Test func `what another process has erased is not brought back into the store that comes after it`() throws {
+    @Test func `operations erased by another process are not restored into the next store`() throws {
         let old = try scene.cache()
         _ = try say(0..<3, in: old)
         let other = try scene.cache()

@@ -17,7 +17,7 @@ struct OutboxDeadLetterTests {
         try await cache.value(server.post(resource: id), .cacheOnly).isMine
     }
 
-    @Test func `what was refused, why and when is told, and known after a restart, until somebody decides`()
+    @Test func `rejected operations have their reason and time, also after a restart, until a decision`()
         async throws
     {
         var cache = try scene.cache()
@@ -59,7 +59,7 @@ struct OutboxDeadLetterTests {
         #expect(try scene.cache().outbox.entries.isEmpty)
     }
 
-    @Test func `a lane that is held stays so after a restart, and says behind what`() async throws {
+    @Test func `a blocked scope stays blocked after a restart and names the rejected operation`() async throws {
         var operation = server.operation
         operation.coalescingKey = { _ in nil }
         operation.onRejection = .block
@@ -85,7 +85,9 @@ struct OutboxDeadLetterTests {
         #expect(server.requests.filter { $0[0].hasPrefix("1") } == [["1+"], ["1+"], ["1-"]])
     }
 
-    @Test func `one that makes the server fail is found among a hundred, and they are sent without it`() async throws {
+    @Test func `the operation that makes the server fail is isolated among a hundred, and the others are sent`()
+        async throws
+    {
         let server = LikeServer(posts: 100)
         server.behave { _ in .breaks(on: "42") }
         var configuration = scene.configuration(inMemory: true)
@@ -104,7 +106,7 @@ struct OutboxDeadLetterTests {
         #expect(server.requests.count < 30)
     }
 
-    @Test func `a server that asked to wait is not asked before, although the network returns`() async throws {
+    @Test func `Retry-After is respected although the network returns`() async throws {
         let cache = try scene.cache()
         server.behave { $0 == 1 ? .isBusy(.seconds(30)) : .answers }
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)

@@ -24,7 +24,7 @@ struct OutboxSettlingTests {
         }
     }
 
-    @Test func `one acknowledgement that can never be stored costs no other its end, and is not sent for again`()
+    @Test func `an acknowledgement that cannot be stored does not affect others, and is not requested again`()
         async throws
     {
         var configuration = scene.configuration()
@@ -77,7 +77,7 @@ struct OutboxSettlingTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test func `names that could not be stored are given again, and reach the disk`() async throws {
+    @Test func `server IDs that could not be stored are assigned again and reach the disk`() async throws {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()
         configuration.storage = .store(try killable.store())

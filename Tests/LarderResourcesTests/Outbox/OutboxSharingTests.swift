@@ -29,7 +29,7 @@ struct OutboxSharingTests {
         return operation
     }
 
-    @Test func `one sends and the other waits its turn: nothing is doubled, and nothing is forgotten`() async throws {
+    @Test func `one process sends and the other waits: no operation is doubled or lost`() async throws {
         let one = try scene.cache()
         let two = try scene.cache()
         _ = try await one.value(server.list(["1", "2"]))
@@ -63,7 +63,7 @@ struct OutboxSharingTests {
     }
 
     @Test
-    func `while another process has the turn operations are put in and kept, and it is asked for ever more seldom`()
+    func `while another process holds the lock operations are kept, and the lock is requested with growing delays`()
         async throws
     {
         let lock = ManualProcessLock()
@@ -94,7 +94,7 @@ struct OutboxSharingTests {
         await lock.waitUntilFree()
     }
 
-    @Test func `a tap never becomes one with what another process is sending`() async throws {
+    @Test func `a tap is never coalesced with an operation that another process is sending`() async throws {
         let one = try scene.cache()
         _ = try await one.value(server.list(["1"]))
         let gate = ScriptedSource<Int>()
@@ -120,7 +120,7 @@ struct OutboxSharingTests {
         #expect(try await !mine(two, "1"))
     }
 
-    @Test func `a tap does not become one with what is older than another process's`() async throws {
+    @Test func `a tap is not coalesced with an operation before one of another process`() async throws {
         let one = try scene.cache()
         let two = try scene.cache()
         for cache in [one, two] { cache.outbox.register(server.operation) }
@@ -133,7 +133,7 @@ struct OutboxSharingTests {
         #expect(server.post("1").isMine)
     }
 
-    @Test func `what a dead process had on its way is sent by the other under the same key`() async throws {
+    @Test func `the operation in flight of a dead process is sent by the other under the same key`() async throws {
         let dead = try scene.cache()
         var configuration = scene.configuration()
         configuration.random = { 0 }
@@ -160,7 +160,7 @@ struct OutboxSharingTests {
         #expect(keys.withLock { $0.count == 2 && Set($0).count == 1 })
     }
 
-    @Test func `what somebody waits for is sent by the process in which they wait`() async throws {
+    @Test func `an awaited operation is sent by the process of its caller`() async throws {
         let lock = ManualProcessLock()
         func open() throws -> LarderCache {
             var configuration = scene.configuration()
@@ -205,7 +205,7 @@ struct OutboxSharingTests {
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func `random taps in two processes that die now and then end with the last taps, each done once`(_ seed: UInt64)
+    func `random taps in two processes with crashes end with the last taps, each with one effect`(_ seed: UInt64)
         async throws
     {
         var generator = SeededGenerator(seed: seed)

@@ -17,7 +17,7 @@ struct OutboxTests {
         try await cache.value(server.post(resource: id), .cacheOnly).isMine
     }
 
-    @Test func `a tap shows at once everywhere, survives the process, and reaches the server once`() async throws {
+    @Test func `a tap is shown at once everywhere, survives process death, and reaches the server once`() async throws {
         var cache = try scene.cache()
         let list = server.list(["1", "2"])
         _ = try await cache.value(list)
@@ -44,7 +44,7 @@ struct OutboxTests {
         #expect(try await mine(again, "1"))
     }
 
-    @Test func `taps that were not sent become one, or none`() async throws {
+    @Test func `unsent taps become one operation or none`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1", "2"]))
         let operation = server.operation
@@ -87,7 +87,7 @@ struct OutboxTests {
         #expect(seen.elements.allSatisfy { $0.value?.isMine == false })
     }
 
-    @Test func `what the server says meanwhile is shown with what is pending on top`() async throws {
+    @Test func `new server values are shown with the pending change applied`() async throws {
         let cache = try scene.cache()
         let post = server.post(resource: "1")
         _ = try await cache.value(post)
@@ -98,7 +98,7 @@ struct OutboxTests {
         #expect(snapshot.value == Liked(id: "1", likes: 26, isMine: true, revision: 9))
     }
 
-    @Test func `a refusal rolls the heart back and says why, and whoever likes decides what becomes of it`()
+    @Test func `a rejection rolls the like back with its reason, and can be retried, edited or dropped`()
         async throws
     {
         let cache = try scene.cache()
@@ -122,7 +122,7 @@ struct OutboxTests {
         #expect(throws: LarderError.self) { try cache.outbox.retry(refused[0].id) }
     }
 
-    @Test func `a thousand taps leave in ten requests, and one refused item costs only itself`() async throws {
+    @Test func `a thousand taps are sent in ten requests, and one rejected item fails alone`() async throws {
         let server = LikeServer(posts: 1_000)
         let cache = try scene.cache(inMemory: true)
         server.behave { _ in .refuses(["7"]) }
@@ -133,7 +133,7 @@ struct OutboxTests {
         #expect(cache.outbox.entries.map(\.scope) == ["7"])
     }
 
-    @Test func `a poisoned operation holds its own lane and no other`() async throws {
+    @Test func `a rejected operation blocks its own scope and no other`() async throws {
         let cache = try scene.cache()
         var operation = server.operation
         operation.coalescingKey = { _ in nil }
@@ -155,7 +155,7 @@ struct OutboxTests {
     }
 
     @Test
-    func `what fails in passing is sent again under the same key, later and later, and not before the server likes`()
+    func `a transient failure is retried under the same key with growing delays, and not before Retry-After`()
         async throws
     {
         let cache = try scene.cache()
@@ -184,7 +184,7 @@ struct OutboxTests {
         #expect(try await mine(cache, "1"))
     }
 
-    @Test func `nothing is sent while the network may not be used, and all of it when it may`() async throws {
+    @Test func `nothing is sent while the network may not be used, and everything afterwards`() async throws {
         let cache = try scene.cache()
         scene.isOnline.withLock { $0 = false }
         cache.outbox.resume()
@@ -196,7 +196,7 @@ struct OutboxTests {
         #expect(server.requests == [["1+"]])
     }
 
-    @Test func `a pending change stays visible until a version that has it is seen, however stale the replica`()
+    @Test func `a pending change stays visible until a version with it is seen, also with a lagging replica`()
         async throws
     {
         let cache = try scene.cache()
@@ -242,7 +242,7 @@ struct OutboxTests {
         #expect(Set(costs.dropFirst()) == [1])
     }
 
-    @Test func `a key is a UUID in lower case, and another each time`() {
+    @Test func `idempotency keys are distinct UUIDs in lower case`() {
         let make = CacheConfiguration().makeIdempotencyKey
         let keys = (0..<100).map { _ in make() }
         #expect(Set(keys).count == 100)
@@ -257,7 +257,7 @@ struct OutboxTests {
 
     /// Taps, kills the process at a step of the disk, restarts, and lets it finish: for every step that there is.
     @Test(arguments: [false, true])
-    func `whenever the process dies, what was promised is done once and what was not is not`(_ halfWay: Bool)
+    func `after process death at any step, acknowledged operations have one effect and others none`(_ halfWay: Bool)
         async throws
     {
         for step in 1...60 {
@@ -303,7 +303,7 @@ struct OutboxTests {
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `random taps, deaths and bad luck end with the last taps on the server`(_ seed: UInt64) async throws {
+    func `random taps, crashes and lost replies end with the last taps on the server`(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let server = LikeServer(posts: 50)
         server.behave { number in

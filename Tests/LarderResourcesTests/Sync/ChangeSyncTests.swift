@@ -48,7 +48,7 @@ struct ChangeSyncTests {
         #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1", "1"] && sync.token == "1")
     }
 
-    @Test func `a token that was dropped with a damaged store is not continued from memory: everything is stale`()
+    @Test func `a token lost with a damaged store is not restored from memory, and everything is stale`()
         async throws
     {
         let cache = try scene.cache()
@@ -76,7 +76,7 @@ struct ChangeSyncTests {
     }
 
     @Test
-    func `a channel that the server ends at once is not opened again at once, and in the end another kind is tried`()
+    func `a channel that the server ends at once is retried after a back-off, and later with another kind`()
         async throws
     {
         let opened = Mutex<[LiveSync.Kind]>([])
@@ -116,7 +116,7 @@ struct ChangeSyncTests {
         await running.value
     }
 
-    @Test func `a channel that is refused because its token is gone is opened on the token of a resync`() async throws {
+    @Test func `a channel rejected because its token is gone is opened with the token of a resync`() async throws {
         final class Greeting: LiveSync.Channel {
             let hasGreeted = Mutex(false)
             let end = Mailbox<Void>()
@@ -158,7 +158,7 @@ struct ChangeSyncTests {
         await running.value
     }
 
-    @Test func `a source without a kind of channel follows nothing and ends`() async throws {
+    @Test func `a live sync without channel kinds returns at once`() async throws {
         let cache = try scene.cache()
         let feed = ChangeFeed(
             "test",
@@ -173,7 +173,8 @@ struct ChangeSyncTests {
         #expect(live.state == .idle)
     }
 
-    @Test func `a page of a live channel is applied where it follows on, and otherwise the feed is read`() async throws
+    @Test func `a page of a live channel is applied if it continues the stored token, and otherwise the feed is read`()
+        async throws
     {
         let cache = try scene.cache()
         let reads = Mutex<[String]>([])
@@ -212,7 +213,7 @@ struct ChangeSyncTests {
         #expect(reads.withLock { $0 } == ["13"])
     }
 
-    @Test func `a token that the live channel does not know any more is replaced before the next channel is opened`()
+    @Test func `a token unknown to the live channel is replaced before the next channel is opened`()
         async throws
     {
         final class Ending: LiveSync.Channel {

@@ -12,7 +12,7 @@ import Testing
 @Suite("Timelines: random runs against an oracle", .oneMinute)
 struct TimelinePropertyTests {
     @Test(arguments: 1...24 as ClosedRange<UInt64>)
-    func `every run that is shown is one of the server's, and in the end all of it is there`(_ seed: UInt64)
+    func `every shown run of items is a run of the server's list, and finally the whole list is shown`(_ seed: UInt64)
         async throws
     {
         let story = try FeedStory(seed)

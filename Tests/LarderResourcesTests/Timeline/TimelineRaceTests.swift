@@ -21,7 +21,10 @@ struct TimelineRaceTests {
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `a refresh and a page at the end at the same time are both merged`(_ isApart: Bool, _ refreshFirst: Bool)
+    func `a refresh and a page at the end that are in flight together are both merged`(
+        _ isApart: Bool,
+        _ refreshFirst: Bool
+    )
         async throws
     {
         let cache = try scene.cache()
@@ -46,7 +49,7 @@ struct TimelineRaceTests {
         #expect(try await scene.cache().line(feed) == (isApart ? "12 11 | 6 5 4 3 2" : "7 6 5 4 3 2"))
     }
 
-    @Test func `a page that is of no use any more because the list was reset changes nothing`() async throws {
+    @Test func `a page that arrives after a reset changes nothing`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         let older = Task { try await timeline.loadOlder() }
@@ -61,7 +64,7 @@ struct TimelineRaceTests {
         #expect(source.cursors.last == "after 11")
     }
 
-    @Test func `of two refreshes the older answer does not undo the newer`() async throws {
+    @Test func `of two refreshes the older answer does not replace the newer`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         let first = Task { try await timeline.refresh() }
@@ -78,7 +81,7 @@ struct TimelineRaceTests {
         #expect(try await timeline.snapshot().times?.validatedAt == scene.clock.now)
     }
 
-    @Test func `of two refreshes that do not overlap the older answer says nothing`() async throws {
+    @Test func `of two refreshes without overlap the older answer is ignored`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         let first = Task { try await timeline.refresh() }
@@ -119,7 +122,7 @@ struct TimelineRaceTests {
         #expect(try await scene.cache().line(feed) == "8 7 5 4")
     }
 
-    @Test func `an event before the first page has come is not lost`() async throws {
+    @Test func `an event before the first page is not lost`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -220,7 +223,7 @@ struct TimelineRaceTests {
         await seen.wait { $0.last?.line == "22 21 | 10 9 8 6 5 4" }
     }
 
-    @Test func `a cursor that the server does not know any more is found again from above`() async throws {
+    @Test func `a cursor unknown to the server is replaced by fetching the pages above it`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         source.prepare([3, 2, 1], next: "after 1")
@@ -234,7 +237,7 @@ struct TimelineRaceTests {
         #expect(try await cache.line(feed) == "6 5 4 3 2 0 -1 .")
     }
 
-    @Test func `where no cursor is known any more the way down begins at the newest page`() async throws {
+    @Test func `if the server knows no cursor, paging starts again at the newest page`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         source.prepare([3, 2, 1], next: "after 1")

@@ -27,7 +27,7 @@ struct TimelineTests {
         return try #require(gaps.first)
     }
 
-    @Test func `pages are put together until the end, and nothing is asked for twice`() async throws {
+    @Test func `pages are merged until the end, and none is requested twice`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         #expect(try await line(cache, feed) == "–")
@@ -70,7 +70,7 @@ struct TimelineTests {
         #expect(last.line == "3 2" && !last.isRefreshing && seen.elements.count == 2)
     }
 
-    @Test func `a refresh costs one page and new items are put in front`() async throws {
+    @Test func `a refresh costs one page, and new items are inserted at the front`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -121,7 +121,7 @@ struct TimelineTests {
         #expect(source.cursors == ["newest", "newest", "after 10", "after 7", "after 4"])
     }
 
-    @Test func `a second gap is filled by itself, and a page that reaches over it closes both`() async throws {
+    @Test func `a second gap is filled separately, and a page that spans both closes both`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -200,7 +200,7 @@ struct TimelineTests {
         #expect(seen.elements.last?.difference.updates.map(\.id) == ["2"])
     }
 
-    @Test func `an empty list is a list, and one that was emptied is empty`() async throws {
+    @Test func `an empty list and a list that became empty are both shown as empty`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -239,7 +239,7 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "22 21 20 19 | 3 2 1 .")
     }
 
-    @Test func `what was inserted here stays while replicas lag, and not for ever`() async throws {
+    @Test func `an inserted item stays for the settling time while replicas lag, and no longer`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -263,7 +263,7 @@ struct TimelineTests {
         #expect(source.requests.last?.validator == "v")
     }
 
-    @Test func `an event that tells of what is there already moves nothing`() async throws {
+    @Test func `an event about an item in the list does not move it`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -282,7 +282,7 @@ struct TimelineTests {
         #expect(try await cache.line(other) == "5 4 .")
     }
 
-    @Test func `deletes, edits and gaps go together`() async throws {
+    @Test func `deletions, edits and gaps are combined`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -306,7 +306,7 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "9 7 .")
     }
 
-    @Test func `no more is kept than allowed, and what was dropped can be loaded again`() async throws {
+    @Test func `the list keeps its maximum size, and dropped items can be loaded again`() async throws {
         let cache = try scene.cache()
         var feed = source.resource()
         feed.itemsMaximum = 6
@@ -326,7 +326,7 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "11 10 9 8 7 6 5 4")
     }
 
-    @Test func `an item that has left the store leaves a gap, which is filled`() async throws {
+    @Test func `an evicted item leaves a gap, which is filled`() async throws {
         let feed = source.resource()
         source.prepare([6, 5, 4], next: "after 4")
         source.prepare([3, 2, 1])
