@@ -10,7 +10,7 @@ import Testing
 struct AssemblyTests {
     let scene = CacheScene()
 
-    /// Commits something unrelated whenever a list is put together, up to a limit.
+    /// Commits an unrelated change during each assembly of a list, up to a limit.
     private final class Disturbance: Sendable {
         private let state = Mutex<(cache: LarderCache?, joins: Int)>((nil, 0))
 
@@ -43,7 +43,7 @@ struct AssemblyTests {
         disturbance.begin(cache)
         #expect(try await cache.value(list).items.count == 10)
         #expect(disturbance.joins <= 2)
-        // A change to one of its parts is shown all the same.
+        // A change to one of its entities is still shown.
         disturbance.begin(cache)
         try cache.update { $0.modify(Note.self, "3") { $0.text = "b" } }
         #expect(try await cache.value(list, .cacheOnly).items[3].text == "b")
@@ -61,7 +61,7 @@ struct AssemblyTests {
         let isFirst = Atomic<Bool>(true)
         let normalizer = Normalizer<EntityList<Note>>(split: plain.split) { rest, lookup in
             let list = try plain.join(rest, &lookup)
-            // After it was looked up, and before the list is known to be made of it.
+            // After the lookup of the entity, and before the list is registered as depending on it.
             if isFirst.exchange(false, ordering: .relaxed) {
                 try cache.update { $0.modify(Note.self, "1") { $0.text = "b" } }
             }

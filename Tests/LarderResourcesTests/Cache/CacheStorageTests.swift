@@ -29,7 +29,7 @@ struct CacheStorageTests {
         let second = try await cache.snapshot(resource)
         #expect(second.source == .network && second.freshness == .fresh)
         #expect(second.fetchedAt == first.fetchedAt && second.validatedAt == scene.clock.now)
-        // The row's times, and once a minute the clock's: two rows, and none of them holds the payload.
+        // Written rows: the times of the entity, and once a minute the clock. Neither has a payload.
         #expect(try disk.rowChanges() - before <= 2)
         #expect(try await scene.cache().snapshot(resource, .cacheOnly).validatedAt == scene.clock.now)
     }
@@ -169,7 +169,7 @@ struct CacheStorageTests {
         #expect(try await cache.value(resource) == "kept in memory")
         #expect(try await cache.value(resource, .cacheOnly) == "kept in memory")
         #expect(scene.events.withLock { $0.contains { if case .storageFailed = $0 { true } else { false } } })
-        // What must be durable is not taken.
+        // An operation that must be durable is rejected.
         killable.fail(.full, atStep: 1)
         #expect(throws: LarderError.self) { try cache.update { $0.setToken("t", for: "changes") } }
         killable.heal()

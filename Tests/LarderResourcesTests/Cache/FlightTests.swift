@@ -45,7 +45,7 @@ struct FlightTests {
         seen.cancel()
         await source.waitForCancellations(1)
         #expect(source.requests.count == 1)
-        // Nothing of it is remembered as a failure.
+        // The cancellation is not recorded as a failure.
         source.prepare(.value("later"))
         #expect(try await cache.value(resource) == "later")
     }
@@ -65,7 +65,7 @@ struct FlightTests {
         await source.waitForRequests(1)
         let snapshots = cache.snapshots(resource)
         let observing = Pending<Snapshots<String>.Subscription?>()
-        // A thread of its own, because it is held up between joining the request and observing.
+        // On a thread of its own, because it blocks between joining the request and observing.
         Thread { observing.finish(.init(snapshots.node, snapshots.options)) }.start()
         #expect(await joined.value(ifCancelled: false))
         source.answer(0, .value("one"))
@@ -85,7 +85,7 @@ struct FlightTests {
         await seen.wait(for: 1)
         source.fail(0, Broken())
         for reader in readers {
-            // Those that came after the failure make a request of their own: it is answered too.
+            // Readers that came after the failure make a request of their own, which is answered too.
             do {
                 _ = try await reader.value
             } catch let error as LarderError {
@@ -113,7 +113,7 @@ struct FlightTests {
         source.answer(1, .value("new"))
         #expect(try await new.value.value == "new")
         source.answer(0, .value("old"))
-        // It gets the newer value too: nobody sees an older one after it.
+        // The reader of the old reply gets the newer value too.
         #expect(try await old.value.value == "new")
         #expect(try await cache.value(resource, .cacheOnly) == "new")
         cache.close()
@@ -155,7 +155,7 @@ struct FlightTests {
     @Test func `a fetch that never ends is abandoned at its time limit`() async throws {
         let cache = try scene.cache()
         var resource = Resource<String>("endless") { _ in
-            // It does not even notice that it is cancelled.
+            // The fetch function ignores its cancellation.
             await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
             return .value("never")
         }
@@ -215,7 +215,7 @@ struct FlightTests {
         var resource = Resource<String>("word") { _ in
             guard isFirst.exchange(false, ordering: .relaxed) else { return .value("new") }
             began.finish(())
-            // This fetch function does not notice that it is cancelled.
+            // The fetch function ignores its cancellation.
             return .value(await Task { await late.value(ifCancelled: "cancelled") }.value)
         }
         resource.timeout = nil

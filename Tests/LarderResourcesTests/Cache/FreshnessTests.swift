@@ -67,15 +67,15 @@ struct FreshnessTests {
         scene.clock.advance(by: .seconds(50))
         scene.clock.set(wall: scene.clock.now + .seconds(seconds))
         if isRestarted { cache = try scene.cache() }
-        // Eleven seconds later it would be expired, whatever the wall says.
+        // Eleven seconds later the value is expired, whatever the wall clock shows.
         scene.clock.advance(by: .seconds(11))
         let freshness = try await stored(cache, resource)
-        // A small step back while the process was not running is noticed by nobody; then it looks younger by that.
+        // A small step back while no process runs cannot be detected: the value looks younger by the step.
         if !(isRestarted && seconds == -3) { #expect(freshness != .fresh) }
         source.prepare(.value("b"))
         #expect(try await cache.value(resource, .networkOnly) == "b")
         #expect(try await stored(cache, resource) == .fresh)
-        // Set right again.
+        // The clock is corrected.
         scene.clock.set(wall: scene.clock.now - .seconds(seconds))
         source.prepare(.value("c"))
         _ = try await cache.value(resource, .networkOnly)
@@ -127,7 +127,7 @@ struct FreshnessTests {
         for viewer in viewers { await viewer.wait(for: 1) }
         for round in 1...3 {
             try await scene.clock.waitForSleepers(1)
-            // Spread to nine tenths of the bound by the random number that the scene gives.
+            // The scene's random number spreads the refresh to nine tenths of the bound.
             let age = round == 1 ? 7 : 27
             scene.clock.advance(by: .seconds(age))
             await source.waitForRequests(round + 1)
@@ -155,7 +155,7 @@ struct FreshnessTests {
             scene.clock.advance(by: .milliseconds(1))
             await source.waitForRequests(index + 2)
             source.fail(index + 1, Broken())
-            // The expiry in between is shown with the error before.
+            // The expiry in between is shown with the previous error.
             await seen.wait { $0.count(where: { $0.activity == .fetching }) == index + 1 && $0.last?.activity == .idle }
         }
     }
@@ -169,7 +169,7 @@ struct FreshnessTests {
         scene.clock.advance(by: .seconds(15))
         source.prepare(failure: Broken())
         await #expect(throws: LarderError.self) { try await cache.value(resource) }
-        // Whoever knows what they do says so.
+        // A policy of the read overrides the rule.
         #expect(try await cache.value(resource, .cacheOnly) == "100")
     }
 
@@ -259,7 +259,7 @@ struct FreshnessTests {
         _ = try await cache.value(word(source, rule))
         let seen = SequenceRecorder(cache.snapshots(word(source, rule)))
         await seen.wait(for: 1)
-        // Each of these shows it anew.
+        // Each of these changes shows the value again.
         for _ in 0..<10 { cache.noteCaughtUp("changes", followedSince: nil) }
         #expect(draws.count == 1)
     }
@@ -294,7 +294,7 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .fresh)
         scene.clock.advance(by: .seconds(30))
         #expect(try await stored(cache, resource) == .stale(.expired))
-        // A feed that was begun later has missed something.
+        // A feed that began later does not cover the value.
         cache.noteCaughtUp("changes", followedSince: scene.clock.now)
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
@@ -320,7 +320,7 @@ struct FreshnessTests {
             whole.value?.text == "headline and body" && whole.freshness == .fresh && whole.completeness == .complete
         )
         #expect(source.requests[0].validator == nil)
-        // A list that shows less of the same version takes nothing away.
+        // A partial entity of the same version does not replace the complete one.
         try cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
         #expect(try await cache.value(note, .cacheOnly).text == "headline and body")
     }

@@ -50,7 +50,7 @@ struct OtherProcessTests {
         try two.update { $0.edit(list.key) { $0.removeLast() } }
         scene.clock.advance(by: .milliseconds(100))
         #expect(try await one.value(list, .cacheOnly).items.map(\.id) == ["1", "2"])
-        // What this process changes itself is not taken for somebody else's.
+        // A commit of this process does not count as a foreign one.
         try one.update { $0.modify(Note.self, "2") { $0.text = "c" } }
         scene.clock.advance(by: .milliseconds(100))
         let hits = one.memoryHits.hits

@@ -42,7 +42,7 @@ struct ResourceSettingsTests {
         source.prepare(.value("first \(Self.secret)"), .value("second \(Self.secret)"), .value("third \(Self.secret)"))
         _ = try await cache.value(word(source))
         #expect(try !files(with: Self.secret).isEmpty)
-        // Memory answers this read; the reader's setting counts all the same.
+        // This read is a memory hit, and the reader's retention still applies.
         #expect(try await cache.value(word(source, .memory)) == "first \(Self.secret)")
         #expect(try files(with: Self.secret) == [])
         _ = try await cache.refresh(word(source, .memory))
@@ -60,7 +60,7 @@ struct ResourceSettingsTests {
         source.prepare(.value(Self.secret))
         _ = try await scene.cache().value(word(source))
         let cache = try scene.cache()
-        // It is not lost by that: this process has read it.
+        // The value is not lost, because this process has read it.
         #expect(try await cache.value(word(source, .memory), .cacheOnly) == Self.secret)
         #expect(try files(with: Self.secret) == [])
         #expect(try await cache.value(word(source), .cacheOnly) == Self.secret)
@@ -122,7 +122,7 @@ struct ResourceSettingsTests {
         _ = try await cache.value(list("secret-list", ["a", "b"], .disk))
         #expect(try await cache.value(list("secret-list", ["a", "b"], .memory)).items.count == 2)
         for text in ["secret-list", "text-of-a"] { #expect(try files(with: text) == [], "\(text)") }
-        // The other list shows it by its own right.
+        // The other list contains the entity too.
         #expect(try !files(with: "text-of-b").isEmpty)
         #expect(try await cache.value(list("secret-list", [], .disk), .cacheOnly).items.map(\.id) == ["a", "b"])
         #expect(try await scene.cache().value(list("open", [], .disk), .cacheOnly).items.map(\.id) == ["b"])
@@ -201,7 +201,7 @@ struct ResourceSettingsTests {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<String>()
         source.prepare(.value("a"))
-        // Without a timeout nobody sleeps, and the only sleeper below is the second request's.
+        // A request without a timeout has no sleeper: the only sleeper below is that of the second request.
         var patient = word(source)
         patient.timeout = nil
         _ = try await cache.value(patient)

@@ -10,7 +10,7 @@ struct ListTests {
         var text = ""
     }
 
-    /// Does what a view does with a difference.
+    /// Applies a difference to a list, as a view does.
     static func apply(_ difference: ListDifference<Int>, to old: [Item], _ new: [Item]) -> [Item] {
         var items = old
         let leaving = difference.removals.map(\.index) + difference.moves.map(\.from)

@@ -63,7 +63,7 @@ struct OutboxCoalescingTests {
         try cache.enqueue(Tap(post: "1", isLike: true), slow)
         cache.outbox.resume()
         await gate.waitForRequests(1)
-        // The server's stored value has no like, and will have one.
+        // The stored value has no like, and an earlier tap in flight adds one.
         for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), slow) }
         #expect(cache.outbox.entries.count == 2)
         gate.prepare(.value(0))

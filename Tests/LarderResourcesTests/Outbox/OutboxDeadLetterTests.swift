@@ -54,7 +54,7 @@ struct OutboxDeadLetterTests {
         try await cache.outbox.drained()
         let disk = try #require(cache.disk)
         for entry in refused { #expect(try disk.metadata("larder.refusal \(entry.id)") == nil) }
-        // The retried one under its own key, the edited one under a new one: what was refused under the old stays refused.
+        // The retried operation keeps its key; the edited one has a new key, because the old one stays rejected.
         #expect(server.post("1").isMine && server.post("2").isMine && !server.post("3").isMine)
         #expect(try scene.cache().outbox.entries.isEmpty)
     }
@@ -77,7 +77,7 @@ struct OutboxDeadLetterTests {
         let left = try await cache.outbox.drain(within: .seconds(5))
         #expect(left.remaining.map(\.reason) == [.refused, .behindRefused] && !left.isDrained)
         #expect(server.post("2").isMine && server.requests.count { $0[0].hasPrefix("1") } == 1)
-        // Edited, it is sent first, and what waited behind it follows.
+        // The edited operation is sent first, and the later ones follow.
         server.behave { _ in .answers }
         let refused = try #require(cache.outbox.refused.first)
         try cache.outbox.edit(refused.id, to: Tap(post: "1", isLike: true), held)
@@ -96,13 +96,13 @@ struct OutboxDeadLetterTests {
         for index in 0..<100 { try cache.enqueue(Tap(post: "\(index)", isLike: true), server.operation) }
         let statuses = SequenceRecorder(cache.outbox.statuses)
         cache.outbox.resume()
-        // Once it is alone it waits for its next attempt; who was beside it to the end may have been sent after it.
+        // The isolated operation waits for its next attempt; the last ones of its batches may be sent after it.
         await statuses.wait { [server] in
             $0.last?.inFlight == 0 && $0.last?.pending == 1 && server.requests.contains(["42+"])
         }
         #expect(try await cache.outbox.drain(within: .zero).remaining.map(\.reason) == [.postponed])
         #expect((0..<100).allSatisfy { server.post("\($0)").isMine == ($0 != 42) })
-        // By halves, and not one by one.
+        // The batches are halved, not sent one by one.
         #expect(server.requests.count < 30)
     }
 

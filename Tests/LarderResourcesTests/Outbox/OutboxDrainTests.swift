@@ -39,7 +39,7 @@ struct OutboxDrainTests {
         let statuses = SequenceRecorder(cache.outbox.statuses)
         cache.networkReturned()
         await statuses.wait { [server] in $0.last?.inFlight == 0 && server.requests.count == 1 }
-        // Its next attempt is half a second away, by the scene's random number.
+        // The scene's random number puts the next attempt half a second ahead.
         let drain = try await cache.outbox.drain(within: .milliseconds(400))
         #expect(drain.remaining.map(\.reason) == [.postponed] && drain.remaining[0].entry.error?.code == .offline)
         let again = try scene.cache()
@@ -75,7 +75,7 @@ struct OutboxDrainTests {
         await gate.waitForRequests(1)
         let outbox = cache.outbox
         let drain = Task { try await outbox.drain(within: .seconds(3)) }
-        // The request's own time limit, and this.
+        // The sleepers: the time limit of the request, and the drain.
         try await scene.clock.waitForSleepers(2)
         scene.clock.advance(by: .seconds(3))
         let left = try await drain.value

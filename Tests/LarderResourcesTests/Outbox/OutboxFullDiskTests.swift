@@ -22,7 +22,7 @@ private final class Received: Sendable {
     func note(_ number: Int) { state.withLock { $0.append(number) } }
 }
 
-/// The disk is full because the outbox has filled it: what waits is sent all the same, and nothing more is acknowledged before.
+/// The outbox has filled the disk: waiting operations are sent, and no operation is acknowledged before.
 @Suite("Outbox: a full disk", .oneMinute)
 struct OutboxFullDiskTests {
     private let scene = CacheScene()
@@ -49,7 +49,7 @@ struct OutboxFullDiskTests {
         return try LarderCache(configuration)
     }
 
-    /// Puts in reports until the disk is full; how many were acknowledged.
+    /// Enqueues reports until the disk is full. Returns the number of acknowledged ones.
     private func fill(_ cache: LarderCache, _ operation: WriteBehind<Report, Note>, from first: Int = 0) throws -> Int {
         for number in first..<1_000_000 {
             do {
@@ -72,7 +72,7 @@ struct OutboxFullDiskTests {
         let operation = operation()
         let count = try fill(cache, operation)
         #expect(count > 50)
-        // Nothing is acknowledged as long as it is full.
+        // No operation is acknowledged while the disk is full.
         for _ in 0..<3 { #expect(try fill(cache, operation, from: count) == count) }
         cache.outbox.resume()
         try await cache.outbox.drained()

@@ -51,7 +51,7 @@ struct OutboxRegistrationTests {
         #expect(unregistered() == ["like 2"])
         let error = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
         #expect(error?.code == .unregistered && error?.description.contains("\"like\"") == true)
-        // Nothing is lost by it.
+        // No operation is lost.
         cache.outbox.register(server.operation)
         try await cache.outbox.drained()
         #expect(server.post("1").isMine && server.post("2").isMine)

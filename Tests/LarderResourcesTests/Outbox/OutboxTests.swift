@@ -35,7 +35,7 @@ struct OutboxTests {
         try await cache.outbox.drained()
         #expect(server.requests == [["1+"]])
         await seen.wait { $0.last?.pendingChanges == 0 }
-        // It was never shown otherwise.
+        // No snapshot showed the post without the like.
         #expect(
             seen.elements.allSatisfy { $0.value?.items.first?.isMine == true && $0.value?.items.first?.likes == 11 }
         )
@@ -73,7 +73,7 @@ struct OutboxTests {
         try cache.enqueue(Tap(post: "1", isLike: true), slow)
         cache.outbox.resume()
         await gate.waitForRequests(1)
-        // It is on its way: what comes now is another operation.
+        // The operation is in flight: the next tap is another operation.
         try cache.enqueue(Tap(post: "1", isLike: false), slow)
         #expect(try await !mine(cache, "1"))
         let seen = SequenceRecorder(cache.snapshots(server.post(resource: "1"), .cacheOnly))
@@ -92,7 +92,7 @@ struct OutboxTests {
         let post = server.post(resource: "1")
         _ = try await cache.value(post)
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
-        // Somebody else likes it, and a refetch races the flush.
+        // Another user likes the post, and a refetch races with the batch.
         server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 25, isMine: false, revision: 9) }
         let snapshot = try await cache.refresh(post)
         #expect(snapshot.value == Liked(id: "1", likes: 26, isMine: true, revision: 9))
@@ -170,7 +170,7 @@ struct OutboxTests {
         _ = try await cache.value(server.list(["1"]))
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         cache.outbox.resume()
-        // Half of the longest wait each, by the scene's random number; and on top of what the server asks for.
+        // By the scene's random number, half of the longest delay each time, after the delay that the server asks for.
         for (count, wait) in [(1, 500), (2, 1_000), (3, 32_000)] {
             let statuses = SequenceRecorder(cache.outbox.statuses)
             await statuses.wait { [server] in $0.last?.inFlight == 0 && server.requests.count == count }
@@ -217,12 +217,12 @@ struct OutboxTests {
         cache.outbox.resume()
         try await cache.outbox.drained()
         let truth = server.post("1")
-        // The replica has not seen it yet.
+        // The replica does not have the like yet.
         server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 10, isMine: false, revision: 1) }
         #expect(try await cache.refresh(post).value?.isMine == true)
         server.state.withLock { $0.posts["1"] = truth }
         #expect(try await cache.refresh(post).value == truth)
-        // And once it was seen, what the server says counts again.
+        // After the version was seen, the server's value is shown.
         server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 10, isMine: false, revision: 3) }
         #expect(try await cache.refresh(post).value?.isMine == false)
         await seen.wait { $0.last?.value?.revision == 3 }
@@ -253,9 +253,9 @@ struct OutboxTests {
         }
     }
 
-    // MARK: Death
+    // MARK: Process death
 
-    /// Taps, kills the process at a step of the disk, restarts, and lets it finish: for every step that there is.
+    /// Taps, kills the process at a step of the disk, restarts, and lets it finish: for each step of the disk.
     @Test(arguments: [false, true])
     func `after process death at any step, acknowledged operations have one effect and others none`(_ halfWay: Bool)
         async throws
@@ -265,7 +265,7 @@ struct OutboxTests {
             let server = LikeServer(posts: 3)
             server.behave { $0 % 2 == 1 ? .losesReply : .answers }
             let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
-            // In its first life it tries once, so that a dead disk is not asked over and over.
+            // The first process tries once, so that a dead disk is not used again and again.
             func open(jitter: Double) throws -> LarderCache {
                 var configuration = scene.configuration()
                 configuration.storage = .store(try killable.store())
@@ -277,13 +277,13 @@ struct OutboxTests {
             killable.kill(atStep: step, halfWay: halfWay)
             var promised: [String: Bool] = [:]
             for (post, isLike) in [("0", true), ("1", true), ("0", false), ("2", true), ("0", true)] {
-                // What threw was not promised.
+                // A tap that threw was not acknowledged.
                 do { try cache.enqueue(Tap(post: post, isLike: isLike), server.operation) } catch { continue }
                 promised[post] = isLike
             }
             let ends = SequenceRecorder(cache.outbox.statuses)
             cache.outbox.resume()
-            // It goes on until it is done, or cannot go on.
+            // Continues until the outbox is empty or cannot continue.
             let events = scene
             await ends.wait { statuses in
                 statuses.last.map { $0.isDrained || ($0.inFlight == 0 && !server.requests.isEmpty) } ?? false

@@ -124,7 +124,7 @@ struct WriteThroughTests {
         }
         #expect(error?.code == .inDoubt && cache.outbox.entries.map(\.id) == [error?.operation])
         #expect(cache.outbox.status.inDoubt == 1)
-        // Nothing else is paid from there before it is known.
+        // No other transfer of the account is accepted before the outcome is known.
         let second = await #expect(throws: LarderError.self) {
             try await cache.commit(Payment(account: "a", amount: 7), bank.operation)
         }
@@ -148,7 +148,7 @@ struct WriteThroughTests {
         let clock = scene.clock
         let seen = Mutex<[Outbox.Entry.State]>([])
         let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { attempt in
-            // As another process would see it.
+            // The row as another process reads it.
             var configuration = CacheConfiguration(.directory(path))
             configuration.wallClock = clock
             let other = try LarderCache(configuration)
@@ -176,7 +176,7 @@ struct WriteThroughTests {
         let cache = try LarderCache(configuration)
         cache.outbox.resume()
         let operation = bank.operation
-        // It has threads of its own, because it is held up between storing the operation and waiting for its end.
+        // On threads of its own, because it blocks between storing the operation and waiting for its result.
         let paying = Task(executorPreference: OwnThreads()) {
             try await cache.commit(Payment(account: "a", amount: 5), operation)
         }
@@ -306,7 +306,7 @@ struct WriteThroughTests {
     }
 }
 
-/// Runs each job on a thread of its own, so that one that blocks holds up no other task.
+/// Runs each job on a thread of its own, so that a blocking job does not delay other tasks.
 private final class OwnThreads: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

@@ -166,7 +166,7 @@ struct CachedRequestTests {
         let first = Task {
             try await cache.request("r") { () -> Answer in
                 began.finish(())
-                // This function does not notice that it is cancelled.
+                // The function ignores its cancellation.
                 await Task { await late.value(ifCancelled: ()) }.value
                 defer { ended.finish(()) }
                 return Answer(text: "old")

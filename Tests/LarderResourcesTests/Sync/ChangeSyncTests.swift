@@ -9,7 +9,7 @@ import Testing
 @testable import LarderResources
 @testable import LarderStorage
 
-/// Who has passed a gate, in order.
+/// The order in which tasks have passed a gate.
 private final class Passed: Sendable {
     let numbers = Mutex<[Int]>([])
 }
@@ -151,7 +151,7 @@ struct ChangeSyncTests {
         let live = LiveSync(sync, source, in: cache)
         let states = SequenceRecorder(live.states)
         let running = Task { await live.run() }
-        // No clock moves: it does not wait for a pause first.
+        // No clock moves: there is no back-off first.
         await states.wait { $0.last == .live(.webSocket) }
         #expect(opened.withLock { $0 } == ["old", "new"] && sync.status.resyncs == 1)
         running.cancel()
@@ -201,13 +201,13 @@ struct ChangeSyncTests {
         try await sync.receive(ChangeFeed.Batch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
         #expect(sync.token == "10" && reads.withLock { $0.isEmpty } && sync.status.isCaughtUp)
         #expect(try await text() == "10")
-        // It has been read already.
+        // The page was applied already.
         try await sync.receive(ChangeFeed.Batch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
         #expect(reads.withLock { $0.isEmpty })
-        // It does not follow on.
+        // The page does not continue the stored token.
         try await sync.receive(ChangeFeed.Batch([note("1", 12)], nextToken: "12", hasMore: false), since: "11")
         #expect(reads.withLock { $0 } == ["10"] && sync.token == "9")
-        // It is not the last.
+        // The page is not the last one.
         reads.withLock { $0 = [] }
         try await sync.receive(ChangeFeed.Batch([], nextToken: "13", hasMore: true), since: "9")
         #expect(reads.withLock { $0 } == ["13"])
@@ -281,7 +281,7 @@ struct ChangeSyncTests {
             }
         }
         for task in waiting[..<5] { task.cancel() }
-        // Those who were cancelled are told at once, though the gate is taken.
+        // Cancelled tasks end at once, although the gate is taken.
         for task in waiting[..<5] {
             let error = await #expect(throws: LarderError.self) { try await task.value }
             #expect(error?.code == .cancelled)

@@ -56,7 +56,7 @@ struct NewestItemsTests {
         let seen = try await cache.timeline(feed, .cacheOnly).snapshot()
         #expect(seen.items.count == 103)
         #expect(seen.freshness == .stale(.invalidated))
-        // Its reader is given the newest page, and a gap before what was there.
+        // The reader gets the newest page, and a gap before the earlier items.
         scene.clock.advance(by: .seconds(1))
         source.prepare([2_003, 2_002, 2_001], next: "after 2001")
         try await cache.timeline(feed).refresh()
