@@ -23,8 +23,8 @@ public struct NetworkBehavior: Sendable, Hashable {
     public var batchDelay: Duration
     /// The factors for lifetimes by the name of the freshness class; 1 for other classes. At least 1.
     public var lifetimeFactors: [String: Double]
-    /// Whether the network has come back and this client's turn to return has not (`DegradationPolicy.ResumeSpread`): nothing is begun that
-    /// nobody asked for. Set by the monitor.
+    /// Whether the network has returned and this client still waits for its turn (`DegradationPolicy.ResumeSpread`): no
+    /// automatic request begins. Set by the monitor.
     public package(set) var isReturning = false
 
     /// Whether stale values may be refreshed automatically now.

@@ -18,6 +18,6 @@ extension ErrorCode where Scope == FlightRecorderError {
     public static var full: Self { Self(rawValue: "full") }
     /// The file cannot be opened, made or read.
     public static var cannotOpen: Self { Self(rawValue: "cannotOpen") }
-    /// There is something else under that name.
+    /// The path names a file of another kind.
     public static var foreignFile: Self { Self(rawValue: "foreignFile") }
 }

@@ -111,7 +111,8 @@ public final class Telemetry: Sendable {
 
     /// The events from now on.
     ///
-    /// - Parameter limit: the most events that wait for the reader; beyond it the oldest are dropped and counted.
+    /// - Parameter limit: the maximum number of events that wait for the reader; beyond it the oldest are dropped and
+    ///   counted.
     public func events(bufferedAtMost limit: Int = 1_024) -> EventSequence<TelemetryEvent> {
         guard !isOff else { return hub.subscribe(limit: 1) }
         interest.wrappingAdd(Self.listenerInterest, ordering: .relaxed)

@@ -47,7 +47,7 @@ public struct TelemetryEvent: Sendable, Hashable {
         case rejected
         /// Unknown outcome.
         case inDoubt
-        /// Cancelled by the caller.
+        /// Cancelled together with a waiting operation that was its opposite.
         case cancelled
     }
 

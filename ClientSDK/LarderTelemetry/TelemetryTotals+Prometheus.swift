@@ -18,7 +18,7 @@ extension TelemetryTotals {
         }
 
         plain("larder_events_total", .counter, "Events.", Int(clamping: events))
-        plain("larder_events_dropped", .gauge, "Events that present listeners have missed.", eventsDropped)
+        plain("larder_events_dropped", .gauge, "Events that current listeners have missed.", eventsDropped)
         plain("larder_recorder_failures_total", .counter, "Events that could not be written.", recorderFailures)
 
         text.metric("larder_reads_total", .counter, "Reads of a tier, by result.")
@@ -29,27 +29,27 @@ extension TelemetryTotals {
                 text.sample(labels + [("result", "miss")], reads.misses)
             }
         }
-        perFeature("larder_merged_requests_total", "Requests answered by one on its way.", \.merged)
-        perFeature("larder_revalidations_total", "Replies that what is stored is current.", \.revalidations)
-        perFeature("larder_saved_bytes_total", "Bytes that revalidations did not carry.", \.bytesSaved)
-        perFeature("larder_retries_total", "Requests tried again.", \.retries)
-        perFeature("larder_gates_refused_total", "Values that a gate held back.", \.gatesRefused)
-        perFeature("larder_requests_failed_total", "Exchanges without a good reply.", \.requestsFailed)
+        perFeature("larder_merged_requests_total", "Requests that joined one in flight.", \.merged)
+        perFeature("larder_revalidations_total", "Replies that confirmed a stored value.", \.revalidations)
+        perFeature("larder_saved_bytes_total", "Bytes that confirmations did not transfer.", \.bytesSaved)
+        perFeature("larder_retries_total", "Retries of requests.", \.retries)
+        perFeature("larder_gates_refused_total", "Values that a gate rejected.", \.gatesRefused)
+        perFeature("larder_requests_failed_total", "Exchanges without a reply or with a 5xx.", \.requestsFailed)
         perFeature("larder_sent_bytes_total", "Bytes of content sent.", \.bytesSent)
         perFeature("larder_changes_applied_total", "Changes of the server applied.", \.changesApplied)
-        text.metric("larder_source_bytes_total", .counter, "Bytes by where they came from.")
+        text.metric("larder_source_bytes_total", .counter, "Bytes by source.")
         for (tier, bytes) in bytesBySource.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             text.sample([("source", tier.rawValue)], bytes)
         }
-        text.metric("larder_request_seconds", .histogram, "How long exchanges took.")
+        text.metric("larder_request_seconds", .histogram, "Durations of exchanges.")
         for (name, feature) in features where feature.requests.count > 0 {
             text.histogram([("feature", name)], feature.requests)
         }
-        text.metric("larder_first_content_seconds", .histogram, "How long until there was something to show.")
+        text.metric("larder_first_content_seconds", .histogram, "Times until the first content.")
         for (name, feature) in features where feature.firstContent.count > 0 {
             text.histogram([("feature", name)], feature.firstContent)
         }
-        text.metric("larder_image_seconds", .histogram, "How long was worked on pictures.")
+        text.metric("larder_image_seconds", .histogram, "Durations of the stages of images.")
         for (stage, histogram) in images.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             text.histogram([("stage", stage.rawValue)], histogram)
         }
@@ -57,22 +57,22 @@ extension TelemetryTotals {
         for (status, count) in statuses.sorted(by: { $0.key < $1.key }) { text.sample([("status", status)], count) }
         text.metric("larder_request_failures_total", .counter, "Exchanges without a reply.")
         for (code, count) in failures.sorted(by: { $0.key < $1.key }) { text.sample([("code", code)], count) }
-        text.metric("larder_evictions_total", .counter, "Entries that left a tier.")
+        text.metric("larder_evictions_total", .counter, "Entries evicted from a tier.")
         for (tier, reasons) in evictions.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             for (reason, evictions) in reasons.sorted(by: { $0.key < $1.key }) {
                 text.sample([("tier", tier.rawValue), ("reason", reason)], evictions.count)
             }
         }
-        if let outboxDepth { plain("larder_outbox_depth", .gauge, "Operations that wait.", outboxDepth) }
-        text.metric("larder_outbox_total", .counter, "What became of operations.")
+        if let outboxDepth { plain("larder_outbox_depth", .gauge, "Operations in the outbox.", outboxDepth) }
+        text.metric("larder_outbox_total", .counter, "Steps of outbox operations.")
         for (change, count) in outbox.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             text.sample([("change", change.rawValue)], count)
         }
         if let memoryLevel {
             plain("larder_memory_level", .gauge, "0 normal, 1 warning, 2 critical.", memoryLevel.rawValue)
         }
-        plain("larder_memory_freed_bytes_total", .counter, "What the memory guard has freed.", memoryFreed)
-        plain("larder_loads_cancelled_total", .counter, "Loads that the memory guard has stopped.", loadsCancelled)
+        plain("larder_memory_freed_bytes_total", .counter, "Bytes freed by the memory guard.", memoryFreed)
+        plain("larder_loads_cancelled_total", .counter, "Loads cancelled by the memory guard.", loadsCancelled)
         if let networkLevel {
             plain("larder_network_level", .gauge, "0 offline, 1 constrained, 2 good.", networkLevel.rawValue)
         }

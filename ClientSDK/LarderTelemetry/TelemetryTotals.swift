@@ -74,7 +74,7 @@ public struct TelemetryTotals: Sendable, Hashable {
         }
     }
 
-    /// The most distinct names in each place; further ones count as `other`.
+    /// The maximum number of distinct names in each place; further ones count as `other`.
     public static let namesMaximum = 64
     /// The name for all further ones.
     public static let other = "other"

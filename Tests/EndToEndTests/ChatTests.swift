@@ -25,7 +25,7 @@ struct ChatTests {
     }
 
     @Test(arguments: LiveSync.Kind.allCases)
-    func `what somebody else writes is shown without asking, by every kind of channel`(_ kind: LiveSync.Kind)
+    func `a message of another user is shown without a read, by every kind of channel`(_ kind: LiveSync.Kind)
         async throws
     {
         let scene = try ClientScene()

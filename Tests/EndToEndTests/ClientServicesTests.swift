@@ -50,7 +50,7 @@ final class DisconnectableTransport: Transport {
     private let state = Mutex(State())
     private let network: NetworkMonitor.ManualSource?
 
-    /// - Parameter network: what says whether anything can succeed.
+    /// - Parameter network: whether requests can succeed.
     init(watching network: NetworkMonitor.ManualSource? = nil) { self.network = network }
 
     /// The requests that were sent without a network.

@@ -14,7 +14,7 @@ import Testing
 @Suite("Latency of changes, end to end", .oneMinute)
 struct VisibilityTests {
     @Test(arguments: LiveSync.Kind.allCases)
-    func `an edit elsewhere is shown while no clock moves: nothing between the event and the screen waits for a timer`(
+    func `an edit elsewhere is shown while no clock moves, so no timer delays it`(
         _ kind: LiveSync.Kind
     ) async throws {
         let scene = try ClientScene()

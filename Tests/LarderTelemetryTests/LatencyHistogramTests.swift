@@ -11,7 +11,7 @@ struct LatencyHistogramTests {
             var histogram = TelemetryTotals.Histogram()
             var values: [Int64] = []
             for _ in 0..<generator.uniform(in: 1..<600) {
-                // As many short ones as long ones.
+                // The same number of short and long durations.
                 let value = Int64(generator.next() >> UInt64(generator.uniform(in: 2..<64)))
                 values.append(value)
                 histogram.record(.nanoseconds(value))

@@ -30,10 +30,10 @@ extension APIClient {
         public var degradation = DegradationPolicy.standard
         /// The limits at each memory level, for the client's own guard.
         public var memoryPolicy = MemoryPolicy.standard
-        /// What tells the client's own monitor of the network; nil: the system, whose interfaces do not count for a server on this
-        /// machine.
+        /// The source of the client's own monitor; nil: the system's, whose interfaces do not count for a server on
+        /// this machine.
         public var networkSource: (any NetworkMonitor.Source)?
-        /// What tells the client's own guard of memory; nil: the system.
+        /// The source of the client's own guard; nil: the system's.
         public var memorySource: (any MemoryGuard.Source)?
         /// Keeps the last events of the client's own telemetry on disk.
         public var recorder: FlightRecorder?

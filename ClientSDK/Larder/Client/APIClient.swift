@@ -53,7 +53,7 @@ public final class APIClient: Sendable {
     public var flags: FeatureFlags? { services.flags }
     /// Delays decoding of pictures that are not visible (priority below `.high`) while the user interacts: call
     /// `idle?.interacted()` for touches and scrolling. Decoding never waits if it is never called, or while the flag
-    /// `FeatureFlags.BuiltIn.idleDecoding` is off. Nil where there is none.
+    /// `FeatureFlags.BuiltIn.idleDecoding` is off. Nil if it is off.
     public var idle: IdleScheduler? { services.idle }
     private let limits: LimitController
     private let services: RunningServices

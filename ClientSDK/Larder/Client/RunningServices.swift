@@ -43,7 +43,7 @@ final class RunningServices: Sendable {
         server: String
     ) {
         var kept = settings
-        // The services retain them until they are closed.
+        // The monitor and the guard retain the sources until they are closed.
         kept.networkSource = nil
         kept.memorySource = nil
         self.settings = kept
@@ -97,7 +97,7 @@ final class RunningServices: Sendable {
 
     deinit { end() }
 
-    /// How the image pipeline submits a decode that can wait; nil where none does.
+    /// Submits a decode that can wait, for the image pipeline; nil without an idle scheduler.
     var submitWhenIdle: (@Sendable (@escaping @Sendable () -> Bool, @escaping @Sendable () -> Void) -> Void)? {
         guard let idle else { return nil }
         return { [flags] isWanted, run in
@@ -160,7 +160,7 @@ final class RunningServices: Sendable {
             if state.level != .good {
                 telemetry.record(.networkLevel(state.level, from: .good, cause: state.cause.rawValue))
             }
-            // What it says now is heeded before the first read.
+            // The current behavior applies before the first read.
             limits.follow(network.behavior)
             run { for await behavior in behaviors { limits.follow(behavior) } }
             run { await network.run(sleeper: sleeper) }
@@ -199,14 +199,14 @@ final class RunningServices: Sendable {
         run {
             await Self.refresh(flags, telemetry)
             guard let behaviors else { return }
-            // Where there was no network there may be one now. What is still good costs no request.
+            // There may be a network now. Settings that are still fresh cost no request.
             for await behavior in behaviors where behavior.refreshesByItself { await Self.refresh(flags, telemetry) }
         }
     }
 
     private static func refresh(_ flags: FeatureFlags, _ telemetry: Telemetry) async {
         do throws(FeatureFlags.Failure) { try await flags.refresh() } catch {
-            // Known ones hold.
+            // The known settings stay in force.
             telemetry.record(.note(name: "flagsNotFetched", detail: error.description))
         }
     }

@@ -10,9 +10,9 @@ extension FeatureFlags {
         case number(Double)
         case string(String)
 
-        /// The most settings.
+        /// The maximum number of settings.
         public static let countMaximum = 4_096
-        /// The most bytes of UTF-8 of a name or a string.
+        /// The maximum length of a name or a string, in bytes of UTF-8.
         public static let textMaximum = 4_096
 
         /// Parses a JSON object of settings, as a server sends them. For use in a fetch closure.

@@ -14,7 +14,7 @@ extension FeatureFlags {
 extension FeatureFlags {
     /// Stores feature flags in a `DiskStore`.
     ///
-    /// They are stored as metadata: records are evicted under the budget and removed when the cache is cleared.
+    /// They are stored as metadata, because records are evicted under the budget and removed when the cache is cleared.
     public struct DiskStorage: Storage {
         private let store: DiskStore
         private let key: String

@@ -130,7 +130,7 @@ public final class FeatureFlags: Sendable {
         guard let fetch else {
             throw Failure(
                 .noFetch,
-                "There is nowhere to fetch feature flags from: give `FeatureFlags` a fetch closure."
+                "Feature flags have no source: pass a fetch closure to `FeatureFlags`."
             )
         }
         let number = state.withLock { state in

@@ -259,7 +259,7 @@ public final class BearerSession: HTTPSource.Authorizer {
     private func renewed() async throws(LarderError) {
         let (flight, isNew) = current.withLock { current in
             if let running = current.renewal { return (running, false) }
-            // Nobody leaves it, so it is not cancelled with the last waiter.
+            // No holder leaves it, so it is not cancelled with the last waiter.
             let flight = SingleFlight<Void, Void, LarderError>(())
             current.renewal = flight
             return (flight, true)

@@ -3,7 +3,7 @@ import LarderTelemetry
 import LarderTime
 
 extension Telemetry {
-    /// Records what happens in an image pipeline: for its `Configuration.onEvent`. All pictures are one feature.
+    /// Records an event of an image pipeline, for its `Configuration.onEvent`. All images are one feature.
     public func record(_ event: ImagePipeline.Event, feature: String = "images") {
         switch event {
         case .hit(_, .memory): record(.tierHit(.memory, feature: feature))

@@ -12,7 +12,7 @@ extension Telemetry {
         record(.eviction(tier, reason: departure.reason.rawValue, bytes: departure.cost))
     }
 
-    /// Records what happens in a disk store: for its `Configuration.onEvent`.
+    /// Records an event of a disk store, for its `Configuration.onEvent`.
     public func record(_ event: DiskStore.Event, store: String = "disk") {
         switch event {
         case .recovered(let recovery):

@@ -52,7 +52,7 @@ public struct Bank: Sendable {
 
     private let cache: LarderCache
     private let source: HTTPSource
-    /// The operation that is in the outbox while it is unresolved: to read it (`Outbox.Entry.input`).
+    /// The operation of transfers, to decode an unresolved one in the outbox (`Outbox.Entry.input`).
     public let operation: WriteThrough<TransferOrder, Transfer>
     /// The maximum age of a validated balance at a transfer.
     public static let balanceBound: Duration = .seconds(30)
@@ -125,7 +125,7 @@ public struct Bank: Sendable {
         return try await cache.commit(order, operation)
     }
 
-    /// Transfers whose outcome nobody knows yet. They resolve themselves.
+    /// Transfers whose outcome is unknown. The outbox sends them again under their keys until it is known.
     public var unresolved: [Outbox.Entry] { cache.outbox.entries.filter { $0.operation == operation.name } }
 
     /// The reason of a `.refused` error; nil for other errors.

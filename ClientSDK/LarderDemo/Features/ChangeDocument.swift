@@ -63,7 +63,7 @@ struct ChangeDocument: Decodable, Sendable {
         }
     }
 
-    /// What it does to the store. New posts and messages go to the front of the lists that show them.
+    /// The change to the cache. New posts and messages are inserted into the lists that show them.
     var remote: ChangeFeed.Change {
         let key = EntityKey(type: type, id: id)
         let (version, isDeletion, entity) = (version, isDeletion, entity)
@@ -75,7 +75,7 @@ struct ChangeDocument: Decodable, Sendable {
             switch entity {
             case .profile(let profile): update.put(profile)
             case .post(let post):
-                // Told of once, at its last change: one that was liked since is as new.
+                // The feed has only the last change of a post: a new post that was liked since has a later version.
                 update.insert(post, in: Feed.key, isNew: post.version == 1) { CacheUpdate.isOlder($1, $0) }
             case .account(let account): update.put(account)
             case .transaction(let transaction):
@@ -96,7 +96,8 @@ struct ChangeDocument: Decodable, Sendable {
 }
 
 extension CacheUpdate {
-    /// Names an entity first in a list that is stored, unless it names it already, or the entity is older than those at its front.
+    /// Inserts an entity into a stored list, newest first, unless the list contains it or all items of the list are
+    /// newer.
     ///
     /// A list that has grown to `maximum` items is invalidated instead, so that the next read fetches a page.
     mutating func insert(_ key: EntityKey, atFrontOf list: QueryKey, keeping maximum: Int = 200) {

@@ -25,7 +25,7 @@ public struct Chat: Sendable {
     private let cache: LarderCache
     private let source: HTTPSource
     private let session: BearerSession
-    /// The operation that is in the outbox: to edit a message that was refused (`Outbox.edit`), or to read it
+    /// The operation of messages, to edit a rejected one (`Outbox.edit`) or to decode a queued one
     /// (`Outbox.Entry.input`).
     public let operation: WriteBehind<Draft, Message>
 
@@ -47,7 +47,7 @@ public struct Chat: Sendable {
         return conversations
     }
 
-    /// For as long as the live channel keeps up, nothing else has to be asked.
+    /// Messages are not fetched while the change feed has caught up within two minutes.
     private static let freshness = Freshness.Demand.rule(
         Freshness.Rule(.any([.timeToLive(.seconds(30)), .feed("larder", within: .seconds(120))]))
     )
@@ -72,9 +72,7 @@ public struct Chat: Sendable {
     /// The messages of a conversation that are loaded, newest first, with unsent ones on top, as a resource.
     public func messages(_ conversation: String) -> Resource<Timeline<Message>.List> { pages(conversation).list }
 
-    /// All messages of a conversation in pages, newest first, with what was written here on top: `Timeline.loadOlder` scrolls back,
-    /// and what was scrolled to once costs no request again. What is written, edited and deleted elsewhere comes by the change
-    /// feed, in every page that is loaded.
+    /// All messages of a conversation in pages, newest first, with unsent ones on top.
     ///
     /// `Timeline.loadOlder` loads the next page. Loaded pages are stored, and the change feed updates them.
     ///
@@ -88,7 +86,7 @@ public struct Chat: Sendable {
         "/v1/conversations/\(HTTPSource.escape(conversation))/messages"
     }
 
-    /// Sends a message: it is durable and shown when this returns, and leaves in order when there is a network.
+    /// Sends a message: it is durable and shown when this returns, and is sent in order when the network allows it.
     ///
     /// - Throws: `.invalidArgument` for an empty text and for more than 4,000 Unicode scalars; `.unauthorized` if no user is signed in;
     ///   `.storage` if it could not be stored.

@@ -93,7 +93,7 @@ extension LiveSync.Source {
 }
 
 extension LiveSync.Kind {
-    /// Where the server has it.
+    /// The path of the channel.
     fileprivate var path: String {
         switch self {
         case .webSocket: "/v1/live"
@@ -163,7 +163,7 @@ private final class LongPollLiveChannel: LiveSync.Channel {
 }
 
 extension LiveSync.Message {
-    /// A message as the server writes it; nil for one that says nothing to this version.
+    /// Decodes a message of the server; nil if it has nothing for this version.
     fileprivate init?(json text: String) throws(LarderError) {
         let document: LiveDocument
         do { document = try JSONDecoder().decode(LiveDocument.self, from: Data(text.utf8)) } catch {

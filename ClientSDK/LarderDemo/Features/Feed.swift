@@ -37,8 +37,8 @@ public struct Feed: Sendable {
     /// The posts that are loaded, newest first, as a resource: refreshed by a page of 50.
     public var newest: Resource<Timeline<Post>.List> { pages(of: 50).list }
 
-    /// The whole feed in pages: refreshed by overlap, with gaps where something was missed, and new posts held back until they
-    /// are taken. What was scrolled to once costs no request again.
+    /// The whole feed in pages: refreshed by overlap, with gaps where posts were missed, and with new posts held back
+    /// until they are taken. Loaded pages are stored.
     public var timeline: Timeline<Post> { cache.timeline(pages(of: 20)) }
 
     public func post(_ id: String) -> Resource<Post> {
@@ -48,7 +48,7 @@ public struct Feed: Sendable {
         }
     }
 
-    /// The newest posts, and what becomes of them.
+    /// Observes the newest posts.
     public func snapshots(_ policy: ReadPolicy? = nil) -> Snapshots<Timeline<Post>.List> {
         cache.snapshots(newest, policy)
     }

@@ -17,7 +17,7 @@ public final class LarderClient: Sendable {
         public var cache: CacheConfiguration
         /// The kinds of live channel to try, the best first; none: no live updates.
         public var liveKinds: [LiveSync.Kind]
-        /// Whether live updates start as soon as somebody is signed in.
+        /// Whether live updates start as soon as a user is signed in.
         public var followsLive = true
         /// The network monitor, the memory guard, telemetry and flags.
         public var services = APIClient.Services.standard

@@ -14,7 +14,7 @@ public struct Likes: Sendable {
     }
 
     private let cache: LarderCache
-    /// The operation that is in the outbox: to edit one that was refused (`Outbox.edit`), or to read it (`Outbox.Entry.input`).
+    /// The operation of likes, to edit a rejected one (`Outbox.edit`) or to decode a queued one (`Outbox.Entry.input`).
     public let operation: WriteBehind<Tap, Post?>
 
     init(_ cache: LarderCache, _ source: HTTPSource) {

@@ -15,7 +15,7 @@ public final class IdleScheduler: Sendable {
 
     private struct State {
         var queue: IdleQueue<Work>
-        /// Runs what waits; nil while nothing does.
+        /// Runs the waiting work; nil while there is none.
         var task: Task<Void, Never>?
     }
 
@@ -26,9 +26,9 @@ public final class IdleScheduler: Sendable {
 
     /// - Parameters:
     ///   - quiet: how long after an interaction work runs again.
-    ///   - countMaximum: the most pieces of work at a time; at least 1.
+    ///   - countMaximum: the maximum number of pieces of work at a time; at least 1.
     ///   - pause: the time between them: half a frame lets the user interface draw.
-    ///   - ageMaximum: how long work waits at most.
+    ///   - ageMaximum: the maximum time that work waits.
     ///   - clock: used for all times and for waiting.
     public init(
         quiet: Duration = .milliseconds(100),
@@ -45,7 +45,7 @@ public final class IdleScheduler: Sendable {
 
     deinit { state.withLock { $0.task?.cancel() } }
 
-    /// Notes that the user touches, scrolls or types. To be called for each such event, as often as they come.
+    /// Records that the user touches, scrolls or types. Call it for each such event.
     public func interacted() {
         let now = clock.uptime
         state.withLock { $0.queue.noteInteraction(at: now) }
@@ -59,7 +59,7 @@ public final class IdleScheduler: Sendable {
     public func submit(isWanted: @escaping @Sendable () -> Bool = { true }, run: @escaping @Sendable () -> Void) {
         let now = clock.uptime
         let runsNow = state.withLock { state in
-            // What waits already comes first.
+            // Work that waits already comes first.
             if state.queue.count == 0, state.queue.isIdle(at: now) { return true }
             state.queue.add(Work(isWanted: isWanted, run: run), at: now)
             if state.task == nil { state.task = makeTask() }
@@ -76,7 +76,7 @@ public final class IdleScheduler: Sendable {
         }
     }
 
-    /// Runs what is due; returns how long to wait until the next step, nil where nothing is left.
+    /// Runs the work that is due. Returns the time until the next step; nil if no work is left.
     private func step() -> Duration? {
         let now = clock.uptime
         var count = 0
@@ -87,7 +87,7 @@ public final class IdleScheduler: Sendable {
         }
         return state.withLock { state in
             guard let delay = state.queue.delay(at: now) else {
-                // Under the lock under which work is submitted: none comes between the look and the end.
+                // Under the lock under which work is submitted, so that no work is added without a task.
                 state.task = nil
                 return nil
             }

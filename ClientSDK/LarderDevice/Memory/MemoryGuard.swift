@@ -35,7 +35,7 @@ public final class MemoryGuard: Sendable {
 
     /// The description of the source. The first read may take a millisecond.
     public var explanation: String {
-        attachment.withLock { $0?.source }?.explanation ?? "The guard was closed, and listens to nothing."
+        attachment.withLock { $0?.source }?.explanation ?? "The guard is closed and has no source."
     }
 
     private let state: Mutex<Core>

@@ -11,6 +11,6 @@ struct NetworkSourceError: Error, Sendable, CustomStringConvertible {
 
     init(_ action: String, _ code: Int32) {
         let reason = unsafe String(cString: strerror(code))
-        description = "\(action): \(reason). Use a NetworkMonitor.ManualSource; requests tell of the network too."
+        description = "\(action): \(reason). Use a NetworkMonitor.ManualSource; requests are measured in any case."
     }
 }

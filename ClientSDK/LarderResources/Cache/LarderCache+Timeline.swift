@@ -1,5 +1,5 @@
 extension LarderCache {
-    /// A list in pages, for one reader.
+    /// A paged list for one reader.
     ///
     /// - Parameters:
     ///   - policy: the read policy; nil: the resource's.

@@ -127,7 +127,7 @@ public final class LarderCache: Sendable {
         within limit: Duration
     ) async throws(LarderError) -> Snapshot<Value> {
         guard limit >= .zero else {
-            throw LarderError(.invalidArgument, "A gate cannot demand less than no time; \(limit) was given.")
+            throw LarderError(.invalidArgument, "The limit of a gate is negative: \(limit). Pass zero or more.")
         }
         let node = node(of: resource)
         node.take(resource)

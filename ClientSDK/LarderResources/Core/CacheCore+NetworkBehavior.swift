@@ -3,15 +3,16 @@ import Synchronization
 
 /// Lifetimes at the current network level (`CacheConfiguration.networkBehavior`).
 extension CacheCore {
-    /// By what the times to live of a class are multiplied at present: at least 1. Looked at under a node's lock.
+    /// The current factor of the lifetimes of a class, at least 1. May be called under a node's lock.
     func stretch(of name: Freshness.Class) -> Double {
         guard hasStretches.load(ordering: .relaxed) else { return 1 }
         return stretches.withLock { $0[name.rawValue] ?? 1 }
     }
 
-    /// Takes over from the present conduct what is looked at under locks. Not called while a node is locked.
+    /// Copies the lifetime factors of the current behavior, so that they can be read under locks. Not called while a
+    /// node is locked.
     ///
-    /// - Returns: whether that is something else than before.
+    /// - Returns: whether a factor has changed.
     func applyNetworkBehavior() -> Bool {
         let conduct = configuration.networkBehavior()
         var factors: [String: Double] = [:]

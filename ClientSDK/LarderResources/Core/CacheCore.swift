@@ -165,7 +165,7 @@ package final class CacheCore: Sendable {
                 // The row stays: it may have another type, or be from a newer version of the application.
                 throw LarderError(
                     .storage,
-                    "What is stored under \"\(key)\" cannot be read as the type that was asked for: \(error). It stays as it is. Read it "
+                    "The row under \"\(key)\" cannot be decoded as the requested type: \(error). It stays as it is. Read it "
                         + "as the type that it was stored as, or fetch it again.",
                     cause: error
                 )

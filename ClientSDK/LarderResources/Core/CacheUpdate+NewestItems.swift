@@ -2,15 +2,16 @@ public import LarderStorage
 import LarderTime
 
 extension CacheUpdate {
-    /// Stores an entity, and puts it in front of a timeline unless it is there: for events that tell of something new, and for the
-    /// acknowledgement of something that was made here.
+    /// Stores an entity and inserts it at the front of a timeline, unless the timeline contains it: for events about
+    /// new items, and for the acknowledgement of an item that was created on this device.
     ///
-    /// Until a page has confirmed its place, it does not count where a refresh looks for overlap: what was told of while others
-    /// were missed would hide the gap. Where many were told of, the timeline is declared stale instead of growing by all of them.
+    /// Until a page has confirmed its position, a refresh does not count the item as overlap: otherwise an item from an
+    /// event could hide a gap of missed items. If a timeline has 100 unconfirmed items, further ones are not inserted,
+    /// and the timeline becomes stale.
     ///
     /// - Parameters:
-    ///   - timeline: the timeline's key. Where it is not stored it begins with this item.
-    ///   - isOwn: whether it was made here: readers are then shown it at once.
+    ///   - timeline: the timeline's key. A timeline that is not stored is created with this item.
+    ///   - isOwn: whether the item was created on this device. Then it is always inserted, and readers see it at once.
     public mutating func insertNewest<E: CacheEntity>(
         _ item: E,
         in timeline: QueryKey,
@@ -21,16 +22,16 @@ extension CacheUpdate {
         insertNewest(item.entityKey, in: timeline, isOwn: isOwn)
     }
 
-    /// Stores an entity, and names it in a timeline where it belongs, unless it is there: for events that may tell of something new
-    /// only after it has been changed, or out of order.
+    /// Stores an entity and inserts it into a timeline at its position, unless the timeline contains it: for events
+    /// that may arrive out of order, or only after a later change of the item.
     ///
-    /// What is older than all that is loaded, and what lies within a gap, is stored, and named by the page that it will come with.
-    /// For the rest it is as with `insertNewest`.
+    /// An item that is older than all loaded items or lies within a gap is stored and not inserted: the page that
+    /// contains it inserts it. Otherwise it is as with `insertNewest`.
     ///
     /// - Parameters:
-    ///   - timeline: the timeline's key. Where it is not stored it begins with this item if that `isNew`.
-    ///   - isNew: whether it was just made, and not changed since.
-    ///   - isOwn: whether it was made here: readers are then shown it at once.
+    ///   - timeline: the timeline's key. A timeline that is not stored is created with this item if `isNew` or `isOwn`.
+    ///   - isNew: whether the item was just created and has not changed since.
+    ///   - isOwn: whether the item was created on this device. Then it is always inserted, and readers see it at once.
     ///   - isNewer: whether the item with the first identifier comes before the one with the second.
     public mutating func insert<E: CacheEntity>(
         _ item: E,
@@ -44,12 +45,12 @@ extension CacheUpdate {
         insertNewest(.init(key: item.entityKey, isOwn: isOwn, isNew: isNew, isNewer: isNewer), in: timeline)
     }
 
-    /// Puts an entity that is stored in front of a timeline.
+    /// Inserts a stored entity at the front of a timeline.
     mutating func insertNewest(_ key: EntityKey, in timeline: QueryKey, isOwn: Bool = false) {
         insertNewest(.init(key: key, isOwn: isOwn), in: timeline)
     }
 
-    /// Many of them become one step: a timeline is read and written as a whole.
+    /// Adjacent insertions become one step, because a timeline is read and written as a whole.
     private mutating func insertNewest(_ item: NewestItems.Item, in timeline: QueryKey) {
         var newest = NewestItems(timeline: timeline, items: [])
         search: for index in steps.indices.reversed() {
@@ -58,7 +59,7 @@ extension CacheUpdate {
                 newest = earlier
                 steps.remove(at: index)
                 break search
-            // To be put in later than these makes no difference.
+            // The order relative to these steps makes no difference.
             case .put, .editQuery, .insertNewest: continue
             default: break search
             }
@@ -72,7 +73,7 @@ extension Commit {
     mutating func insertNewest(_ newest: NewestItems, _ disk: DiskPart) throws {
         let merge = QueryMerge(confirms: false, keys: newest.items.map(\.key)) { query, _, context in
             let known = Set(query.ids)
-            // What is known to be deleted is not put anywhere.
+            // Items that are known to be deleted are not inserted.
             let items = newest.items.filter { item in
                 context.stored.contains(item.key) && !item.isBehind(query) && (item.isOwn || !known.contains(item.key))
             }

@@ -6,16 +6,16 @@ import Synchronization
     import Glibc
 #endif
 
-/// The thread that carries out a change, and which of the user's functions it runs for that.
+/// The thread that carries out a change, and the user function that it calls.
 ///
-/// Such a function must not begin another change: that one would wait for the change that the function is a part of. `pthread_t`
+/// Such a function must not begin another change, because that would wait for the change in progress. `pthread_t`
 /// identifies the thread soundly, because these functions are synchronous and the owner is noted by the thread itself.
 /// Safe from any thread.
 final class ChangeOwner: Sendable {
-    /// A function of the user's that runs within a change.
+    /// A user function that runs within a change.
     enum Function: String, Sendable {
-        case modify = "the closure of an CacheUpdate.modify"
-        case edit = "the closure of an CacheUpdate.edit or CacheUpdate.editQuery"
+        case modify = "the closure of a CacheUpdate.modify"
+        case edit = "the closure of a CacheUpdate.edit or CacheUpdate.editQuery"
         case comparison = "the == of a value that is being stored"
         case merge = "a function by which items are put into a timeline"
         case codec = "a codec or a payload transform"
@@ -28,19 +28,19 @@ final class ChangeOwner: Sendable {
 
     private let state = Mutex(State())
 
-    /// Notes that this thread carries out a change from now on.
+    /// Records the calling thread as the one that carries out a change.
     func begin() { state.withLock { $0 = State(thread: pthread_self(), function: nil) } }
 
-    /// Notes that no thread carries out a change.
+    /// Records that no thread carries out a change.
     func end() { state.withLock { $0 = State() } }
 
-    /// Notes what this thread calls next, within the change that it carries out.
+    /// Records the user function that the calling thread calls next, within its change.
     func calls(_ function: Function) { state.withLock { $0.function = function } }
 
     /// Whether the calling thread is in the middle of a change.
     var isCaller: Bool { state.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
 
-    /// Stops the process if the calling thread is in the middle of a change: it would wait for itself.
+    /// Stops the process if the calling thread is in the middle of a change: the call would wait for itself.
     ///
     /// - Parameter call: what was called.
     func requireOutside(_ call: StaticString) {
@@ -60,7 +60,7 @@ final class DelayedEvents: Sendable {
 
     func add(_ event: @escaping @Sendable () -> Void) { events.withLock { $0.append(event) } }
 
-    /// Tells of them, in order. Called without any lock.
+    /// Delivers the events in order. Called without a lock.
     func deliver() {
         let events = events.withLock { events in
             defer { events = [] }

@@ -2,7 +2,8 @@ import LarderStorage
 import LarderTime
 
 extension Commit {
-    /// Changes a list by what is there. It is never overtaken: an older answer knows from the orders what it must not change.
+    /// Merges an answer or an event into a list. There is no check for later answers: the orders tell the merge which
+    /// items it must not change.
     mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
         let known = try current(key, disk)
         var stored = known ?? unconfirmed(key)
@@ -17,7 +18,7 @@ extension Commit {
         try merge.apply(&stored.query, &stored.orders, context)
         noteInvalidated(stored, key, since: before)
         let hasChanged = stored.query != before
-        // What is not stored does not begin by a change that changes nothing: an empty list would say that there is nothing.
+        // A merge without a change does not create a list: a stored empty list would say that there are no items.
         if !hasChanged, !merge.confirms, stored.orders == orders { return }
         if merge.confirms, order >= stored.order {
             let new = times(merge.lifetime)
@@ -46,7 +47,7 @@ extension Commit {
         queries[key] = .set(stored)
     }
 
-    /// An empty list that the server has said nothing about.
+    /// An empty list that the server has never confirmed.
     private func unconfirmed(_ key: QueryKey) -> StoredQuery {
         var times = times(nil)
         times.validatedAt = Freshness.Times.never

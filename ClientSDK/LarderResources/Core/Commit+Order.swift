@@ -1,7 +1,7 @@
 import LarderStorage
 
 extension Commit {
-    /// What the nodes have to look at again.
+    /// The keys that nodes have to look up again.
     var changed: Set<StoredKey> {
         var keys = Set<StoredKey>()
         for key in entities.keys { keys.insert(.entity(key)) }
@@ -11,7 +11,7 @@ extension Commit {
         return keys
     }
 
-    /// What was told of while the request was on its way is not undone by its answer.
+    /// Applies the edits that came while the request was in flight to its answer.
     func replay(on query: inout DiskQuery) {
         let edits = core.order.edits(of: query.key, since: order)
         guard !edits.isEmpty else { return }
@@ -20,7 +20,7 @@ extension Commit {
         query.ids.removeAll { !known.insert($0).inserted }
     }
 
-    /// Where a list was declared stale by what it holds: no request that began before may undo that.
+    /// Records that an edit or a merge has invalidated the list, so that no earlier request clears the mark.
     func noteInvalidated(_ stored: StoredQuery, _ key: QueryKey, since before: DiskQuery) {
         if stored.query.isInvalidated, !before.isInvalidated { core.order.noteInvalidated(.query(key), order) }
     }

@@ -1,6 +1,6 @@
 import LarderStorage
 
-/// What becomes of lists.
+/// The steps that change lists.
 extension Commit {
     func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
         switch queries[key] {
@@ -30,7 +30,7 @@ extension Commit {
         applied.insert(.query(key))
     }
 
-    /// A list is this from now on; it is written with the others, unless it is kept from the disk.
+    /// Sets a list. It is written to the disk after all steps, unless it is kept off the disk.
     mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
         var stored = stored
         if isMemoryOnly || core.memoryOnly.contains(.query(key)) { stored.isMemoryOnly = true }
@@ -68,7 +68,7 @@ extension Commit {
         }
         let new = times(lifetime)
         let isInvalidated = core.order.isInvalidated(.query(key), since: order)
-        // What the disk has under the key of a list that is kept from it is another list.
+        // If the list is kept off the disk, a row under its key is another list.
         let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
         try part.write { transaction in
             try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)

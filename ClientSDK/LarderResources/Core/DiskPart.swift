@@ -1,6 +1,6 @@
 import LarderStorage
 
-/// The disk's part in a commit, where it takes one.
+/// The write transaction of a commit, if the disk takes part in it.
 struct DiskPart {
     let connection: DiskConnection?
 

@@ -8,7 +8,7 @@ typealias Flight = SingleFlight<FlightInfo, Void, LarderError>
 struct FlightInfo: Sendable {
     /// Its place in the order of requests.
     let order: UInt64
-    /// When it began: its answer was true at some time after that.
+    /// When it began. The answer is not older than that.
     let moment: Moment
     /// How long it may take; nil: without a limit.
     let timeout: Duration?

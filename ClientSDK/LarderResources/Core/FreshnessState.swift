@@ -1,13 +1,13 @@
 import LarderStorage
 
-/// What is known of a node's value besides the value: enough to judge it by.
+/// The facts about a node's value that its freshness depends on.
 ///
-/// It is apart, and of no generic type, because a read that memory answers judges first and copies the value alone: what is
-/// generic over a user's type is several times as slow where the compiler does not know that type.
+/// Separate from the value and not generic: a memory hit judges freshness first and then copies the value alone. Code
+/// that is generic over a user's type is several times slower if it is not specialised.
 struct FreshnessState: Sendable {
     var facts: FreshnessFacts
-    /// How much of what it could hold the value holds.
+    /// How complete the value is; for a value made of entities, as complete as they are.
     var held: DiskEntity.Completeness
-    /// The change to what the value is made of up to which this holds.
+    /// The node's count of changes at which these facts were determined.
     var changes: UInt64
 }

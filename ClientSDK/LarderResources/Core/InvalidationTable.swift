@@ -2,12 +2,12 @@ import LarderStorage
 import LarderTime
 import Synchronization
 
-/// What was declared stale by a name that many things share, instead of thing by thing: when, and before which requests.
+/// Invalidations by tag or entity type: the time of each, and its place in the order of requests.
 ///
-/// A thing that was confirmed by a request that began before the declaration is stale. Within a process the order of requests
-/// decides, and what comes from the disk goes by the time. Safe from any thread.
+/// A value is stale if the request that confirmed it began before the invalidation. Requests of this process are
+/// compared by their order, values from the disk by time. Safe from any thread.
 final class InvalidationTable: Sendable {
-    /// A name that many things share. A tag is never taken for a type, whatever its characters are.
+    /// A tag or an entity type. A tag never equals a type, whatever its characters are.
     enum Name: Hashable, Sendable {
         case tag(String)
         case type(String)
@@ -15,19 +15,19 @@ final class InvalidationTable: Sendable {
 
     struct Mark: Sendable {
         var wall: WallTime
-        /// The order of requests at the declaration; 0 where that was in another process.
+        /// The order of requests at the invalidation; 0 if another process made it.
         var order: UInt64
     }
 
     private struct KnownVersion {
         var version: Int64
-        /// Grows with each that is noted.
+        /// Grows with each noted version.
         var number: UInt64
     }
 
     private struct State {
         var marks: [Name: Mark] = [:]
-        /// Everything older than this is stale: marks that were given up stand for it.
+        /// Values from the disk that were validated before this time are stale: it stands for marks that were dropped.
         var floor: WallTime = Freshness.Times.never
         var versions: [EntityKey: KnownVersion] = [:]
         var lastVersion: UInt64 = 0
@@ -41,12 +41,12 @@ final class InvalidationTable: Sendable {
     private static let versionsMaximum = 16_384
     private let state = Mutex(State())
 
-    /// Declares stale.
+    /// Invalidates a name.
     func mark(_ name: Name, at now: WallTime, order: UInt64) {
         state.withLock { state in
             state.marks[name] = Mark(wall: now, order: order)
             guard state.marks.count > Self.marksMaximum else { return }
-            // The older half: what it named is stale for all then, which costs requests and is never wrong.
+            // Replaces the older half by `floor`: more values become stale, which costs requests.
             let sorted = state.marks.sorted { $0.value.wall < $1.value.wall }.prefix(Self.marksMaximum / 2)
             for (name, mark) in sorted {
                 state.marks[name] = nil
@@ -55,10 +55,11 @@ final class InvalidationTable: Sendable {
         }
     }
 
-    /// Whether anything was declared stale by a name.
+    /// Whether there are any invalidations.
     var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != Freshness.Times.never } }
 
-    /// Whether something with these tags, or of that type, that was confirmed by a request of that order, was declared stale since.
+    /// Whether a value with these tags or of this type was invalidated after the request of that order had confirmed
+    /// it.
     func covers(_ tags: Set<String>, type: String? = nil, validatedAt: WallTime, order: UInt64) -> Bool {
         state.withLock { state in
             if state.marks.isEmpty && state.floor == Freshness.Times.never { return false }
@@ -76,7 +77,8 @@ final class InvalidationTable: Sendable {
 
     /// Notes that a version of an entity exists.
     ///
-    /// - Returns: whether others were forgotten for that: everything that goes by versions and was confirmed before is stale then.
+    /// - Returns: whether older versions were forgotten. All values that are fresh by version and were validated before
+    ///   are then stale.
     func note(_ key: EntityKey, version: Int64, at now: WallTime) -> Bool {
         state.withLock { state in
             state.lastVersion += 1
@@ -121,9 +123,10 @@ final class InvalidationTable: Sendable {
         }
     }
 
-    /// Takes the marks of another process, where they are later than one's own; what is not understood is left out.
+    /// Merges the marks of another process that are later than those of this one. Lines that cannot be parsed are
+    /// skipped.
     func merge(_ bytes: [UInt8]) {
-        // By bytes: a line feed is a part of a character where a tag ends with a carriage return.
+        // Split by bytes: a line feed after a carriage return, which may end a tag, is not a character of its own.
         let lines = bytes.split(separator: UInt8(ascii: "\n"))
         state.withLock { state in
             if let first = lines.first, let floor = Int64(String(decoding: first, as: UTF8.self)) {
@@ -136,7 +139,7 @@ final class InvalidationTable: Sendable {
                 else { continue }
                 let wall = WallTime(nanosecondsSinceEpoch: time)
                 let known = state.marks[name]
-                // What is in memory alone still goes by one's own.
+                // Values of this process are still compared with the order of the local mark.
                 if known.map({ $0.wall < wall }) ?? true {
                     state.marks[name] = Mark(wall: wall, order: known?.order ?? 0)
                 }

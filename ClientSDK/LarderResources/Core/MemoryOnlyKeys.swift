@@ -3,8 +3,8 @@ import Synchronization
 
 /// The keys that a reader keeps in memory only: nothing is written under them until the cache is closed. Safe from any thread.
 ///
-/// Bounded, and never less strict than it was: where there are too many keys, their names stand for them, and at last everything
-/// is kept in memory only.
+/// Bounded, and never less strict than before: beyond 4,096 keys their names are recorded instead, and beyond 4,096
+/// names everything is kept in memory only.
 final class MemoryOnlyKeys: Sendable {
     private struct State {
         var keys: Set<StoredKey> = []
@@ -53,9 +53,10 @@ extension StoredKey {
 }
 
 extension CacheCore {
-    /// Removes something from the disk that is in memory, and keeps it off the disk from now on.
+    /// Removes a value from the disk, and keeps it off the disk from now on. In memory it stays.
     ///
-    /// Its bytes leave the log too, unless another connection is reading: then the next call for any key tries that again.
+    /// Its bytes are removed from the log too, unless another connection is reading: then the next call for any key
+    /// tries again.
     func keepOffDisk(_ key: StoredKey) throws(LarderError) {
         guard let disk else { return }
         memoryOnly.insert(key)

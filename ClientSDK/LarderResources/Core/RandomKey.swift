@@ -1,6 +1,7 @@
-/// Keys that nothing else has.
+/// Makes unique keys.
 enum RandomKey {
-    /// A random UUID (RFC 9562 §5.4) in lower case. By hand, because every tap waits for one.
+    /// A random UUID (RFC 9562 §5.4) in lower case. Made without Foundation, because every enqueued operation needs
+    /// one.
     static func make() -> String {
         var generator = SystemRandomNumberGenerator()
         let high: UInt64 = generator.next() & ~0xF000 | 0x4000
@@ -11,7 +12,7 @@ enum RandomKey {
             for nibble in 0..<16 {
                 let digit = UInt8(truncatingIfNeeded: half >> UInt64(60 - 4 * nibble)) & 15
                 text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
-                // Behind eight digits, and then three times behind four.
+                // Hyphens follow the digits 8, 12, 16 and 20.
                 if nibble % 4 == 3, (7..<20).contains(16 * number + nibble) { text.append(UInt8(ascii: "-")) }
             }
         }

@@ -1,7 +1,7 @@
 import LarderTime
 import Synchronization
 
-/// Wakes nodes that somebody observes when their time has come: to be shown as stale, or to be refreshed. One wait serves all.
+/// Wakes observed nodes when their values become stale or are due for a refresh. One timer serves all nodes.
 ///
 /// Safe from any thread.
 final class RefreshScheduler: Sendable {
@@ -26,7 +26,7 @@ final class RefreshScheduler: Sendable {
         self.sleeper = sleeper
     }
 
-    /// Wakes a node at a time, instead of what was said before; nil: not at all.
+    /// Wakes a node at a time, in place of its earlier time; nil: removes the node.
     func schedule(_ node: any AnyNode, at due: MonotonicTime?) {
         let id = ObjectIdentifier(node)
         state.withLock { state in
@@ -41,7 +41,7 @@ final class RefreshScheduler: Sendable {
         }
     }
 
-    /// Wakes every node that is waiting: what they wait for may have changed.
+    /// Wakes every waiting node, because its time may have changed.
     func lookAtAll() {
         state.withLock { state in
             guard !state.isClosed, !state.entries.isEmpty else { return }

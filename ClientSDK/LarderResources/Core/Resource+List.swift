@@ -5,7 +5,7 @@ extension Resource {
     ///
     /// - Parameters:
     ///   - completeness: how much of an entity the list shows.
-    ///   - fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
+    ///   - fetch: returns the list; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func list<Item: CacheEntity>(
         _ name: String,
         _ parameters: [String: String] = [:],

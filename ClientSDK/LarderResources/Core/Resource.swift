@@ -78,7 +78,7 @@ enum Shape<Value: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// The entity that holds the value; nil where it is made of several.
+    /// The key of the entity that holds the value; nil if the value is made of several entities.
     var entity: EntityKey? {
         guard case .single(let key, _, _) = self else { return nil }
         return key
@@ -138,7 +138,7 @@ extension Resource where Value: Codable {
 extension Resource where Value: CacheEntity {
     /// An entity by its identifier. Lists and events change the same entity.
     ///
-    /// - Parameter fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
+    /// - Parameter fetch: returns the entity; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func entity(
         _ id: String,
         freshness: Freshness.Demand = .interactive,
@@ -161,7 +161,7 @@ extension Resource {
     ///
     /// - Parameters:
     ///   - normalizer: how the value is split into entities and joined again.
-    ///   - fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
+    ///   - fetch: returns the value; see `init(_:_:freshness:policy:codec:fetch:)`.
     public init(
         _ name: String,
         _ parameters: [String: String] = [:],

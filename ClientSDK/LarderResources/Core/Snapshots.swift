@@ -1,8 +1,8 @@
 import LarderEvents
 
-/// The snapshots of a resource as they come. Each iteration observes by itself.
+/// The snapshots of a resource. Each iteration observes the resource separately.
 public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
-    /// Gives snapshots, the newest when there are several.
+    /// Returns snapshots in order; a slow reader gets the newest one.
     public struct Iterator: AsyncIteratorProtocol {
         private let node: Node<Value>
         private let options: ReadOptions
@@ -18,7 +18,7 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
             let subscription = subscription ?? Subscription(node, options)
             self.subscription = subscription
-            // Compared here and not where it is shown: `==` is the user's, and must not run while the node is locked.
+            // Compared here, because `==` is user code and must not run while the node is locked.
             while let snapshot = await subscription.mailbox.next() {
                 if let last, last.says(thatOf: snapshot) { continue }
                 last = snapshot
@@ -28,7 +28,7 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Observes for as long as it lives.
+    /// Observes the node until it is released.
     final class Subscription: Sendable {
         let mailbox = Mailbox<Snapshot<Value>>()
         private let node: Node<Value>
@@ -45,6 +45,6 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
     let node: Node<Value>
     let options: ReadOptions
 
-    /// Begins to observe, at the first call of `next`.
+    /// Creates an iterator, which begins to observe at the first call of `next`.
     public func makeAsyncIterator() -> Iterator { Iterator(node: node, options: options) }
 }

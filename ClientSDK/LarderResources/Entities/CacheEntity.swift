@@ -19,7 +19,7 @@ extension CacheEntity {
     /// No version: the reply of the later request is newer.
     public var entityVersion: Int64? { nil }
 
-    /// They may be stored on disk.
+    /// Entities may be stored on disk.
     public static var isMemoryOnly: Bool { false }
 
     /// The entity's key in the store.

@@ -1,20 +1,20 @@
 import LarderStorage
 import LarderTime
 
-/// What a list was put together from: as long as the index is the same and few of its entities change, only those are looked at
-/// again.
+/// The lookups from which a list was assembled. While the index is the same and few of its entities have changed, only
+/// those are looked up again.
 struct EntityRecall: Sendable {
-    /// The index, and what it names with what is pending over it.
+    /// The index, and its keys with pending changes applied.
     let stored: StoredQuery
     let keys: [EntityKey]
     let parts: Set<StoredKey>
-    /// What was looked up, call by call; nil where something was missing then.
+    /// The results of the lookups, in call order; nil if an entity was missing.
     var found: [FoundEntities?] = []
 
-    /// When more entities than this have changed, looking at all of them takes no longer.
+    /// The maximum number of changed entities. Above it, a lookup of all entities takes no longer.
     static let changesMaximum = 8
 
-    /// Of an index that was just read.
+    /// Creates a recall for an index that was just read.
     init(_ stored: StoredQuery, _ key: QueryKey, _ keys: [EntityKey]) {
         self.stored = stored
         self.keys = keys
@@ -25,24 +25,24 @@ struct EntityRecall: Sendable {
     }
 }
 
-/// All entities of one type that an index names, as they were found.
+/// The result of a lookup of all entities of one type in an index.
 struct FoundEntities: Sendable {
-    /// What is to be known of an entity besides its value, where there is anything.
+    /// Facts about an entity besides its value.
     struct Remark: Sendable {
-        /// Its place among those of its type.
+        /// Its position among the entities of its type.
         let place: Int
         let key: EntityKey
-        /// How many changes to it are pending here.
+        /// The number of pending local changes.
         var pending = 0
-        /// Since when its value is what it is, where it was declared stale.
+        /// When its value was fetched, if the entity is invalidated; otherwise nil.
         var staleSince: WallTime?
-        /// Whether it is not stored any more.
+        /// Whether it is no longer stored.
         var isMissing = false
 
         var saysAnything: Bool { pending > 0 || staleSince != nil }
     }
 
-    /// An array of them: none of those that the index names is left out.
+    /// An array of all of them, in the order of the index.
     var values: any Sendable
     var remarks: [Remark] = []
 }

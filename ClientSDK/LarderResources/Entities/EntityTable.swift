@@ -3,9 +3,10 @@ import LarderStorage
 import LarderTime
 import Synchronization
 
-/// The entities in memory, with what is pending over them. Safe from any thread.
+/// The entities in memory, and the pending changes over them. Safe from any thread.
 ///
-/// What the server said and what was changed here are apart: `server` gives the one, `visible` both together.
+/// Server values and pending changes are separate: the subscript returns the server's value, and `visible` applies the
+/// pending changes to a value.
 final class EntityTable: Sendable {
     private let memory: MemoryTier<EntityKey, StoredEntity>
     private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
@@ -13,7 +14,7 @@ final class EntityTable: Sendable {
     private let overlayCount = Atomic<Int>(0)
 
     private let costMaximum: Int
-    /// What other processes have stored; nil where there is no disk.
+    /// Counts the commits of other processes; nil without a disk.
     private let others: ForeignCommits?
 
     init(
@@ -33,13 +34,14 @@ final class EntityTable: Sendable {
         costMaximum = limits.cost
     }
 
-    /// The entity as the server said, if it is in memory, and no other process has changed the disk since.
+    /// The server's value of an entity, if it is in memory and no other process has changed the disk since.
     subscript(key: EntityKey) -> StoredEntity? {
         guard let stored = memory[key] else { return nil }
         return stored.seenCommits >= (others?.count ?? 0) ? stored : nil
     }
 
-    /// An entity that exceeds the memory limit is kept alone, so that the read that fetched it gets it.
+    /// Stores an entity. One that exceeds the memory limit evicts all others and stays, so that the read that fetched
+    /// it gets it.
     func store(_ entity: StoredEntity, for key: EntityKey) {
         memory.store(entity, for: key, cost: min(entity.cost, costMaximum))
     }
@@ -50,30 +52,31 @@ final class EntityTable: Sendable {
 
     func trim(toCost cost: Int) { memory.trim(cost: cost) }
 
-    /// How large an entity is as it is stored; 0 where it is not in memory.
+    /// The encoded size of an entity in bytes; 0 if it is not in memory.
     func bytes(of key: EntityKey) -> Int { memory.peek(key).map { max(0, $0.cost - StoredEntity.overhead) } ?? 0 }
 
-    /// What all of them count against the budget.
+    /// The sum of the entities' costs against the memory limit, in bytes.
     var cost: Int { memory.cost }
 
     var statistics: MemoryTier<EntityKey, StoredEntity>.Statistics { memory.statistics }
 
-    // MARK: What is pending
+    // MARK: Pending changes
 
-    /// The value with what is pending over it, in the order in which it was done.
+    /// The value with all pending changes applied, oldest first, and the number of those that the server has not
+    /// acknowledged.
     func visible(_ value: (any Sendable)?, _ key: EntityKey) -> (value: (any Sendable)?, pending: Int) {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return (value, 0) }
         let list = overlays.withLock { $0[key] ?? [] }
         return (list.reduce(value) { $1.apply($0) }, list.lazy.filter { $0.endsAtVersion == nil }.count)
     }
 
-    /// The entities that a list names, with what is pending over it.
+    /// The keys of a list with its pending changes applied.
     func visible(_ ids: [EntityKey], _ key: QueryKey) -> [EntityKey] {
         let list = queryOverlays.withLock { $0.isEmpty ? [] : $0[key] ?? [] }
         return list.reduce(into: ids) { $1.apply(&$0) }
     }
 
-    /// Changes what is pending over a list.
+    /// Edits the pending changes of a list.
     func edit(_ key: QueryKey, _ change: (inout [QueryOverlay]) -> Void) {
         queryOverlays.withLock { overlays in
             var list = overlays[key] ?? []
@@ -82,13 +85,13 @@ final class EntityTable: Sendable {
         }
     }
 
-    /// What is pending over an entity.
+    /// The pending changes of an entity.
     func pending(_ key: EntityKey) -> [Overlay] {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
         return overlays.withLock { $0[key] ?? [] }
     }
 
-    /// Changes what is pending over an entity.
+    /// Edits the pending changes of an entity.
     func edit(_ key: EntityKey, _ change: (inout [Overlay]) -> Void) {
         overlays.withLock { overlays in
             var list = overlays[key] ?? []
@@ -98,13 +101,13 @@ final class EntityTable: Sendable {
         }
     }
 
-    /// Ends those acknowledged changes that a version of the server's has reached.
+    /// Removes the acknowledged changes that the server's value of this version contains.
     func endOverlays(_ key: EntityKey, version: Int64?) {
         guard let version, overlayCount.load(ordering: .relaxed) > 0 else { return }
         edit(key) { $0.removeAll { overlay in overlay.endsAtVersion.map { $0 <= version } ?? false } }
     }
 
-    /// Every entity with something pending over it.
+    /// The keys of all entities with pending changes.
     var keysWithOverlays: Set<EntityKey> { overlays.withLock { Set($0.keys) } }
 
     func removeAllOverlays() {

@@ -1,7 +1,7 @@
 import LarderMemory
 import Synchronization
 
-/// What has left the memory by itself since it was told of last. Memory is changed under locks, and telling is not done there.
+/// Counts evictions from memory until they are reported. Memory is changed under locks, where no event may be reported.
 ///
 /// Safe from any thread.
 final class EvictionTally: Sendable {
@@ -11,7 +11,7 @@ final class EvictionTally: Sendable {
     /// Counts an entry that left.
     func note<Key, Value>(_ departure: MemoryTier<Key, Value>.Departure) {
         switch departure.reason {
-        // Somebody wanted it so: nothing had to make room.
+        // Removed on request: not an eviction.
         case .replaced, .removed: return
         case .count, .cost, .expired, .pressure: break
         }
@@ -22,7 +22,7 @@ final class EvictionTally: Sendable {
         }
     }
 
-    /// Tells of what was counted. Called under no lock.
+    /// Reports the counted evictions. Called without a lock.
     func tell(_ onEvent: (CacheEvent) -> Void) {
         guard !isEmpty.load(ordering: .relaxed) else { return }
         let counts = counts.withLock { counts in

@@ -1,20 +1,20 @@
 import LarderStorage
 
-/// A change that is pending here, and that is shown over whatever the server says until the server has it.
+/// A pending local change of an entity. It is shown over the server's value until the server has applied it.
 struct Overlay: Sendable {
     /// The operation that the change belongs to.
     let operation: Int64
-    /// Changes the entity; nil stays nil where the change is not a creation.
+    /// Applies the change. Nil stays nil unless the change creates the entity.
     let apply: @Sendable ((any Sendable)?) -> (any Sendable)?
-    /// Once the operation is acknowledged: the version from which on the server's value holds the change. Until it is seen, the
-    /// change goes on being shown, however stale the replica that answers is.
+    /// Set when the operation is acknowledged: the first version of the server's value that contains the change. The
+    /// change is shown until that version is seen, so that a lagging replica does not undo it.
     var endsAtVersion: Int64?
 }
 
-/// A change to a list that is pending here.
+/// A pending local change of a list.
 struct QueryOverlay: Sendable {
     /// The operation that the change belongs to.
     let operation: Int64
-    /// Changes which entities the list names.
+    /// Changes the keys of the list.
     let apply: @Sendable (inout [EntityKey]) -> Void
 }

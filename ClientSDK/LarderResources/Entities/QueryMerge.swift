@@ -1,19 +1,20 @@
 import LarderStorage
 import LarderTime
 
-/// A change to a query index that goes by what is there: a page that is woven into a list, and not a list that replaces another.
+/// A change to a query index that depends on its stored content: it merges a page into a list instead of replacing the
+/// list.
 struct QueryMerge: Sendable {
-    /// Whether the answer confirms the list: its times are renewed.
+    /// Whether the answer confirms the list, so that its times are renewed.
     var confirms: Bool
     var lifetime: Duration?
-    /// The entities that the answer names: those that are known to be deleted are left out of `Context.stored`.
+    /// The entities of the answer. Those that are known to be deleted are not in `Context.stored`.
     var keys: [EntityKey] = []
-    /// Changes the index. Where there was none it is empty.
+    /// Changes the index. The index is empty if none is stored.
     var apply: @Sendable (inout DiskQuery, inout QueryOrders, Context) throws -> Void
 
-    /// What the change goes by.
+    /// The inputs of the change besides the index.
     struct Context: Sendable {
-        /// The place of the request in the order of requests, and when it began.
+        /// The order of the request (`RequestOrder`), and when it began.
         var order: UInt64
         var startedAt: WallTime
         /// Which of the keys are stored.
@@ -23,9 +24,9 @@ struct QueryMerge: Sendable {
     }
 }
 
-/// By which requests the items of a list were confirmed last, as far as that was in this process. In memory only.
+/// The orders of the requests that last confirmed the items of a list. In memory only: requests of this process.
 struct QueryOrders: Sendable, Hashable {
-    /// The order of the latest request that said how the list begins.
+    /// The order of the latest request for the start of the list.
     var head: UInt64 = 0
     var items: [EntityKey: UInt64] = [:]
 }

@@ -1,8 +1,8 @@
 import LarderStorage
 
-/// An entity as the memory tier keeps it: decoded, and with what is known of it.
+/// An entity in the memory tier: its decoded value and its metadata.
 struct StoredEntity: Sendable {
-    /// As the server said, without what is pending here.
+    /// The server's value, without pending changes.
     var value: any Sendable
     var times: Freshness.Times
     var version: Int64?
@@ -10,19 +10,20 @@ struct StoredEntity: Sendable {
     var completeness: DiskEntity.Completeness
     var source: DiskEntity.Source
     var isInvalidated: Bool
-    /// The order of the request that brought or confirmed it; 0 where that was in another process.
+    /// The order of the request that returned or confirmed it; 0 if that was in another process.
     var order: UInt64
-    /// What it counts against the memory tier's budget, in bytes.
+    /// Its cost against the limit of the memory tier, in bytes.
     var cost: Int
-    /// How many commits of others had been seen when the disk had it like this: it is of no use when there are more.
+    /// The number of foreign commits that were seen when the disk had this value. If there are more, the value is not
+    /// used.
     var seenCommits = Self.memoryOnly
     /// Whether it must not be written to the disk, also by later changes.
     var isMemoryOnly = false
 
-    /// The seenCommits of what is in memory alone: no other process has anything to do with it.
+    /// The `seenCommits` of a value that is only in memory: no other process changes it.
     static let memoryOnly = UInt64.max
 
-    /// What it counts beside its bytes.
+    /// The part of the cost besides the encoded bytes.
     static let overhead = 256
 }
 

@@ -1,6 +1,6 @@
 import LarderStorage
 
-/// What something in the store is called, whichever kind it is.
+/// The key of a stored entity or query index.
 enum StoredKey: Hashable, Sendable {
     case entity(EntityKey)
     case query(QueryKey)

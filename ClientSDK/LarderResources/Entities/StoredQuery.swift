@@ -1,15 +1,15 @@
 import LarderStorage
 import LarderTime
 
-/// A query index as the memory tier keeps it.
+/// A query index in the memory tier.
 struct StoredQuery: Sendable {
     var query: DiskQuery
     var times: Freshness.Times
-    /// The order of the request that brought or confirmed it; 0 where that was in another process.
+    /// The order of the request that returned or confirmed it; 0 if that was in another process.
     var order: UInt64
-    /// By which requests its items were confirmed, where answers are merged into it.
+    /// The requests that confirmed its items, if answers are merged into it.
     var orders = QueryOrders()
-    /// As an entity's.
+    /// The number of foreign commits that were seen: see `StoredEntity.seenCommits`.
     var seenCommits = StoredEntity.memoryOnly
     /// Whether its resource must not be written to the disk, also by later changes.
     var isMemoryOnly = false

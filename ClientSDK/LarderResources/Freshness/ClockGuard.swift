@@ -1,10 +1,11 @@
 import LarderTime
 import Synchronization
 
-/// Reads both clocks together, and notices when the wall clock was set back: from then on nothing that was confirmed before has
-/// a known age.
+/// Reads both clocks together, and detects that the wall clock was set back: values that were confirmed before have no
+/// known age then.
 ///
-/// A wall clock that was set ahead does no harm: values look older than they are, and are confirmed again. Safe from any thread.
+/// A wall clock that was set ahead does no harm: values look older than they are, and are validated again. Safe from
+/// any thread.
 final class ClockGuard: Sendable {
     private struct State {
         var epoch: UInt64 = 0
@@ -25,10 +26,10 @@ final class ClockGuard: Sendable {
         state = Mutex(State(offset: offset, highWater: now))
     }
 
-    /// The present moment. `wasSetBack` is true once for each time that the clock was found to have been.
+    /// The current moment. `wasSetBack` is true once for each time that the clock was set back.
     func read() -> (moment: Moment, wasSetBack: Bool) {
         state.withLock { state in
-            // Both within the lock: otherwise two readers could mistake their order for a clock that went back.
+            // Read within the lock: otherwise the order of two readers could look like a clock that went back.
             let now = wall.now
             let uptime = monotonic.uptime
             let offset = now.nanosecondsSinceEpoch &- uptime.nanoseconds

@@ -1,23 +1,24 @@
 import LarderEvents
 import LarderTime
 
-/// What is known of a value, as far as its freshness depends on it.
+/// The facts about a value that its freshness depends on.
 struct FreshnessFacts: Sendable {
     var times: Freshness.Times
     var version: Int64?
     var isInvalidated = false
     var isPartial = false
-    /// The newest version that anybody has told of.
+    /// The newest version that is known to exist.
     var knownVersion: Int64?
-    /// What was confirmed up to then may have had a newer known version that was forgotten.
+    /// When known versions were last forgotten. A newer version of a value that was validated before may have been
+    /// among them.
     var versionsForgottenAt = Freshness.Times.never
-    /// Since when, and until when, each change feed covers the value.
+    /// The coverage of the value by each change feed, by the feed's name.
     var feeds: [String: FeedCoverage] = [:]
 }
 
-/// What a change feed vouches for.
+/// The period that a change feed covers.
 struct FeedCoverage: Sendable, Hashable {
-    /// Whatever was fetched since then is followed by the feed.
+    /// Values that were fetched since this time are covered.
     var since: WallTime
     /// When the feed was last known to have no more changes.
     var caughtUpAt: WallTime
@@ -26,7 +27,7 @@ struct FeedCoverage: Sendable, Hashable {
 }
 
 extension Freshness.Rule {
-    /// What a value is called at a time. Pure: the same facts at the same time give the same answer.
+    /// The freshness of a value at a time. Pure: it depends on the arguments alone.
     ///
     /// - Parameter fields: the fields that the reader uses.
     func judge(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Freshness {
@@ -38,7 +39,7 @@ extension Freshness.Rule {
         return facts.isPartial ? .stale(.partial) : .fresh
     }
 
-    /// For how long from now on a value stays fresh by time alone; nil where time does not end it.
+    /// How long a value stays fresh from now on, by time alone; nil if time does not end its freshness.
     func remaining(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Duration? {
         guard let age = facts.times.age(at: now) else { return nil }
         let byCriterion = criterion.remaining(facts, age: age, at: now).flatMap { $0 > .zero ? $0 : nil }
@@ -46,13 +47,14 @@ extension Freshness.Rule {
         return byCriterion.map { min($0, limit - age) } ?? limit - age
     }
 
-    /// The shortest time to live of those fields that have one of their own.
+    /// The shortest lifetime of those fields that have one.
     private func limit(of fields: Set<String>) -> Duration? {
-        // Most readers name none, and every read asks.
+        // Most readers name no field, and every read comes here.
         fields.isEmpty ? nil : fields.lazy.compactMap { fieldLifetimes[$0] }.min()
     }
 
-    /// The rule with all times to live multiplied, those of sensitive fields aside: they are short for a reason.
+    /// The rule with its lifetimes multiplied. Lifetimes of fields stay, because they bound the age of sensitive
+    /// values.
     func stretched(by factor: Double) -> Freshness.Rule {
         guard factor != 1 else { return self }
         var rule = self
@@ -60,7 +62,7 @@ extension Freshness.Rule {
         return rule
     }
 
-    /// The time to live, as far as the rule has one: what is stored as the expiry.
+    /// The lifetime that is stored as the expiry; nil if the rule has none.
     var lifetime: Duration? { criterion.lifetime }
 }
 
@@ -88,7 +90,7 @@ extension Freshness.Criterion {
                 guard let reason = criterion.reason(facts, age: age, at: now) else { return nil }
                 first = first ?? reason
             }
-            // By nothing at all, nothing is fresh.
+            // Without a criterion nothing is fresh.
             return first ?? .expired
         }
     }
@@ -98,7 +100,7 @@ extension Freshness.Criterion {
         case .timeToLive(let duration): return min(duration - age, facts.times.expiresAt - now.wall)
         case .version: return nil
         case .feed(let name, let limit): return facts.feeds[name].map { limit - (now.uptime - $0.caughtUpUptime) }
-        // To look again sooner than needed does no harm.
+        // A check that is too early does no harm.
         case .all(let criteria), .any(let criteria):
             return criteria.compactMap { $0.remaining(facts, age: age, at: now) }.filter { $0 > .zero }.min()
         }
@@ -107,7 +109,7 @@ extension Freshness.Criterion {
     fileprivate func stretched(by factor: Double) -> Freshness.Criterion {
         switch self {
         case .timeToLive(let duration): .timeToLive(duration.stretched(by: factor))
-        // What a feed vouches for does not become truer by a bad network.
+        // A poor network does not extend what a version or a feed says.
         case .version, .feed: self
         case .all(let criteria): .all(criteria.map { $0.stretched(by: factor) })
         case .any(let criteria): .any(criteria.map { $0.stretched(by: factor) })
@@ -124,7 +126,7 @@ extension Freshness.Criterion {
 }
 
 extension FreshnessFacts {
-    /// With what was stored as the expiry moved, for as long as the network is bad.
+    /// The facts with the stored expiry moved by the factor, for a poor network.
     func stretched(by factor: Double) -> FreshnessFacts {
         guard factor != 1, times.expiresAt > times.validatedAt, times.validatedAt != Freshness.Times.never else {
             return self

@@ -30,7 +30,7 @@ extension Freshness {
 extension Freshness {
     /// When values of a resource are fresh, and how they are kept fresh.
     public struct Rule: Sendable, Hashable {
-        /// By what a value is called fresh.
+        /// The condition under which a value is fresh.
         public var criterion: Freshness.Criterion
         /// How freshness is maintained.
         public var level: Freshness.Level
@@ -40,7 +40,7 @@ extension Freshness {
         /// resource that names a class has that class.
         public var stretchClass: Freshness.Class?
 
-        /// A rule.
+        /// Creates a rule.
         public init(
             _ criterion: Freshness.Criterion,
             level: Freshness.Level = .bestEffort,
@@ -53,7 +53,7 @@ extension Freshness {
             self.stretchClass = stretchClass
         }
 
-        /// Fresh for so long after the server has confirmed it.
+        /// Fresh for this time after the server has confirmed the value.
         public static func timeToLive(_ duration: Duration) -> Freshness.Rule { Freshness.Rule(.timeToLive(duration)) }
     }
 }
@@ -100,7 +100,7 @@ extension Freshness {
 extension Freshness {
     /// The freshness that a resource asks for: a class, or a rule of its own.
     public enum Demand: Sendable, Hashable {
-        /// The rule that the table has for the class.
+        /// The rule of the class in `Freshness.Table`.
         case named(Freshness.Class)
         /// A rule of its own.
         case rule(Freshness.Rule)
@@ -111,9 +111,10 @@ extension Freshness {
         public static let interactive = Freshness.Demand.named(.interactive)
         /// As reference values.
         public static let reference = Freshness.Demand.named(.reference)
-        /// Fresh for so long after the server has confirmed it.
+        /// Fresh for this time after the server has confirmed the value.
         ///
-        /// - Parameter stretchClass: the class whose factor holds for the time on a bad network; nil: it is exact.
+        /// - Parameter stretchClass: the class whose `NetworkBehavior.lifetimeFactors` entry extends the time on a poor
+        ///   network; nil: the time is exact.
         public static func timeToLive(_ duration: Duration, as stretchClass: Freshness.Class? = nil) -> Freshness.Demand
         {
             .rule(Freshness.Rule(.timeToLive(duration), stretchClass: stretchClass))

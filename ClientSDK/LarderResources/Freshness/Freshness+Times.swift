@@ -7,13 +7,13 @@ extension Freshness {
         public var fetchedAt: WallTime
         /// When the source last confirmed it: the start of that request.
         public var validatedAt: WallTime
-        /// When it expires by the source's word, or by the rule under which it was stored.
+        /// When it expires, by the source's lifetime or by the rule under which it was stored.
         public var expiresAt: WallTime
         /// Whether the clock was set back since, so that the times are not meaningful.
         public var isUncertain: Bool
         /// The number of times that the clock was set back before these were taken, within this process.
         var epoch: UInt64
-        /// The uptime at `validatedAt`, where that was in this process.
+        /// The uptime at `validatedAt`, if that was in this process.
         var validatedUptime: MonotonicTime?
 
         init(
@@ -32,13 +32,13 @@ extension Freshness {
             self.validatedUptime = validatedUptime
         }
 
-        /// The validation time of what the server has never confirmed.
+        /// The `validatedAt` of a value that the server has never confirmed.
         static let never = WallTime(nanosecondsSinceEpoch: .min)
 
-        /// How long ago the value was confirmed; nil where nobody can tell.
+        /// The time since the value was confirmed; nil if it is unknown.
         ///
-        /// The longer of what both clocks say: the wall clock may have been set back a little, and the other stands still while
-        /// the machine sleeps.
+        /// The larger age of both clocks: the wall clock may have been set back a little, and the monotonic clock stops
+        /// while the machine sleeps.
         func age(at now: Moment) -> Duration? {
             guard validatedAt != Self.never, !isUncertain, epoch == now.epoch,
                 validatedAt - now.wall <= Moment.tolerance
@@ -52,7 +52,7 @@ extension Freshness {
 
 /// A reading of both clocks.
 package struct Moment: Sendable, Hashable {
-    /// Clocks are adjusted by less than this all the time.
+    /// The largest adjustment of a clock that does not count as setting it back.
     static let tolerance: Duration = .seconds(2)
 
     var wall: WallTime

@@ -1,4 +1,4 @@
-/// Whether a value may be taken for current.
+/// Whether a value is current.
 public enum Freshness: Sendable, Hashable {
     /// The value is fresh by the rule of its resource.
     case fresh

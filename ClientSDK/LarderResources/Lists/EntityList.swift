@@ -9,7 +9,6 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
     /// The cursor of the next page; nil after the last one and for a list without pages. A page without items may have one.
     public var nextCursor: String?
 
-    /// A list.
     public init(_ items: [Item], nextCursor: String? = nil) {
         self.items = items
         self.nextCursor = nextCursor
@@ -26,7 +25,7 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
                 return Array(try JSONEncoder().encode([list.nextCursor]))
             },
             join: { rest, lookup in
-                // Not by Foundation: a list is put together whenever anything in it changes.
+                // `JSONDecoder` is too slow here: a list is joined again after every change of one of its entities.
                 let cursors = try JSONParser.parse(rest).array
                 guard let cursors, let next = cursors.first else {
                     throw LarderError(.storage, "A stored list has no cursors.")

@@ -1,4 +1,4 @@
-/// The edits that turn one list into another, by identity: for views that move rows.
+/// The edits that turn one list into another, with items matched by identifier, for views that move rows.
 ///
 /// Cost: O(n log n) for lists of n items.
 public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
@@ -6,7 +6,7 @@ public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
     public struct Place: Sendable, Hashable {
         /// The item's identifier.
         public let id: ID
-        /// Its index: of a removal in the old list, of an insertion in the new one.
+        /// Its index: in the old list for a removal, in the new one for an insertion or an update.
         public let index: Int
     }
 
@@ -24,7 +24,8 @@ public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
     public let removals: [Place]
     /// The insertions by index in the new list, ascending: the order in which they can be applied.
     public let insertions: [Place]
-    /// The moves: to be removed with the removals and inserted with the insertions.
+    /// The moves, by index in the new list, ascending. To apply a move, remove the item together with `removals` and
+    /// insert it together with `insertions`.
     public let moves: [Move]
     /// The items that have changed, by index in the new list.
     public let updates: [Place]
@@ -32,7 +33,7 @@ public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
     /// Whether the lists are equal.
     public var isEmpty: Bool { removals.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
-    /// The edits from `old` to `new`. Of items with the same identifier within a list only the first counts.
+    /// Compares two lists. If an identifier occurs more than once in a list, only its first item counts.
     public init<Item: Identifiable & Equatable>(from old: [Item], to new: [Item]) where Item.ID == ID {
         var before: [ID: Int] = [:]
         for (index, item) in old.enumerated() where before[item.id] == nil { before[item.id] = index }

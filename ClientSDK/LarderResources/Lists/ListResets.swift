@@ -1,7 +1,8 @@
 import LarderStorage
 import Synchronization
 
-/// The lists whose refresh in flight drops the items that its page does not overlap. Safe from any thread.
+/// The lists with a refresh in flight that drops items which its page does not overlap (`GapPolicy.reset`). Safe from
+/// any thread.
 final class ListResets: Sendable {
     private let counts = Mutex<[QueryKey: Int]>([:])
 

@@ -1,17 +1,18 @@
 import LarderStorage
 import LarderTime
 
-/// What was told of and belongs in front of a timeline, the oldest first.
+/// Items to insert into a timeline, oldest first: new items from events, and items that were created on this device.
 struct NewestItems: Sendable {
     struct Item: Sendable {
         var key: EntityKey
         var isOwn: Bool
-        /// Whether it was just made: only then may a timeline begin with it.
+        /// Whether the item was just created. Only such an item may begin an empty timeline.
         var isNew = true
-        /// Whether the first identifier's item comes before the second's; nil: it belongs in front of all.
+        /// The order of the timeline: whether the item with the first identifier comes before the one with the second.
+        /// Nil: the item is inserted at the front.
         var isNewer: (@Sendable (String, String) -> Bool)?
 
-        /// Whether it belongs behind all that is loaded: most of what changes was made long ago.
+        /// Whether the item is older than all loaded items, as most changed items are.
         func isBehind(_ query: DiskQuery) -> Bool {
             guard let isNewer, query.nextCursor != nil, let last = query.ids.last(where: { $0.type == key.type })
             else { return false }
@@ -30,7 +31,7 @@ struct NewestItems: Sendable {
     var timeline: QueryKey
     var items: [Item]
 
-    /// So many items of others' may stand in front that no page has confirmed. Beyond, the timeline is stale instead: its reader asks
-    /// for a page rather than keeping thousands that were told of while nobody looked.
+    /// The number of unconfirmed items above which no item of another user is inserted. The timeline becomes stale
+    /// instead, and its reader fetches a page.
     static let unconfirmedMaximum = 100
 }

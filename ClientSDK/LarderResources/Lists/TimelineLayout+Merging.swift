@@ -1,26 +1,27 @@
 import LarderStorage
 import LarderTime
 
-/// A page that has come, and what is to be known of it to put it where it belongs.
+/// A fetched page, and the facts that its merge depends on.
 struct IncomingPage: Sendable {
     /// The items, without those that are known to be deleted.
     var keys: [EntityKey]
-    /// Where the items after these begin; nil where these are the last.
+    /// The cursor of the next page; nil for the last page.
     var cursor: String?
     var validator: String?
-    /// The place of its request in the order of requests, and when that began: what it says was true at some time after that.
+    /// The order of its request (`RequestOrder`), and when the request began. The content of the page is not older than
+    /// that.
     var order: UInt64
     var startedAt: WallTime
-    /// For how long what was inserted here stays, although pages do not have it.
+    /// How long an inserted item stays although pages do not contain it (`PagedResource.settlingTime`).
     var settlingTime: Duration
 }
 
 extension TimelineLayout {
-    /// Takes the newest page: it begins the list, and says everything about the range from there to where it overlaps.
+    /// Merges the newest page. It defines the start of the list and the range down to its last overlap with the list.
     mutating func takeNewest(_ page: IncomingPage, _ rule: GapPolicy, _ orders: inout QueryOrders) {
         let isLate = orders.head > page.order
         guard let woven = weave([], elements, page, orders, isNewest: true, isLate: isLate) else {
-            // It was overtaken by a newer one, and nobody can tell how far it lies behind that.
+            // A newer page was merged before this one, and without an overlap the position of this one is unknown.
             if isLate { return }
             let new = Set(page.keys)
             let rest = elements.filter { $0.item.map { !new.contains($0) } ?? true }
@@ -28,7 +29,8 @@ extension TimelineLayout {
             let isBehindGap = page.cursor != nil && hasConfirmed && rule == .keepBehindGap
             var front = protected(rest, page, orders, isLooseOnly: page.cursor != nil)
             if isBehindGap {
-                // The server is far ahead of what is here: what it has not on this page lies behind it, unless it came later.
+                // There may be unknown items between the page and the list. An inserted item that the page does not
+                // contain belongs behind the gap, unless it was inserted after the request began.
                 front.removeAll { element in
                     element.item.flatMap { loose[$0] }.map {
                         WallTime(nanosecondsSinceEpoch: $0.insertedAt) < page.startedAt
@@ -53,8 +55,8 @@ extension TimelineLayout {
         confirm(page, &orders, isHead: !isLate)
     }
 
-    /// Takes a page that was asked for at a place. Where that is not there any more, or has moved on, the page may be of no use:
-    /// nothing changes then.
+    /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor
+    /// has changed and the page does not continue the loaded items.
     mutating func take(_ page: IncomingPage, at place: TimelinePlace, cursor: String, _ orders: inout QueryOrders) {
         let prefix: [Element]
         let rest: [Element]
@@ -72,7 +74,8 @@ extension TimelineLayout {
         }
         var page = page
         if present != cursor {
-            // The place has moved while the page was on its way: what of the page comes after what there is now is still good.
+            // The cursor of the place has changed since the request: the items of the page behind the last loaded item
+            // are still valid.
             guard let last = prefix.last(where: { $0.item != nil })?.item, let index = page.keys.firstIndex(of: last),
                 index + 1 < page.keys.count
             else { return }
@@ -105,9 +108,9 @@ extension TimelineLayout {
         confirm(page, &orders, isHead: false)
     }
 
-    /// Puts a page between what comes before it and the rest, where it overlaps with the rest; nil where it does not.
+    /// Merges a page between `prefix` and `rest`; nil if the page does not overlap `rest`.
     ///
-    /// Only items that a page has confirmed can overlap: one that was inserted here says nothing about its neighbours.
+    /// Only items that a page has confirmed count as overlap: the neighbours of an inserted item are unknown.
     private mutating func weave(
         _ prefix: [Element],
         _ rest: [Element],
@@ -120,7 +123,7 @@ extension TimelineLayout {
         guard let first = shared.first, let last = shared.last else { return nil }
         let fixed = Set(shared.map { page.keys[$0] })
         let new = Set(page.keys)
-        // What the page has in another place, and what it confirms, is put where the page has it.
+        // Items of the page outside of the common order are removed here and inserted where the page has them.
         let rest = rest.filter { $0.item.map { fixed.contains($0) || !new.contains($0) } ?? true }
         let places = Dictionary(
             rest.enumerated().compactMap { index, element in element.item.map { ($0, index) } },
@@ -161,7 +164,7 @@ extension TimelineLayout {
         return result + weaveTail(behind, said, page, orders, isNewer: isNewer(page.keys[last]))
     }
 
-    /// What comes after the last item that overlaps.
+    /// The elements behind the last overlapping item.
     private mutating func weaveTail(
         _ behind: [Element],
         _ said: [Element],
@@ -188,12 +191,14 @@ extension TimelineLayout {
             if isNewer, let key = behind[next].item, (orders.items[key] ?? 0) > page.order { return behind }
             return said + [newGap(cursor)] + behind
         }
-        // A boundary more where there is none for a whole page: from there the rest can be loaded again.
+        // Adds a boundary if there is none within the size of the page, so that the items behind it can be loaded
+        // again.
         if behind.prefix(max(1, page.keys.count)).contains(where: { $0.item == nil }) { return behind }
         return [.boundary(cursor)] + behind
     }
 
-    /// The indices of the keys that are confirmed in the rest, in the same order there and here: as many as can be.
+    /// The indices of a longest sequence of keys that are confirmed in the rest in the same order. Cost: O(n²) for n
+    /// such keys.
     private func common(_ keys: [EntityKey], _ rest: [Element]) -> [Int] {
         var places: [EntityKey: Int] = [:]
         for (index, element) in rest.enumerated() {
@@ -220,8 +225,8 @@ extension TimelineLayout {
         return result.reversed()
     }
 
-    /// Those items that a page says nothing about although it has them not: what came after it was asked for, and what was inserted
-    /// here so lately that the server's replicas need not have it.
+    /// The elements that stay although the page does not contain them: items that a later request has confirmed, and
+    /// items that were inserted within the settling time, which the server's replicas may not have yet.
     private func protected(
         _ elements: some Sequence<Element>,
         _ page: IncomingPage,
@@ -242,7 +247,7 @@ extension TimelineLayout {
         return .gap(lastGap, cursor: cursor)
     }
 
-    /// Notes what a page has confirmed.
+    /// Records the items that a page has confirmed.
     private mutating func confirm(_ page: IncomingPage, _ orders: inout QueryOrders, isHead: Bool) {
         let there = Set(items)
         for key in page.keys where there.contains(key) {

@@ -1,43 +1,43 @@
 import Foundation
 import LarderStorage
 
-/// How a timeline lies in its index: items in order, the boundaries of the pages that they came in, and the gaps between them.
+/// The layout of a timeline in its query index: items in order, page boundaries, and gaps.
 ///
-/// A value without I/O. Boundaries and gaps are names in the index among those of the items, so that code that removes an item from
-/// the index, be it an event or a user's edit, leaves everything else in its place.
+/// A value without I/O. Boundaries and gaps are keys in the index among the keys of the items, so that code that
+/// removes an item from the index (an event or an edit) moves nothing else.
 struct TimelineLayout: Sendable, Equatable {
     enum Element: Sendable, Hashable {
         case item(EntityKey)
-        /// What comes after it begins at the cursor; nothing is missing there.
+        /// The cursor of the page that follows. No item is missing here.
         case boundary(String)
-        /// What is missing here begins at the cursor. The number never changes while the gap is there.
+        /// The cursor of the first missing page. The number identifies the gap for as long as it exists.
         case gap(Int, cursor: String)
     }
 
-    /// What comes after the last element.
+    /// What follows the last element.
     enum Tail: Sendable, Hashable, Codable {
-        /// Nobody has said.
+        /// Not known yet.
         case unknown
         case cursor(String)
         case end
     }
 
-    /// An item that was inserted here and that no page has confirmed: its neighbours need not be its neighbours.
+    /// An item that was inserted here and that no page has confirmed. Its neighbours may be others on the server.
     struct Loose: Sendable, Hashable, Codable {
         var type: String
         var id: String
-        /// When, in nanoseconds since 1970.
+        /// The time of the insertion in nanoseconds since 1970.
         var insertedAt: Int64
-        /// Whether it was made here.
+        /// Whether it was created on this device.
         var isOwn: Bool
     }
 
-    /// What of it is not in the index.
+    /// The part of a layout that is stored beside the keys of the index.
     struct Details: Sendable, Hashable, Codable {
         var tail = Tail.unknown
         var loose: [Loose] = []
         var lastGap = 0
-        /// The validators of the pages that begin at a cursor.
+        /// The validators of pages, by the cursor at which a page begins.
         var validators: [String: String] = [:]
 
         var encoded: [UInt8] {
@@ -50,7 +50,7 @@ struct TimelineLayout: Sendable, Equatable {
 
         init(tail: Tail = .unknown) { self.tail = tail }
 
-        /// From stored bytes; none are those of an index that has just been made.
+        /// Decodes stored bytes. A new index has none.
         init(_ bytes: [UInt8]) throws {
             self = bytes.isEmpty ? Details() : try JSONDecoder().decode(Details.self, from: Data(bytes))
         }
@@ -67,7 +67,7 @@ struct TimelineLayout: Sendable, Equatable {
 
     init() {}
 
-    /// As it is stored.
+    /// Creates a layout from its stored parts.
     init(_ keys: [EntityKey], _ details: Details) {
         elements = keys.map(Self.element)
         tail = details.tail
@@ -79,7 +79,7 @@ struct TimelineLayout: Sendable, Equatable {
 
     var keys: [EntityKey] { elements.map(Self.key) }
 
-    /// What is stored beside the keys.
+    /// The part that is stored beside the keys.
     var details: Details {
         var details = Details(tail: tail)
         details.loose = loose.values.sorted { ($0.type, $0.id) < ($1.type, $1.id) }
@@ -118,7 +118,7 @@ struct TimelineLayout: Sendable, Equatable {
         }
     }
 
-    /// The cursors of pages that begin above a place, the nearest first.
+    /// The cursors of the pages that begin above a place, the nearest first.
     func boundaries(above place: TimelinePlace) -> [String] {
         let end: Int =
             switch place {
@@ -134,7 +134,8 @@ struct TimelineLayout: Sendable, Equatable {
 
     // MARK: Order
 
-    /// Removes what says nothing: what stands there twice, gaps beside gaps, gaps that have nothing behind them.
+    /// Removes redundant elements: repeated items, gaps and boundaries that are adjacent, and gaps and boundaries at
+    /// the end.
     mutating func normalize() {
         var known = Set<EntityKey>()
         var result: [Element] = []
@@ -142,7 +143,7 @@ struct TimelineLayout: Sendable, Equatable {
         for element in elements {
             switch (element, result.last) {
             case (.item(let key), _): if known.insert(key).inserted { result.append(element) }
-            // Everything between them has gone: who comes through the first one finds what lies behind the second.
+            // All items between the two are gone. Filling the first gap reaches the items behind the second.
             case (.gap, .gap), (.boundary, .gap), (.boundary, .boundary), (.boundary, nil): break
             case (.gap(_, let cursor), .boundary(let other)) where cursor == other:
                 result[result.count - 1] = element
@@ -169,7 +170,7 @@ struct TimelineLayout: Sendable, Equatable {
         validators = validators.filter { cursors.contains($0.key) }
     }
 
-    /// Puts an item in front, unless it is there.
+    /// Inserts an item at the front, unless the list contains it.
     mutating func insertNewest(_ key: EntityKey, at time: Int64, isOwn: Bool) {
         guard !elements.contains(.item(key)) else {
             if isOwn { loose[key]?.isOwn = true }
@@ -179,10 +180,10 @@ struct TimelineLayout: Sendable, Equatable {
         loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
     }
 
-    /// Puts an item where it belongs by an order, unless it is there. What lies within a gap, or behind what is loaded, is left to the
-    /// page that it will come with.
+    /// Inserts an item at its position by an order, unless the list contains it. An item within a gap or behind the
+    /// loaded items is not inserted: the page that contains it inserts it.
     ///
-    /// - Parameter begins: whether it may be the first item of all: one of which it is not certain that it is new is none.
+    /// - Parameter begins: whether the item may begin an empty list. Only an item that is certainly new may.
     mutating func insert(
         _ key: EntityKey,
         at time: Int64,
@@ -205,7 +206,8 @@ struct TimelineLayout: Sendable, Equatable {
         loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
     }
 
-    /// Drops the oldest items, so that no more than `maximum` stay: at the end of a page, from where they can be loaded again.
+    /// Drops the oldest items, so that at most `maximum` stay. It cuts at the end of a page, from where the rest can be
+    /// loaded again.
     mutating func keep(atMost maximum: Int) {
         var count = 0
         var end: (index: Int, tail: Tail) = (0, .unknown)
@@ -217,7 +219,7 @@ struct TimelineLayout: Sendable, Equatable {
         }
         guard count > maximum else { return }
         if end.index == 0 {
-            // So much was inserted here that not even the newest page fits.
+            // The newest page and the inserted items alone exceed the maximum.
             end = (min(maximum, elements.count), .unknown)
         }
         elements.removeSubrange(end.index...)
@@ -238,11 +240,11 @@ extension TimelineLayout.Element {
     }
 }
 
-/// Where a page is put into a timeline.
+/// The place in a timeline that a page is requested for.
 enum TimelinePlace: Sendable, Hashable {
     /// After the last item.
     case tail
     case gap(Int)
-    /// Where a page begins that is there already; nil: the newest one.
+    /// A page that was loaded before, by its cursor; nil: the newest page.
     case page(String?)
 }

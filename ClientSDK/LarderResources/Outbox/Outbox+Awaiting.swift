@@ -1,7 +1,7 @@
 import Synchronization
 
 extension Outbox {
-    // MARK: What is awaited
+    // MARK: Awaited operations
 
     /// Sends an operation and waits for its outcome.
     ///
@@ -19,7 +19,7 @@ extension Outbox {
             )
         }
         let scope = operation.scope(input)
-        // What another process has begun from there counts too.
+        // Operations of the scope that another process has begun count too.
         do { try adoptNew() } catch { throw LarderError(error) }
         let doubt = state.withLock { state in
             (state.lanes[scope] ?? []).compactMap { state.entries[$0] }.first { entry in
@@ -48,7 +48,8 @@ extension Outbox {
         return receipt
     }
 
-    /// Puts an operation in together with the continuation that waits for its end: it may be carried out as soon as it is known.
+    /// Enqueues an operation together with the continuation that waits for its result, because it may be sent as soon
+    /// as it is enqueued.
     private func begin<Input, Receipt>(
         _ input: Input,
         _ operation: WriteThrough<Input, Receipt>,
@@ -67,7 +68,7 @@ extension Outbox {
                 coalesce: { _ in .keepBoth }
             )
             guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
-            // Nobody answers any more where the caller was cancelled, or the cache closed, while it was put in.
+            // If the caller was cancelled or the cache was closed meanwhile, nothing else resumes the continuation.
             let isLate = !waiting.begin(id) || state.withLock { $0.isClosed }
             if isLate { answer(id.rawValue, .failure(Self.gaveUp(id))) }
         } catch {
@@ -78,7 +79,7 @@ extension Outbox {
     private static func gaveUp(_ id: OperationID) -> LarderError {
         LarderError(
             .inDoubt,
-            "Nobody waited for the operation's end. It is carried out all the same, or resolves itself.",
+            "The call ended before the outcome was known. The operation is sent under its idempotency key until it is known.",
             operation: id
         )
     }
@@ -93,7 +94,7 @@ private final class AwaitedOperation: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Returns: false where the caller was cancelled before.
+    /// - Returns: false if the caller was cancelled before.
     func begin(_ id: OperationID) -> Bool {
         state.withLock { state in
             state.id = id
@@ -101,7 +102,7 @@ private final class AwaitedOperation: Sendable {
         }
     }
 
-    /// - Returns: the operation, if it is known already.
+    /// - Returns: the operation, if it is enqueued already.
     func cancel() -> OperationID? {
         state.withLock { state in
             state.isCancelled = true

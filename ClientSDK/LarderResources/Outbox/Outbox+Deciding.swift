@@ -33,14 +33,14 @@ extension Outbox {
             defer { if hasTurn { turn.leave() } }
             let commit = try gate.withLock { _ in
                 guard let entry = state.withLock({ $0.entries[id.rawValue] }), entry.state != .sending else {
-                    throw LarderError(.invalidArgument, "There is no operation \(id) that could be dropped now.")
+                    throw LarderError(.invalidArgument, "Operation \(id) does not exist or is being sent.")
                 }
                 return try remove(entry) { hasTurn || $0.state != Outbox.Entry.State.sending.rawValue }.1
             }
             core.announce(commit)
         } catch  where Overtaken.isCause(of: error) {
             checkForeignCommits()
-            throw LarderError(.invalidArgument, "Operation \(id) is on its way, or has been carried out meanwhile.")
+            throw LarderError(.invalidArgument, "Operation \(id) is being sent, or was carried out meanwhile.")
         } catch {
             throw LarderError(error)
         }
@@ -83,7 +83,7 @@ extension Outbox {
             core.announce(commit)
         } catch  where Overtaken.isCause(of: error) {
             checkForeignCommits()
-            throw LarderError(.invalidArgument, "Somebody else has decided about operation \(id) meanwhile.")
+            throw LarderError(.invalidArgument, "Another process has changed operation \(id) meanwhile; see `entries`.")
         } catch {
             throw LarderError(error)
         }

@@ -13,7 +13,7 @@ extension Outbox {
     public func drained() async throws(LarderError) {
         let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
         let statuses = statuses
-        // Its next attempt may be long ahead.
+        // The next attempt on the store may be far in the future.
         if hasFailed { checkForeignCommits() }
         for await status in statuses {
             let (isClosed, failure) = state.withLock { state in
@@ -25,16 +25,17 @@ extension Outbox {
             if let failure {
                 throw LarderError(
                     .storage,
-                    "The outbox's store has failed; what waits stays, and is tried again by itself. Wait again when there is room, and "
-                        + "the store can be written. (\(failure.description))",
+                    "The outbox's store has failed. The operations stay and are retried. Wait again when the store can be "
+                        + "written. (\(failure.description))",
                     cause: failure
                 )
             }
         }
-        throw LarderError(Task.isCancelled ? .cancelled : .closed, "Nobody waits for the outbox any more.")
+        throw LarderError(Task.isCancelled ? .cancelled : .closed, "The caller was cancelled, or the cache was closed.")
     }
 
-    /// Why nothing that is left can be sent without somebody's doing; nil where something can, or everything waits behind what was refused.
+    /// The error if no remaining operation can be sent before the app registers, resumes or decides something; nil if
+    /// one can, or if all of them are rejected or behind a rejected one.
     private func standstill() -> LarderError? {
         let reasons = Set(remainders(at: core.now().uptime).map(\.reason))
         guard reasons.isSubset(of: [.refused, .behindRefused, .unregistered, .paused]) else { return nil }
@@ -64,7 +65,7 @@ extension Outbox {
         guard limit >= .zero else {
             throw LarderError(
                 .invalidArgument,
-                "An outbox cannot be drained within less than no time; \(limit) was given."
+                "The limit of a drain is negative: \(limit). Pass zero or more."
             )
         }
         let end = core.now().uptime + limit
@@ -72,18 +73,18 @@ extension Outbox {
         _ = await until(end, by: core.configuration.monotonicClock) {
             for await _ in statuses where !self.canMove(until: end) { return }
         }
-        if Task.isCancelled { throw LarderError(.cancelled, "Nobody waits for the outbox any more.") }
+        if Task.isCancelled { throw LarderError(.cancelled, "The caller was cancelled.") }
         if state.withLock({ $0.isClosed }) { throw LarderError(.closed, "The cache was closed or erased.") }
         return Outbox.Drain(remaining: remainders(at: core.now().uptime))
     }
 
-    /// Whether anything may be sent or decided before a time without somebody's doing.
+    /// Whether an operation may be sent or decided before a time without a call by the app.
     private func canMove(until end: MonotonicTime) -> Bool {
         !state.withLock { $0.isClosed }
             && remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
     }
 
-    /// What is there, and why it has not been sent at a time: that of now, or one by which it could have been.
+    /// All operations, each with the reason why it would not have been sent by the time.
     private func remainders(at time: MonotonicTime) -> [Outbox.Drain.Remainder] {
         let isOffline = !core.configuration.mayUseNetwork()
         return state.withLock { state in

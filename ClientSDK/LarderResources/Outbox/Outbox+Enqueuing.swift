@@ -17,12 +17,13 @@ extension Outbox {
         ensureRegistered(operation.name) { OutboxOperation(operation) }
         let coalesce = { (bytes: [UInt8]) -> Outbox.Coalesced<Input> in
             let old: Input
-            // Another version of the application has stored it. It is reported when it is sent, and stops no new operation.
+            // Another version of the application stored it. The error is reported when it is sent, and does not affect
+            // new operations.
             do { old = try operation.codec.decode(bytes) } catch { return .keepBoth }
             return operation.coalesce(old, input)
         }
         do {
-            // Of the input that is at hand: to decode it again would take as long as to store it.
+            // Made from the input itself: to decode the payload again would take as long as to store it.
             var changes = Outbox.LocalChanges()
             operation.changes(input, &changes)
             return try put(
@@ -67,7 +68,7 @@ extension Outbox {
         while true {
             let result: PutResult
             do { result = try attempt(new, merge) } catch {
-                // An older operation was not sent while it was reserved.
+                // Another operation may have been held back while the older one was reserved.
                 signal.put(())
                 throw error
             }
@@ -82,16 +83,17 @@ extension Outbox {
                 core.announce(commit)
                 changed()
                 tell(step)
-                // Nobody is woken who would find that nothing may be sent: that takes as long as to store it.
+                // A paused outbox is not woken: a wake-up takes as long as storing the operation.
                 if !state.withLock({ $0.isPaused }) { signal.put(()) }
                 return id
             }
         }
     }
 
-    /// Puts an operation in, if it is known what becomes of an older one with its key.
+    /// Enqueues an operation if there is no older one with its coalescing key, or if it is decided what becomes of
+    /// both.
     ///
-    /// - Parameter merge: what was decided about the older one that was found before; it counts only if that is as it was.
+    /// - Parameter merge: the decision about the older operation. It counts only if that operation is unchanged.
     private func attempt(_ new: NewOperation, _ merge: Merge?) throws -> PutResult {
         var adopted: Commit?
         defer { if let adopted { core.announce(adopted) } }
@@ -99,7 +101,8 @@ extension Outbox {
             if let merge { release(merge.older.id) }
             var older = reserve(new)
             if let known = older, merge == nil {
-                // What another process has put in behind it is newer: this must not become one with what is before that.
+                // Operations that another process has enqueued behind it are newer: the new one must not be coalesced
+                // with one before them.
                 release(known.id)
                 adopted = try adoptUnseen()
                 older = reserve(new)
@@ -112,7 +115,7 @@ extension Outbox {
                 do {
                     if let result = try carryOut(merge) { return result }
                 } catch  where Overtaken.isCause(of: error) {
-                    // Another process is sending it, or has: what comes now is another operation.
+                    // Another process is sending it or has sent it: the new operation is enqueued as a separate one.
                 }
             }
             let (id, commit) = try append(new)
@@ -120,7 +123,8 @@ extension Outbox {
         }
     }
 
-    /// Asks what becomes of two operations. Called outside of the gate, because it calls the user's functions.
+    /// Decides about two operations with one coalescing key. Called outside of the gate, because it calls user
+    /// functions.
     private func decide(
         _ new: NewOperation,
         _ older: Outbox.Entry,
@@ -133,16 +137,16 @@ extension Outbox {
             let changes = try new.operation.changes(payload)
             return Merge(older: older, shown: shown, kind: .replace(payload, changes))
         case .cancelOut:
-            // Where it is not known that the server has what the new one wants, the new one is sent.
+            // If the server's value is not known to have the new changes, the new operation is sent.
             let versions = versionsThatMeet(new.changes, without: older)
             let kind = versions.map { Merge.Kind.cancelOut($0) } ?? .replace(new.payload, new.changes)
             return Merge(older: older, shown: shown, kind: kind)
         }
     }
 
-    /// The versions of the server's values that have what the changes ask for, together with what is pending besides the older
-    /// operation. Nil where they do not have it, or this is not known: an operation before the older one may be carried out at any
-    /// time, and another process may have ended it.
+    /// The versions of the stored server values, if these values, with the pending changes of other operations applied,
+    /// have the changes already. Nil if they do not, or if it is not known: an operation before the older one may be
+    /// carried out at any time, and another process may have ended it.
     private func versionsThatMeet(_ changes: Outbox.LocalChanges, without older: Outbox.Entry) -> [EntityKey: Int64]? {
         let isAlone = state.withLock { $0.lanes[older.scope] == [older.id.rawValue] }
         guard isAlone, changes.queries.isEmpty, !changes.checks.isEmpty else { return nil }
@@ -164,8 +168,8 @@ extension Outbox {
         return versions
     }
 
-    /// Has what follows happen only if the store still has the versions: another process may have stored newer ones, which memory
-    /// does not know yet.
+    /// Makes the update fail unless the store still has the versions: another process may have stored newer ones that
+    /// are not in memory yet.
     private func require(_ versions: [EntityKey: Int64], in update: inout CacheUpdate) {
         guard core.disk != nil else { return }
         update.steps.append(
@@ -178,7 +182,7 @@ extension Outbox {
         )
     }
 
-    /// - Returns: nil where both operations are to be kept.
+    /// - Returns: nil if both operations are kept.
     private func carryOut(_ merge: Merge) throws -> PutResult? {
         let old = merge.older
         var update = CacheUpdate()
@@ -260,7 +264,7 @@ extension Outbox {
         state.withLock { state in
             var added = entry
             if new.delay > .zero {
-                // Others may come that can be sent with it; one that comes later waits no longer than the first.
+                // Later operations may join its batch. A later one waits no longer than the first.
                 let waiting = state.entries.values.lazy
                     .filter { $0.operation == name && $0.attempts == 0 && $0.due > now }.map(\.due)
                 added.due = min(waiting.min() ?? now + new.delay, now + new.delay)
@@ -268,14 +272,14 @@ extension Outbox {
             state.entries[row.sequence] = added
             state.newestOwn = max(state.newestOwn, row.sequence)
             state.lanes[new.scope, default: []].append(row.sequence)
-            // Together with the entry: a sender may carry it out at once.
+            // Set together with the entry: the operation may be sent at once.
             if let waiter = new.waiter { state.waiters[row.sequence] = waiter }
         }
         return (entry.id, commit)
     }
 }
 
-/// An operation that is being put in.
+/// An operation that is being enqueued.
 private struct NewOperation {
     let operation: OutboxOperation
     let scope: String
@@ -283,33 +287,33 @@ private struct NewOperation {
     let idempotencyKey: String
     let payload: [UInt8]
     let changes: Outbox.LocalChanges
-    /// How long it may wait for others that can be sent with it.
+    /// How long it may wait for others, to be sent with them.
     let delay: Duration
     let waiter: CheckedContinuation<Result<any Sendable, LarderError>, Never>?
 }
 
-/// What becomes of a new operation and an older one.
+/// The decision about a new operation and an older one.
 private struct Merge {
     enum Kind {
         case keepBoth
         case replace([UInt8], Outbox.LocalChanges)
-        /// The versions by which it was decided.
+        /// The versions of the server values that the decision depends on.
         case cancelOut([EntityKey: Int64])
     }
 
     let older: Outbox.Entry
-    /// What the older one shows, if it can be read.
+    /// The local changes of the older operation, if it can be decoded.
     let shown: Outbox.LocalChanges?
     let kind: Kind
 }
 
 private enum PutResult {
     case done(OperationID?, Commit, CacheEvent.OutboxStep)
-    /// An older operation was found, and reserved: somebody has to decide what becomes of both.
+    /// An older operation was found and reserved: `decide` has to be called.
     case undecided(Outbox.Entry)
 }
 
-/// The number that the store gives to a row, once it has.
+/// The sequence number of a row, after the store has assigned it.
 final class SequenceBox: Sendable {
     private let number = Mutex<Int64>(0)
 

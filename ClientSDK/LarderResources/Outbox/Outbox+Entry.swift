@@ -61,7 +61,7 @@ extension Outbox {
             idempotencyKey = row.idempotencyKey
             payload = row.payload
             let state = State(rawValue: row.state) ?? .inDoubt
-            // What was on its way when a process died may have arrived.
+            // An operation that was in flight when a process died may have arrived.
             self.state = state == .sending ? .inDoubt : state
             attempts = Int(row.attempts)
             enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
@@ -70,7 +70,7 @@ extension Outbox {
             error = refusal?.error
         }
 
-        /// As it is stored.
+        /// The operation as a row of the store.
         var row: DiskOutboxRow {
             var row = DiskOutboxRow(
                 operation: operation,

@@ -44,23 +44,23 @@ extension Outbox {
 
     /// The state, now and after each change. A slow reader gets the newest element.
     public var statuses: EventSequence<Outbox.Status> {
-        // First there, then told: what changes in between is not missed.
+        // Subscribed before the post, so that no change in between is missed.
         let sequence = hub.subscribe(limit: 1)
         changed()
         return sequence
     }
 
-    /// Tells what has become of an operation.
+    /// Reports a step of an operation as an event.
     func tell(_ step: CacheEvent.OutboxStep) {
         core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.entries.count }))
     }
 
-    /// Tells that something has changed. Costs little while nobody listens.
+    /// Posts the status and the rejected operations to their observers. Costs little without observers.
     func changed() {
         tellProblems()
         let (isHeard, areRefusalsHeard) = (hub.hasListeners, refusalHub.hasListeners)
         guard isHeard || areRefusalsHeard else { return }
-        // Looked at and told in one go: otherwise an older status could be the last that is heard.
+        // Read and posted under one lock: otherwise an older status could be the last that observers get.
         let (wakeups, others) = telling.withLock {
             told -> ([EventWakeup<Outbox.Status>], [EventWakeup<[Outbox.Entry]>]) in
             let wakeups = isHeard ? hub.post(status) : []
@@ -75,7 +75,7 @@ extension Outbox {
         for wakeup in others { wakeup.resume() }
     }
 
-    /// By what it is known whether the refused operations are others than were told of.
+    /// Identifies a rejection, to find out whether the rejected operations have changed since the last post.
     struct RefusalMark: Sendable, Equatable {
         let id: OperationID
         let refusedAt: WallTime?

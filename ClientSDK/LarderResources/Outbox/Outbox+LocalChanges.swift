@@ -59,10 +59,11 @@ extension Outbox {
         /// Hides an entity.
         public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: String) {
             entities.append((E.key(id), { _ in nil }))
-            // An entity that is not stored may be there all the same.
+            // An entity that is not stored may exist on the server.
             checks.append(Check(E.key(id)) { (_: E?) in false })
         }
 
+        /// Changes the keys of a list and their order.
         public mutating func edit(_ list: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
             queries.append((list, change))
         }

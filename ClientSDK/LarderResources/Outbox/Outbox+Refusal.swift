@@ -27,7 +27,7 @@ extension Outbox {
         /// The rejection as an error.
         public var error: LarderError { LarderError(code, title, status: status, problem: problem) }
 
-        // MARK: As it is stored
+        // MARK: Stored form
 
         private struct Stored: Codable {
             var key: String
@@ -38,13 +38,14 @@ extension Outbox {
             var refusedAt: Int64
         }
 
-        /// A server may say much; more than this is cut.
+        /// The maximum number of characters of a stored text. Longer texts are cut.
         private static let titleMaximum = 4_096
 
-        /// Where it is stored.
+        /// The metadata key under which it is stored.
         static func metadataKey(_ operation: Int64) -> String { DiskOutboxRow.noteKey(operation) }
 
-        /// - Parameter key: the operation's idempotency key: the refusal of another operation is not taken for its own.
+        /// - Parameter key: the operation's idempotency key. It is stored too, so that a refusal is not used for
+        ///   another operation.
         func encoded(for key: String) throws -> [UInt8] {
             let stored = Stored(
                 key: key,
@@ -57,7 +58,7 @@ extension Outbox {
             return Array(try JSONEncoder().encode(stored))
         }
 
-        /// Nil where it is another operation's, or cannot be read: then it is not known why.
+        /// Nil if it belongs to another operation or cannot be decoded.
         init?(encoded bytes: [UInt8], for key: String) {
             guard let stored = try? JSONDecoder().decode(Stored.self, from: Data(bytes)), stored.key == key else {
                 return nil

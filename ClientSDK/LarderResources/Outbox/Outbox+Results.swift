@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 
 extension Outbox {
-    // MARK: What came of a batch
+    // MARK: Results of a batch
 
     /// Stores the results of a batch in one commit; if a result cannot be stored, each in a commit of its own.
     func storeResults(_ batch: [Outbox.Entry], _ results: [OutboxResult], _ operation: OutboxOperation) {
@@ -23,7 +23,7 @@ extension Outbox {
             }
             state.withLock { $0.storeFailure = nil }
         } catch {
-            // They are kept as being in doubt: sent again, they do nothing twice.
+            // They stay in doubt, and are sent again under their keys, without a second effect.
             noteStoreFailure(LarderError(error))
             for (entry, result) in open {
                 postpone(entry, LarderError(error), operation, after: nil, isInDoubt: true)
@@ -47,7 +47,8 @@ extension Outbox {
                     finish(entry, .unsent(failure), operation)
                     continue
                 } catch {
-                    // It may be another process's by now, or the store still fails: it stays, and its caller cannot know more.
+                    // Another process may have it by now, or the store still fails: it stays, and its caller gets
+                    // `inDoubt`.
                     postpone(entry, failure, operation, after: nil, isInDoubt: false)
                     answerUnstored(entry, .unsent(failure), operation, LarderError(error))
                     continue
@@ -74,8 +75,8 @@ extension Outbox {
     private func doubt(_ entry: Outbox.Entry, _ operation: OutboxOperation, _ error: LarderError) -> LarderError {
         LarderError(
             .inDoubt,
-            "It is not known yet whether \"\(operation.name)\" was carried out. It is asked for again under the same key, and does nothing "
-                + "twice. (\(error.description))",
+            "It is not known yet whether \"\(operation.name)\" was carried out. It is sent again under the same key, without "
+                + "a second effect. (\(error.description))",
             cause: error,
             operation: entry.id
         )
@@ -106,13 +107,13 @@ extension Outbox {
             var acknowledged = CacheUpdate()
             acknowledge(&acknowledged)
             var update = acknowledged.invalidatingItsKeys
-            // The change stays visible until the server's value with it has come.
+            // The change stays visible until a value of the server that contains it is stored.
             visibleAt.merge(acknowledged.versions) { given, _ in given }
             removal(of: entry, visibleAt: visibleAt, in: &update)
             try commit(update, [(entry, names)])
             let text =
                 "The server has carried out operation \(entry.id) (\"\(operation.name)\"), and its acknowledgement cannot be stored. The "
-                + "operation has ended, and what it has changed is declared stale. (\(LarderError(error).description))"
+                + "operation has ended, and the values that it changed are invalidated. (\(LarderError(error).description))"
             core.configuration.onEvent(.storageFailed(LarderError(.storage, text, cause: error, operation: entry.id)))
             finish(entry, result, operation)
         }
@@ -124,9 +125,9 @@ extension Outbox {
         guard !names.isEmpty else { return try core.commit(update) }
         var adopted: Commit?
         defer { if let adopted { core.announce(adopted) } }
-        // With the gate: nothing is put in or edited between reading the payloads and storing them.
+        // Under the gate: no operation is enqueued or edited between reading the payloads and storing them.
         let commit = try gate.withLock { _ in
-            // What another process has put in behind it gets the new names too.
+            // Operations that another process has enqueued behind it get the server IDs too.
             adopted = try adoptUnseen()
             var update = update
             var rewritten: [Outbox.Entry] = []
@@ -148,12 +149,12 @@ extension Outbox {
     ) throws {
         switch result {
         case .accepted(_, let acknowledge, let visibleAt, _):
-            // The server's value first: between the two nothing would be shown.
+            // The server's value is stored first: otherwise neither would be shown in between.
             acknowledge(&update)
             removal(of: entry, visibleAt: visibleAt, in: &update)
         case .rejected(let error, let refusal):
             if error.isUnreadableAcceptance {
-                // The server has done it, and what it has now is not known here.
+                // The server has carried it out, and its new value is not known.
                 for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
             }
             if operation.isThrough { return removal(of: entry, in: &update) }
@@ -199,7 +200,7 @@ extension Outbox {
         for (old, operation) in waiting {
             var new = old
             do { new.payload = try operation.rename(old.payload, names) } catch {
-                // It goes as it is, and the server decides.
+                // The operation is sent unchanged, and the server decides.
                 state.withLock { $0.problems.append(LarderError(error)) }
                 continue
             }

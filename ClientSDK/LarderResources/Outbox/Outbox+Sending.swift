@@ -11,7 +11,7 @@ extension Outbox {
         state.withLock { state in
             guard !state.isClosed else { return }
             state.isPaused = false
-            // After a pause nothing waits longer than for its own jitter.
+            // After a pause operations are sent at once, unless the server asked to delay them.
             state.hurry()
             guard state.task == nil else { return }
             state.task = Task { [weak self, signal] in
@@ -38,7 +38,7 @@ extension Outbox {
     /// Stops sending until `resume`. Operations in flight continue.
     public func pause() {
         state.withLock { $0.isPaused = true }
-        // Who waits for the outbox to be drained waits in vain now.
+        // Waiting `drained` calls end, because nothing is sent now.
         changed()
     }
 
@@ -53,7 +53,7 @@ extension Outbox {
         let (tasks, waiters) = state.withLock { state in
             state.isClosed = true
             defer {
-                // They may hold the owner of this cache: a source, and the session that authorizes it.
+                // They may hold the owner of this cache, such as a source and its session.
                 state.operations = [:]
                 state.waiters = [:]
                 state.task = nil
@@ -115,7 +115,7 @@ extension Outbox {
 
     /// Reports an error of the store, also to waiting `drained` calls.
     func noteStoreFailure(_ error: LarderError) {
-        // Another process is writing, and will end.
+        // `busy` is no failure: another process is writing, and will end.
         if (error.cause as? DiskError)?.code != .busy {
             state.withLock { state in
                 state.storeFailure = error
@@ -134,7 +134,8 @@ extension Outbox {
             let (ready, next) = state.ready(at: now, seen: state.lastSeen)
             var batches: [[Outbox.Entry]] = []
             for (company, ids) in ready {
-                // Those that may have made a batch fail are sent in ever smaller ones, until it is known which of them does.
+                // After a failure of a whole batch its size is halved, until the operation that causes the failure is
+                // alone.
                 let largest = state.operations[company.operation]?.batchSize(conduct) ?? 1
                 let size = max(1, largest >> min(company.failureCount, 30))
                 let ids = ids.sorted()
@@ -172,7 +173,7 @@ extension Outbox {
     // MARK: One batch
 
     private func send(_ taken: [Outbox.Entry]) async {
-        // Its place in the turn was taken with it.
+        // `take` has added this batch as a user of the lock.
         defer { turn.leave() }
         guard let first = taken.first, let operation = state.withLock({ $0.operations[first.operation] }) else {
             return

@@ -53,7 +53,8 @@ extension Outbox {
         require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
         guard core.disk != nil else { return }
         let (seen, own) = state.withLock { state -> (Int64, Set<Int64>) in
-            // What a function of the operation has put in meanwhile. Usually nothing, and then nothing is searched.
+            // Operations that a function of this operation has enqueued meanwhile. Usually there are none, and nothing
+            // is searched.
             let isSeen = state.newestOwn <= state.lastSeen
             return (state.lastSeen, isSeen ? [] : Set(state.entries.keys.filter { $0 > state.lastSeen }))
         }
@@ -65,7 +66,7 @@ extension Outbox {
         )
     }
 
-    // MARK: What others have put in
+    // MARK: Operations of other processes
 
     /// Reads the rows after the known ones. Called before sending, so that operations of other processes are in order with them.
     func adoptNew() throws {
@@ -128,7 +129,7 @@ extension Outbox {
             if let operation, entry.attempts > 0 {
                 entry.due = now + operation.retry.backoffMaximum(attempt: entry.attempts) * core.configuration.random()
             }
-            // Somebody waits for its end in the other process: it is that one's, for as long as it can be expected to send it.
+            // A caller waits for its result in the other process, which is expected to send it within the timeout.
             if let operation, operation.isThrough, entry.state == .pending { entry.heldUntil = now + operation.timeout }
         }
         let isInLane = entry.state != .refused || operation?.onRejection == .block
@@ -159,8 +160,8 @@ extension Outbox {
     static var takenOver: LarderError {
         LarderError(
             .inDoubt,
-            "Another process of this account has taken the operation over, and does not tell what came of it. Read what it was to "
-                + "change."
+            "Another process of this account has sent the operation, and its outcome is not known here. Read the value "
+                + "that it changes."
         )
     }
 
@@ -174,7 +175,7 @@ extension Outbox {
         signal.put(())
     }
 
-    // MARK: The turn
+    // MARK: The send lock
 
     /// Another process is sending: reads its results, and tries the lock again later.
     ///
@@ -188,7 +189,7 @@ extension Outbox {
         let due = state.withLock { state in
             state.refusedTurns += 1
             let longest = Self.turnRetry.backoffMaximum(attempt: state.refusedTurns)
-            // Half of it is certain: however the dice fall, nobody asks without a pause.
+            // At least half of the delay is certain, so that the lock is never requested without a pause.
             let due = now + longest / 2 + longest / 2 * random
             if state.hurries == hurries { state.turnDue = due }
             return due
@@ -230,14 +231,14 @@ extension Outbox {
             }
                 ?? false
         }
-        // With the turn held, a row that is being sent is sent by nobody any more: it is in doubt.
+        // No other process sends while this one holds the lock: a row that is marked as being sent is in doubt.
         let marked = batch.compactMap { entry -> Outbox.Entry? in
             guard let row = rows[entry.id.rawValue], row.state != Outbox.Entry.State.refused.rawValue else {
                 return nil
             }
             var entry = entry
             entry.payload = row.payload
-            // Another process may have edited it: that is another operation to the server.
+            // Another process may have edited the operation: for the server it is another one then.
             entry.idempotencyKey = row.idempotencyKey
             entry.attempts = max(Int(row.attempts) + 1, entry.attempts)
             entry.isInDoubt = entry.isInDoubt || row.state != Outbox.Entry.State.pending.rawValue
@@ -254,7 +255,7 @@ extension Outbox {
         return marked
     }
 
-    /// Some rows are not as expected.
+    /// Applies rows that other processes have changed or removed.
     private func takeOver(
         _ marked: [Outbox.Entry],
         of batch: [Outbox.Entry],
@@ -304,7 +305,7 @@ extension Outbox.State {
     }
 }
 
-/// A row is not as expected: another process has changed it.
+/// The error of a transaction that finds a row which another process has changed.
 struct Overtaken: Error {
     static func isCause(of error: any Error) -> Bool {
         error is Overtaken || (error as? LarderError)?.cause is Overtaken

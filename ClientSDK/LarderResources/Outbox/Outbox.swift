@@ -66,7 +66,8 @@ public final class Outbox: Sendable {
                 let entry = Outbox.Entry(row, refusal)
                 state.entries[row.sequence] = entry
                 state.lastSeen = row.sequence
-                // Refused operations find their place when it is known what their lanes do about them.
+                // Rejected operations are placed when their operation is registered: its `onRejection` decides whether
+                // they block.
                 if entry.state != .refused { state.lanes[entry.scope, default: []].append(row.sequence) }
             }
         }
@@ -104,7 +105,7 @@ public final class Outbox: Sendable {
         guard !restored.isEmpty else { return }
         var update = CacheUpdate()
         for entry in restored { showAgain(entry, operation, in: &update) }
-        // Nothing is written by it.
+        // The update writes nothing to the disk.
         update.isMemoryOnly = true
         do { try core.commit(update) } catch { core.configuration.onEvent(.storageFailed(error)) }
         tellProblems()
@@ -186,7 +187,7 @@ public final class Outbox: Sendable {
         }
     }
 
-    // MARK: Taking out
+    // MARK: Removing
 
     /// - Parameter isAllowed: the condition on the row, which other processes may have changed.
     func remove(

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A lock that stops the process with a sentence where its holder enters it again, instead of waiting for itself for ever.
+/// A lock that stops the process with a message if its holder enters it again, instead of a deadlock.
 ///
-/// Functions of the user's may run while it is held (`changes`, `replacingIDs`). It notices a call from the thread that holds it: nothing
-/// suspends while it is held, so that thread is in such a function.
+/// User functions may run while it is held (`changes`, `replacingIDs`). A call from the thread that holds it comes from
+/// such a function, because nothing suspends while it is held.
 struct OutboxGate: ~Copyable, Sendable {
     private let mutex = Mutex(())
     private let owner: ChangeOwner
@@ -21,7 +21,7 @@ struct OutboxGate: ~Copyable, Sendable {
             !owner.isCaller,
             "A function of an operation (changes, replacingIDs) must not call the outbox of its own cache. Call it outside of that function."
         )
-        // Events that the store has reported meanwhile, also where this fails.
+        // Delivers the events that the store has reported meanwhile, also after an error.
         defer { delayed.deliver() }
         return try mutex.withLock { (value: inout sending ()) throws(Failure) -> sending Result in
             owner.begin()

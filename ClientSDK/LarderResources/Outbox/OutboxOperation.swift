@@ -2,13 +2,13 @@ import LarderEvents
 import LarderStorage
 import LarderTime
 
-/// A registered operation without its types.
+/// A type-erased registered operation.
 struct OutboxOperation: Sendable {
     let name: String
-    /// Whether somebody waits for it to be done, and it is not sent again where it certainly was not.
+    /// Whether a caller waits for its result (`WriteThrough`). It is not sent again if it was certainly not sent.
     let isThrough: Bool
     let batchMaximum: Int
-    /// How many are sent together on a good network.
+    /// The batch size on a good network.
     let batchUsual: Int
     let onRejection: Outbox.RejectionPolicy
     let retry: RetryPolicy
@@ -17,7 +17,7 @@ struct OutboxOperation: Sendable {
     let send: @Sendable ([Outbox.Entry]) async -> [OutboxResult]
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
 
-    /// How many are sent together now.
+    /// The batch size at the current network level.
     func batchSize(_ conduct: NetworkBehavior) -> Int { min(batchMaximum, conduct.batch(batchUsual)) }
 
     init(any operation: any CacheConfiguration.Operation) {
@@ -79,15 +79,15 @@ struct OutboxOperation: Sendable {
         rename = { bytes, _ in bytes }
     }
 
-    /// How many replies that accept an operation and cannot be decoded end it. Before that it is asked for again: the reply may have
-    /// been damaged on its way.
+    /// The number of accepting replies that cannot be decoded after which an operation ends. Before that it is sent
+    /// again, because a reply may have been damaged on the way.
     private static let unreadableRepliesMaximum = 5
 
     private static func unreadable(_ error: LarderError) -> LarderError {
         LarderError(
             .unexpectedReply,
-            "The server accepted the operation, and \(unreadableRepliesMaximum) replies could not be read. It is not sent again: "
-                + "do not repeat it, and read the present state. (\(error.description))",
+            "The server accepted the operation, and \(unreadableRepliesMaximum) replies could not be decoded. It is not "
+                + "sent again: do not repeat it, and read the current value. (\(error.description))",
             cause: error,
             status: error.status,
             retryAfter: nil,
@@ -134,7 +134,7 @@ struct OutboxOperation: Sendable {
             }
         } catch {
             outcomes = readable.map { _ in .failure(error) }
-            // Refused as a whole, perhaps for one of them: each by itself shows for which.
+            // The batch was rejected as a whole, perhaps because of one operation: each is sent alone.
             if readable.count > 1, case .rejected? = outcomes.first {
                 outcomes = []
                 for attempt in readable {
@@ -147,7 +147,7 @@ struct OutboxOperation: Sendable {
         var next = outcomes.makeIterator()
         return zip(entries, attempts).map { entry, attempt in
             guard let attempt, let outcome = next.next() else {
-                // It is kept, and told of: another version of the application may be able to read it.
+                // It is kept and reported: another version of the application may be able to decode it.
                 let error = LarderError(.encoding, "The stored operation cannot be read by this version.")
                 return .rejected(error, nil)
             }
@@ -171,7 +171,7 @@ struct OutboxOperation: Sendable {
     }
 }
 
-/// What came of an attempt, without its types.
+/// The type-erased outcome of an attempt.
 enum OutboxResult: Sendable {
     case accepted(
         any Sendable,
@@ -179,7 +179,7 @@ enum OutboxResult: Sendable {
         visibleAt: [EntityKey: Int64],
         serverIDs: [String: String]
     )
-    /// With the refusal as it is kept, once it is known when that was.
+    /// The refusal is nil until the time of the rejection is known (`refused(at:)`).
     case rejected(LarderError, Outbox.Refusal?)
     case unsent(LarderError)
     case retry(LarderError, after: Duration?)
@@ -189,12 +189,12 @@ enum OutboxResult: Sendable {
         return .rejected(error, Outbox.Refusal(error, at: time))
     }
 
-    /// The names that others wait for.
+    /// The server IDs that later operations need.
     var names: [String: String] {
         if case .accepted(_, _, _, let names) = self { names } else { [:] }
     }
 
-    /// Whether the server could be reached and failed at it: perhaps because of one operation among several.
+    /// Whether the server failed while it processed the batch, perhaps because of one of its operations.
     var mayBeSomebodysFault: Bool {
         guard case .retry(let error, _) = self else { return false }
         return error.status == 500 || error.code == .unexpectedReply

@@ -2,13 +2,14 @@ import LarderStorage
 import LarderTime
 
 extension Resource where Value: Codable {
-    /// Any asynchronous function under a key, as a resource: it is read, observed, refreshed and invalidated like every other.
+    /// Any asynchronous function as a resource: it is read, observed, refreshed and invalidated like every other.
     ///
     /// - Parameters:
-    ///   - name: the name of the request; with the parameters it is the key, in any order.
-    ///   - policy: how it is read, unless a reader says otherwise.
-    ///   - lifetime: how long an answer is fresh. An outdated one is shown as `.stale(.expired)`.
-    ///   - load: the function. It is called once for all who wait for the key at that time.
+    ///   - name: the name of the request. The name and the parameters are the key; the order of the parameters does not
+    ///     matter.
+    ///   - policy: the read policy, unless a read passes another one.
+    ///   - lifetime: how long an answer is fresh. An expired one is shown as `.stale(.expired)`.
+    ///   - load: the function. Concurrent reads of one key share a call.
     public static func request(
         _ name: String,
         _ parameters: [String: String] = [:],
@@ -30,15 +31,16 @@ extension Resource where Value: Codable {
 }
 
 extension LarderCache {
-    /// Runs any asynchronous function with a cache: `value` of `Resource.request`.
+    /// Reads any asynchronous function through the cache: `value` of `Resource.request`.
     ///
     /// - Parameters:
-    ///   - name: the name of the request; with the parameters it is the key, in any order.
-    ///   - policy: how the answer is read; the same as for any resource.
+    ///   - name: the name of the request. The name and the parameters are the key; the order of the parameters does not
+    ///     matter.
+    ///   - policy: the read policy, as for any resource.
     ///   - lifetime: how long an answer is fresh.
     ///   - storage: where answers are recorded; nil: in the cache's own store.
-    ///   - load: the function. It is called once for all who wait for the key at that time.
-    /// - Throws: `.notCached`, or what the function failed with.
+    ///   - load: the function. Concurrent reads of one key share a call.
+    /// - Throws: `.notCached`, or the error of the function as a `LarderError`.
     nonisolated(nonsending) public func request<Value: Codable & Sendable & Equatable>(
         _ name: String,
         _ parameters: [String: String] = [:],

@@ -5,7 +5,7 @@ public import LarderTime
 /// Called outside of all locks, from any thread. An error is reported as `CacheEvent.storageFailed`, and the request goes on without the
 /// record.
 public protocol RequestStorage: Sendable {
-    /// The answer under a key, outdated ones included; nil if there is none.
+    /// The answer under a key, expired or not; nil if there is none.
     func answer(for key: String) throws -> RecordedAnswer?
     /// Records an answer in place of the earlier one.
     func store(_ answer: RecordedAnswer, for key: String) throws
@@ -15,7 +15,7 @@ public protocol RequestStorage: Sendable {
 public struct RecordedAnswer: Sendable, Hashable {
     /// The encoded value.
     public var payload: [UInt8]
-    /// When the function was called that returned it.
+    /// When the function that returned it was called.
     public var recordedAt: WallTime
 
     /// Creates an answer to be recorded.

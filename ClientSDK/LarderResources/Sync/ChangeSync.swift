@@ -89,7 +89,7 @@ public final class ChangeSync: Sendable {
     }
 
     private func change(_ body: (inout Status) -> Void) {
-        // Changed and told in one go: otherwise an older status could be the last that is heard.
+        // Changed and posted under one lock: otherwise an older status could be the last that observers get.
         let wakeups = state.withLock { state in
             body(&state.status)
             return hub.post(state.status)
@@ -106,7 +106,7 @@ public final class ChangeSync: Sendable {
         do {
             let count = try await gate.run { () async throws(LarderError) in
                 guard cache.configuration.mayUseNetwork() else {
-                    let text = "The network may not be used at present; \"\(feed.name)\" is read when it may."
+                    let text = "The network may not be used at present; feed \"\(feed.name)\" is read when it may."
                     throw LarderError(.offline, text, retryAfter: nil, isUnsent: true)
                 }
                 return try await readAll()
@@ -129,7 +129,7 @@ public final class ChangeSync: Sendable {
         while true {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             guard let token = try stored() else {
-                // There was one: the store was replaced, and not all that the token covers was saved.
+                // There was a token before: the store was replaced, and values that the token covers may be missing.
                 if !state.withLock({ $0.seen.isEmpty }) || followedSince != nil {
                     try await resync()
                     break
@@ -143,7 +143,7 @@ public final class ChangeSync: Sendable {
             } catch {
                 guard error.isTokenGone else { throw error }
                 try await resync()
-                // The token is that of now: there is nothing behind it yet.
+                // The new token is the current one: no change follows it yet.
                 break
             }
             try store(batch.changes, token: batch.nextToken)
@@ -222,7 +222,7 @@ public final class ChangeSync: Sendable {
             state.withLock { $0.followedSince = since }
             return since
         } catch {
-            // Nothing is vouched for then: what is stored is asked about as if no feed were followed.
+            // Without this time the feed covers nothing: values are judged as if no feed were followed.
             return nil
         }
     }
@@ -246,7 +246,7 @@ public final class ChangeSync: Sendable {
     func receive(_ batch: ChangeFeed.Batch, since token: String) async throws(LarderError) {
         try await gate.run { () async throws(LarderError) in
             guard token == (try stored()) else {
-                // Somebody has read on meanwhile: what the page has may be older than what is stored.
+                // Another call has read further meanwhile: the page may be older than the stored values.
                 if state.withLock({ $0.seen.contains(batch.nextToken) }), !batch.hasMore { return }
                 _ = try await readAll()
                 return
@@ -256,6 +256,6 @@ public final class ChangeSync: Sendable {
         }
     }
 
-    /// Notes that the live channel has ended: the feed covers nothing until it is read again.
+    /// Reports in the status that the sync has not caught up, after the live channel has ended.
     func lostLive() { change { $0.isCaughtUp = false } }
 }

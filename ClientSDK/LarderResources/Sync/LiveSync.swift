@@ -124,7 +124,7 @@ public final class LiveSync: Sendable {
         var kind = 0
         let returns = returns.subscribe(limit: 1)
         while !Task.isCancelled {
-            // A return that comes from here on is not missed: it ends the pause that is to come.
+            // A return of the network from here on is not missed: it ends the next pause.
             _ = returns.takeAvailable()
             guard configuration.mayUseNetwork() else {
                 become(.offline)
@@ -138,19 +138,19 @@ public final class LiveSync: Sendable {
                 become(.connecting(choice))
                 try await follow(choice) { since = configuration.monotonicClock.uptime }
             } catch {
-                // What is done about it is the same whatever it failed with, and the same as where the server has ended it in order:
-                // who came back at once would be sent away again at once, for ever.
+                // Every error, and a regular end by the server, is followed by the same back-off: an immediate
+                // reconnection could be refused again at once, for ever.
             }
             sync.lostLive()
             guard !Task.isCancelled else { break }
             if let since, configuration.monotonicClock.uptime - since >= Self.stableAfter { (failures, kind) = (0, 0) }
             failures += 1
-            // One that does not work here may work never: behind some proxies no WebSocket does. Each second failure in a row
-            // changes the kind, and after a success the best is tried first again.
+            // A kind may never work on this network: some proxies block WebSockets. Every second failure in a row
+            // changes the kind, and after a success the best kind is tried first again.
             if failures % 2 == 0 { kind += 1 }
             become(.waiting(failures: failures))
             let wait = retry.backoffMaximum(attempt: failures) * configuration.random()
-            // Another network may let through what the one before did not.
+            // Another network may allow what the one before blocked.
             if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
         }
         become(.idle)
@@ -175,21 +175,22 @@ public final class LiveSync: Sendable {
     }
 
     private func follow(_ kind: LiveSync.Kind, _ connected: () -> Void) async throws(LarderError) {
-        // A token there must be before the channel: otherwise nobody would know what it follows on.
+        // A token must be stored before the channel opens: otherwise a gap before its first change could not be
+        // detected.
         if sync.token == nil { try await sync.catchUp() }
         let channel = try await open(kind)
         var isLive = false
         while true {
             let message: LiveSync.Message?
             do throws(LarderError) { message = try await channel.receive() } catch {
-                // The next channel follows on the token that this gets.
+                // The next channel starts at the token that this call stores.
                 if error.isTokenGone { try await sync.catchUp() }
                 throw error
             }
             guard let message else { return }
             switch message {
             case .hello(let token):
-                // What happened before the channel tells is in the feed.
+                // Changes before the channel's token are in the feed.
                 if token != sync.token { try await sync.catchUp() }
             case .change(let change): try await sync.receive(change)
             case .page(let batch, let since): try await sync.receive(batch, since: since)

@@ -3,9 +3,9 @@ public import LarderStorage
 
 /// A list that is fetched in pages by cursor, newest first: a feed, a conversation, an account's history.
 ///
-/// Its pages are merged into a `Timeline`. The identity is the key and the type of item: resources with one identity share the stored
-/// list and requests. Other settings apply per `Timeline`, as with reads of a `Resource`; pages are fetched and merged as the resource
-/// that was passed last says.
+/// Its pages are merged into a `Timeline`. The identity is the key and the type of item: resources with one identity
+/// share the stored list and requests. Other settings apply per `Timeline`, as with reads of a `Resource`. Pages are
+/// fetched and merged by the settings of the resource that was passed last.
 public struct PagedResource<Item: CacheEntity>: Sendable {
     /// The name and the parameters.
     public let key: QueryKey
@@ -37,7 +37,7 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
 
     let fetch: @Sendable (PageRequest) async throws -> Fetched<EntityList<Item>>
 
-    /// The list as a resource: what is loaded of it, refreshed by its newest page. Reads of it and timelines share one value.
+    /// The loaded part of the list as a resource, refreshed by its newest page. It shares one value with timelines.
     public var list: Resource<Timeline<Item>.List> {
         let fetch = fetch
         let limit = max(1, pageSize)
@@ -65,15 +65,15 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
         return max(usual, min(pageSizeMaximum ?? usual, conduct.batch(usual)))
     }
 
-    /// Where a list is stored: `Resource.Retention` of any value.
+    /// Where a list is stored.
     public typealias QueryRetention = Resource<Timeline<Item>.List>.Retention
 
-    /// A paged list.
+    /// Creates a paged list.
     ///
     /// - Parameters:
     ///   - name: the name; with the parameters it is the key.
-    ///   - fetch: gets a page. It says "not modified" where the validator that it is given still holds, and "gone" where the server
-    ///     does not know the cursor any more. It should notice cancellation: one that does not is abandoned at its timeout.
+    ///   - fetch: returns a page; `notModified` if the validator of the request still holds; `gone` if the server does
+    ///     not know the cursor any more. It should react to cancellation; otherwise it is abandoned at the timeout.
     public init(
         _ name: String,
         _ parameters: [String: String] = [:],
@@ -91,6 +91,7 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
     }
 }
 
+/// A request for one page of a `PagedResource`.
 public struct PageRequest: Sendable, Hashable {
     /// The cursor, from the previous page; nil: the newest page.
     public var cursor: String?

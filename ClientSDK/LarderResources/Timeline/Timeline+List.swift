@@ -25,7 +25,7 @@ extension Timeline {
 
         mutating func append(_ item: Item) {
             if case .items(var items) = segments.last {
-                // Taken out first: otherwise it would be copied for each item.
+                // Removed first, so that the array is not copied for each item.
                 segments.removeLast()
                 items.append(item)
                 segments.append(.items(items))
@@ -91,13 +91,13 @@ extension Timeline {
 }
 
 extension Timeline.List {
-    /// A page as an answer, before it is merged.
+    /// A list with one fetched page, before it is merged.
     init(_ page: EntityList<Item>) {
         segments = [.items(page.items)]
         tail = page.nextCursor.map { .cursor($0) } ?? .end
     }
 
-    /// How it is stored: the items by themselves, and an index that answers are merged into.
+    /// Stores the items as entities, and an index into which answers are merged.
     static func normalizer(of resource: PagedResource<Item>) -> Normalizer<Timeline<Item>.List> {
         var normalizer = Normalizer<Timeline<Item>.List>(
             split: { list, collector in
@@ -126,7 +126,8 @@ extension Timeline.List {
                     layout.takeNewest(page, rule, &orders)
                     layout.keep(atMost: resource.keptMaximum)
                 }
-                // While something is in front that no page has, "not modified" would keep it there for ever.
+                // While the first item is unconfirmed, the validator is dropped: a 304 would keep the item there for
+                // ever.
                 if isLatest { query.entityTag = try query.beginsLoose ? nil : answer.entityTag }
             }
         }
@@ -137,7 +138,7 @@ extension Timeline.List {
         let layout = TimelineLayout(lookup.keys, try TimelineLayout.Details(details))
         var list = Timeline<Item>.List()
         list.tail = layout.tail
-        // Where the page begins that holds what comes next.
+        // The cursor of the page that contains the next element.
         var page: String?
         var isNewestPage = true
         for element in layout.elements {
@@ -155,7 +156,7 @@ extension Timeline.List {
                     list.append(item)
                     if isLocal || layout.loose[key]?.isOwn ?? false { list.localIDs.insert(item.id) }
                 case .hidden: break
-                // It has left the store for want of room: what is around it is no run any more.
+                // The item was evicted from the store: the items around it are not consecutive.
                 case .evicted: list.append(Timeline<Item>.Gap(.page(page)))
                 }
             }
@@ -176,7 +177,7 @@ extension TimelineLayout.Tail {
 }
 
 extension DiskQuery {
-    /// Whether the first item was inserted here, and no page has confirmed it.
+    /// Whether the first item was inserted here and no page has confirmed it.
     var beginsLoose: Bool {
         get throws {
             let layout = TimelineLayout(ids, try TimelineLayout.Details(details))
@@ -184,7 +185,7 @@ extension DiskQuery {
         }
     }
 
-    /// Changes the layout that the index holds.
+    /// Changes the layout in the index.
     mutating func editLayout(_ change: (inout TimelineLayout) -> Void) throws {
         var layout = TimelineLayout(ids, try TimelineLayout.Details(details))
         change(&layout)
@@ -196,7 +197,7 @@ extension DiskQuery {
 }
 
 extension EntityLookup {
-    /// What became of an item that an index names.
+    /// The result of a lookup of an item.
     enum Found<E: CacheEntity> {
         /// `isLocal`: the server does not know it yet.
         case stored(E, isLocal: Bool)
@@ -205,9 +206,9 @@ extension EntityLookup {
         case evicted
     }
 
-    /// An item that an index names.
+    /// Looks up an item of an index.
     ///
-    /// - Parameter isRequired: whether the list is not fresh where the item is missing or stale.
+    /// - Parameter isRequired: whether the list is not fresh if the item is missing or stale.
     mutating func item<E: CacheEntity>(_ type: E.Type, _ key: EntityKey, isRequired: Bool) -> Found<E> {
         guard key.type == E.entityType else { return .hidden }
         let stored = find(key, { try E.codec.decode($0) })

@@ -102,7 +102,7 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
         _ fetching: Set<TimelinePlace>,
         _ errors: [TimelinePlace: LarderError]
     ) -> Timeline<Item>.Snapshot {
-        // One that is looked at again may be older than what was seen since.
+        // A snapshot that is viewed again may be older than the last one.
         if last.map({ snapshot.revision >= $0.revision }) ?? true {
             last = snapshot
             if let list = snapshot.value { receive(list) }
@@ -141,7 +141,7 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
         var isBehindHeld = false
         for segment in list.segments {
             switch segment {
-            // A gap between what is held back and what is shown comes with the former.
+            // A gap behind held-back items is held back with them.
             case .gap(let gap): if !isBehindHeld { result.append(gap) }
             case .items(let items):
                 for item in items {

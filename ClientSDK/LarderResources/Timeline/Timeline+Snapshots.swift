@@ -2,9 +2,9 @@ import LarderEvents
 import Synchronization
 
 extension Timeline {
-    /// The snapshots of a timeline as they come. Each iteration observes by itself; one task iterates.
+    /// The snapshots of a timeline. Each iteration observes the timeline separately; one task may iterate.
     public struct Snapshots: AsyncSequence, Sendable {
-        /// Gives snapshots, the newest when there are several.
+        /// Returns snapshots in order; a slow reader gets the newest one.
         public struct Iterator: AsyncIteratorProtocol {
             let timeline: Timeline<Item>
             private var subscription: Subscription?
@@ -28,7 +28,7 @@ extension Timeline {
             }
         }
 
-        /// Observes for as long as it lives.
+        /// Observes the timeline until it is released.
         private final class Subscription: Sendable {
             typealias Element = LarderResources.Snapshot<Timeline<Item>.List>
 
@@ -49,7 +49,7 @@ extension Timeline {
                 self.last = last
                 let mailbox = mailbox
                 let again: @Sendable () -> Void = {
-                    // Before the first there is nothing to be said again: that one will say it.
+                    // Before the first snapshot there is nothing to repeat: the first one contains the change.
                     if let snapshot = last.snapshot.withLock({ $0 }) { mailbox.putAgain(snapshot) }
                 }
                 watcher = timeline.engine.watch(again)
@@ -70,7 +70,7 @@ extension Timeline {
 
         init(_ timeline: Timeline<Item>) { self.timeline = timeline }
 
-        /// Begins to observe, at the first call of `next`.
+        /// Creates an iterator, which begins to observe at the first call of `next`.
         public func makeAsyncIterator() -> Iterator { Iterator(timeline) }
     }
 }

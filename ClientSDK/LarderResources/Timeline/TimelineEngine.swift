@@ -3,17 +3,18 @@ import LarderStorage
 import LarderTime
 import Synchronization
 
-/// A request for a page. Each request that it sends has a place of its own in the order of requests.
+/// A request for a page. Each request that it sends has its own order.
 typealias PageFlight = SingleFlight<Void, Void, LarderError>
 
-/// What readers of one timeline share beside its node: the pages on their way, and what became of them.
+/// The state that the readers of one timeline share besides its node: the page requests in flight, and the errors of
+/// the last ones.
 ///
-/// Safe from any thread. It lives for as long as a reader or a request does.
+/// Safe from any thread. It lives as long as a reader or a request.
 final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     private struct State {
         var resource: PagedResource<Item>
         var flights: [TimelinePlace: PageFlight] = [:]
-        /// Why the last attempt at a place failed.
+        /// The error of the last request for each place.
         var errors: [TimelinePlace: LarderError] = [:]
         var watchers: [UInt64: @Sendable () -> Void] = [:]
         var lastWatcher: UInt64 = 0
@@ -41,11 +42,11 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
 
     deinit { registry.forget(name) }
 
-    /// From now on pages are fetched as this reader says: they may know a newer session.
+    /// Fetches later pages by the resource of this reader, which may know a newer session.
     ///
     /// - Returns: the settings of the reader.
     func take(_ resource: PagedResource<Item>, _ policy: ReadPolicy?) -> ReadOptions {
-        // The one before is released outside of the lock: what it holds is a user's.
+        // The old resource is released outside of the lock, because it holds user code.
         _ = state.withLock { state in
             let old = state.resource
             state.resource = resource
@@ -61,12 +62,12 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
 
     // MARK: Watching
 
-    /// The places that pages are on their way for, and the errors of those that failed last.
+    /// The places with a request in flight, and the errors of the last failed requests.
     var paging: (fetching: Set<TimelinePlace>, errors: [TimelinePlace: LarderError]) {
         state.withLock { (Set($0.flights.keys), $0.errors) }
     }
 
-    /// Tells when `paging` has changed.
+    /// Registers a function that is called when `paging` has changed.
     func watch(_ watcher: @escaping @Sendable () -> Void) -> UInt64 {
         state.withLock { state in
             state.lastWatcher += 1
@@ -96,10 +97,10 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
 
     // MARK: Pages
 
-    /// Gets the page that belongs to a place, together with everyone who wants the same.
+    /// Fetches the page of a place. Concurrent calls for one place share the request.
     func load(_ place: TimelinePlace) async throws(LarderError) {
         guard core.configuration.networkBehavior().allowsPaging else {
-            // Told to who asked, and to nobody else: what is shown is no worse for it.
+            // Only the caller gets this error, because the shown list is not affected.
             throw LarderError(
                 .offline,
                 "No more items of \"\(node.key)\" can be loaded: the network is unavailable or restricted. Try again when it is "
@@ -164,8 +165,8 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         }
     }
 
-    /// Fetches the page of a place. Where the server does not know its cursor any more, because the item that it named is gone, the
-    /// pages above are asked for again until one of them says where to go on.
+    /// Fetches the page of a place. If the server does not know the cursor any more, because its item is gone, the
+    /// pages above are fetched again until one of them leads to the place.
     private func fetch(_ place: TimelinePlace) async throws {
         guard let cursor = try cursor(of: place) else {
             if place == .page(nil) { try await newest() }
@@ -193,7 +194,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         }
     }
 
-    /// Removes the boundary of a page that cannot be asked for any more.
+    /// Removes the boundary of a page that cannot be fetched any more.
     private func forget(_ cursor: String) throws {
         var update = CacheUpdate()
         update.answered = node.storedKey
@@ -204,7 +205,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         try core.commit(update, isTolerant: true)
     }
 
-    /// Asks for the newest page, as a refresh does.
+    /// Fetches the newest page, as a refresh does.
     private func newest() async throws {
         let options = node.options(resource.list)
         let flight = try node.join(options, startedSince: core.now().uptime, isForced: true)
@@ -212,7 +213,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         try await flight.wait()
     }
 
-    /// Asks for a page and merges it. False where the server does not know the cursor.
+    /// Fetches a page and merges it; false if the server does not know the cursor.
     private func ask(_ cursor: String, at place: TimelinePlace) async throws -> Bool {
         guard core.configuration.mayUseNetwork() else {
             throw LarderError(
@@ -273,7 +274,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         update.isMemoryOnly = !fetched.mayStore
         update.steps = drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
-            // A list that was removed meanwhile does not come back by one of its older pages.
+            // A list that was removed meanwhile is not created again by one of its older pages.
             guard !query.ids.isEmpty || !query.details.isEmpty else { return }
             let incoming = IncomingPage(
                 keys: keys.filter { context.stored.contains($0) },

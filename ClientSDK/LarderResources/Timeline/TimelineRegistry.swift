@@ -28,7 +28,7 @@ final class TimelineRegistry: Sendable {
     func engine<Item: CacheEntity>(of resource: PagedResource<Item>) -> TimelineEngine<Item> {
         let name = Name(key: resource.key, type: ObjectIdentifier(Item.self))
         if let known = entries.withLock({ $0[name]?.engine }) as? TimelineEngine<Item> { return known }
-        // Made outside of the lock: it may release another engine, which leaves the registry then.
+        // Created outside of the lock: it may release another engine, which then removes itself from the registry.
         let new = TimelineEngine(resource, core, self, name)
         let engine = entries.withLock { entries -> TimelineEngine<Item> in
             if let known = entries[name]?.engine as? TimelineEngine<Item> { return known }
@@ -39,9 +39,9 @@ final class TimelineRegistry: Sendable {
         return engine
     }
 
-    /// An engine has gone.
+    /// Removes the entry of a released engine.
     func forget(_ name: Name) {
-        // Released outside of the lock: it may be the last reference to an engine that has come since.
+        // Released outside of the lock: this may be the last reference to the engine.
         let successor = entries.withLock { entries in
             let successor = entries[name]?.engine
             if successor == nil { entries[name] = nil }

@@ -26,7 +26,7 @@ public enum CacheEvent: Sendable {
 
     /// A reader or an observer got its first content after this time; nil: from several tiers.
     case firstContent(resource: String, Tier?, Duration)
-    /// A confirmed value did not have to be sent again: its stored size.
+    /// The server confirmed a value, which was not transferred again; `bytes` is its stored size.
     case spared(resource: String, bytes: Int)
     /// Entries were evicted from memory; `reason` is the tier's term.
     case evicted(reason: String, count: Int, bytes: Int)

@@ -73,6 +73,7 @@ public struct Fetched<Value: Sendable>: Sendable {
     public static var gone: Fetched { Fetched(.gone, validator: nil, lifetime: nil, completeness: .complete) }
 }
 
+/// What a fetch function is asked for.
 public struct FetchContext: Sendable, Hashable {
     /// The validator of the stored value; nil if there is none, or if the value must not be confirmed.
     public let validator: String?

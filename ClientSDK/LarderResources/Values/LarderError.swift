@@ -78,7 +78,7 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         switch error {
         case let error as LarderError: self = error
         case let error as DiskError: self.init(.storage, error.description, cause: error)
-        case is CancellationError: self.init(.cancelled, "The caller does not wait any more.", cause: error)
+        case is CancellationError: self.init(.cancelled, "The caller was cancelled.", cause: error)
         case let error as any RequestFailure:
             let code: Code =
                 switch error.kind {
@@ -99,19 +99,19 @@ extension ErrorCode where Scope == LarderError {
     public static var offline: Self { Self(rawValue: "offline") }
     /// The reply did not come in time.
     public static var timedOut: Self { Self(rawValue: "timedOut") }
-    /// The server refused. `status` says how, `problem` why, as far as it told.
+    /// The server rejected the request. `status` and `problem` are those of its reply.
     public static var refused: Self { Self(rawValue: "refused") }
     /// The request could not be authorized: the session has ended, or its renewal failed. The server has not carried it out. A
     /// change in the outbox waits, and is sent after the next sign-in; an awaited write has ended, and nothing has changed. See
     /// `cause`.
     public static var unauthorized: Self { Self(rawValue: "unauthorized") }
-    /// The server says that there is no such thing, or not any more.
+    /// The server says that the value does not exist, or does not exist any more.
     public static var gone: Self { Self(rawValue: "gone") }
-    /// The reply was not what the API promises. The cache is as it was.
+    /// The reply is not of the form that the API promises. The cache is unchanged.
     public static var unexpectedReply: Self { Self(rawValue: "unexpectedReply") }
-    /// The fetch function failed in a way of its own; see `cause`.
+    /// The fetch function threw another error; see `cause`.
     public static var fetchFailed: Self { Self(rawValue: "fetchFailed") }
-    /// Nothing is stored, and the policy forbids to ask the network.
+    /// Nothing is stored, and the policy does not allow a request.
     public static var notCached: Self { Self(rawValue: "notCached") }
     /// The value could not be confirmed within the time that a gate demands.
     public static var notValidated: Self { Self(rawValue: "notValidated") }
@@ -119,7 +119,7 @@ extension ErrorCode where Scope == LarderError {
     public static var storage: Self { Self(rawValue: "storage") }
     /// The value could not be encoded.
     public static var encoding: Self { Self(rawValue: "encoding") }
-    /// The caller does not wait any more.
+    /// The caller was cancelled.
     public static var cancelled: Self { Self(rawValue: "cancelled") }
     /// The cache was closed or erased.
     public static var closed: Self { Self(rawValue: "closed") }
@@ -127,10 +127,10 @@ extension ErrorCode where Scope == LarderError {
     public static var unregistered: Self { Self(rawValue: "unregistered") }
     /// Operations wait in the outbox, which is paused or was never resumed.
     public static var paused: Self { Self(rawValue: "paused") }
-    /// What was asked for makes no sense; the description says what to give instead.
+    /// An argument is invalid; the description says what to pass instead.
     public static var invalidArgument: Self { Self(rawValue: "invalidArgument") }
-    /// Nobody knows yet whether the operation was carried out; it resolves itself.
+    /// The outcome of the operation is unknown. It is sent again under its idempotency key until the outcome is known.
     public static var inDoubt: Self { Self(rawValue: "inDoubt") }
-    /// What was to be changed has been changed by somebody else meanwhile.
+    /// The value was changed by someone else meanwhile, or an earlier operation of the scope is in doubt.
     public static var conflict: Self { Self(rawValue: "conflict") }
 }

@@ -45,7 +45,7 @@ public struct ReadPolicy: Sendable, Hashable {
     /// has answered or failed.
     public var fallbackDelay: Duration?
 
-    /// A policy by its coordinates.
+    /// Creates a policy from its settings.
     public init(_ local: Local, _ remote: Remote, fallback: Local = .any(within: nil), fallbackDelay: Duration? = nil) {
         self.local = local
         self.remote = remote
@@ -69,7 +69,7 @@ public struct ReadPolicy: Sendable, Hashable {
         ReadPolicy(.any(within: limit), .ifStale)
     }
 
-    /// Whether nothing but the network's answer is shown: then no cache on the way may give it.
+    /// Whether only the answer of the network is shown: then caches on the way must revalidate.
     var wantsOriginOnly: Bool { local == .never && remote == .always && fallback == .never }
 
     /// The network; if it fails or takes longer than the timeout, the stored value. A late answer still reaches observers.

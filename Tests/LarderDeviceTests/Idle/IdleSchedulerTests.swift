@@ -68,7 +68,7 @@ struct IdleSchedulerTests {
             seen.append(done.withLock { $0 })
         }
         #expect(seen == [[0, 3], [0, 3, 4, 5]])
-        // Nothing is left after this step, so that nobody sleeps.
+        // No work is left after this step, so there is no sleeper.
         clock.advance(by: .milliseconds(8))
         while done.withLock({ $0.count }) < 5 { await Task.yield() }
         #expect(done.withLock { $0.last } == 6)

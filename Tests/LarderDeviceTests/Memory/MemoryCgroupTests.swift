@@ -50,7 +50,7 @@ struct MemoryCgroupTests {
     }
 
     #if os(Linux)
-        /// A machine's files, made up.
+        /// The files of an invented machine.
         private struct Machine {
             let directory = StoreDirectory()
 
@@ -71,7 +71,7 @@ struct MemoryCgroupTests {
                 return LinuxMemorySource(configuration)
             }
 
-            /// What a source tells first; it looks at once where there is something to read.
+            /// The first report of a source, which reads at once if there are files.
             func first(_ source: LinuxMemorySource) async -> MemoryGuard.Signal? {
                 let (stream, continuation) = AsyncStream.makeStream(of: MemoryGuard.Signal.self)
                 let registration = source.observe { continuation.yield($0) }
@@ -84,7 +84,7 @@ struct MemoryCgroupTests {
         private static let calm = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 
         @Test(.oneMinute)
-        func `a limit of a group above counts, though the process's own group has none`() async throws {
+        func `the limit of a parent group counts if the process's own group has none`() async throws {
             let machine = Machine()
             try machine.write([
                 "proc/self/cgroup": "0::/kube/pod/app\n", "proc/pressure/memory": Self.calm,
@@ -101,9 +101,9 @@ struct MemoryCgroupTests {
         }
 
         @Test(.oneMinute)
-        func `a container's own group is the root of what it sees`() async throws {
+        func `inside a container the root of the mount is its own group`() async throws {
             let machine = Machine()
-            // The kernel names the group as it is called outside; inside there is no such directory.
+            // The kernel reports the group's path outside the container, which does not exist inside.
             try machine.write([
                 "proc/self/cgroup": "0::/system.slice/docker-abc.scope\n", "cgroup/memory.current": "990\n",
                 "cgroup/memory.max": "1000\n", "cgroup/memory.pressure": Self.calm,
@@ -147,7 +147,7 @@ struct MemoryCgroupTests {
         }
 
         @Test(.oneMinute)
-        func `files that vanish while observed cause no pressure and no end`() async throws {
+        func `files that vanish while observed cause no pressure, and observation continues`() async throws {
             let machine = Machine()
             try machine.write([
                 "proc/self/cgroup": "0::/app\n", "cgroup/app/memory.current": "990\n",

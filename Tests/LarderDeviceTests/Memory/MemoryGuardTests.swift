@@ -20,7 +20,7 @@ struct MemoryGuardTests {
         MemoryGuard(source: source, policy: policy, clock: clock, onEvent: { [telemetry] in telemetry.record($0) })
     }
 
-    /// Loads that fill a cache by themselves, and that are only finished by the test.
+    /// Loads that fill a cache when the test finishes them.
     private final class Loader: Sendable {
         struct State {
             var pending = 40
@@ -55,7 +55,7 @@ struct MemoryGuardTests {
             return 0
         }
 
-        /// Finishes loads that are under way.
+        /// Finishes loads in flight.
         func finish(_ count: Int) {
             for _ in 0..<count {
                 let number = state.withLock { state -> Int? in
@@ -108,7 +108,7 @@ struct MemoryGuardTests {
             }
             var costs = [cache.cost]
             source.signal(.critical)
-            // The naive answer to a warning: clear what there is, and let loads go on.
+            // The naive reaction to a warning: clear the caches and let loads continue.
             if !isGuarded { cache.removeAll() }
             costs.append(cache.cost)
             for _ in 0..<4 {

@@ -52,7 +52,7 @@ struct MemoryMachineTests {
             #expect(look(&machine, now) == (.normal, 1))
         }
         #expect(waits.map { $0.rounded() } == [5, 10, 20, 40, 80, 80, 80, 80])
-        // After everything is over for as long as a recovery takes, times are as in the beginning.
+        // After a quiet time as long as a recovery, the times are reset.
         #expect(look(&machine, now + 10_000) == (.normal, nil) && machine.doublings == 0)
     }
 
@@ -115,7 +115,7 @@ struct MemoryMachineTests {
                     }
                 }
                 let new = machine.limits.cacheShare
-                // From critical down to a lasting warning more is allowed while there is pressure: a lesser one.
+                // From critical to a lasting warning the limits are relaxed although there is pressure.
                 if new > share, machine.level == .normal { #expect(now - lastPressure >= 5, "seed \(seed)") }
                 share = new
             }

@@ -64,7 +64,7 @@ struct MemorySignalTests {
     }
 
     #if os(Linux)
-        /// Files as the kernel would have them.
+        /// Files in the kernel's format.
         private final class Kernel: Sendable {
             let directory = StoreDirectory()
 
@@ -91,7 +91,7 @@ struct MemorySignalTests {
             }
         }
 
-        /// What a source tells, as it comes.
+        /// The reports of a source.
         private func listen(_ source: LinuxMemorySource) -> (AsyncStream<MemoryGuard.Signal>, EventRegistration) {
             let (stream, continuation) = AsyncStream.makeStream(of: MemoryGuard.Signal.self)
             return (stream, source.observe { continuation.yield($0) })

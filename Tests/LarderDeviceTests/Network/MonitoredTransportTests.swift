@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Monitored transport", .oneMinute)
 struct MonitoredTransportTests {
-    /// A transport whose exchanges take time on a clock that is moved by hand.
+    /// A transport whose exchanges take time on a manual clock.
     private struct SlowTransport: Transport {
         let clock: ManualClock
         let latency: Duration

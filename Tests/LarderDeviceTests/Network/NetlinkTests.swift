@@ -97,7 +97,7 @@ struct NetlinkTests {
         for bytes in [[169, 254, 3, 4], linkLocal] {
             #expect(status(session.received(Kernel.address(2, bytes)))?.isConnected == false, "\(bytes)")
         }
-        // Not known to be the only one yet, then known.
+        // A tentative address cannot be used yet; a confirmed one can.
         #expect(session.received(Kernel.address(2, global, flags: 0x40)) == [])
         #expect(status(session.received(Kernel.address(2, global)))?.isConnected == true)
         #expect(status(session.received(Kernel.address(1, [10, 9, 9, 9])))?.isConnected == true)
@@ -169,7 +169,7 @@ struct NetlinkTests {
             _ = registration
         }
 
-        /// How many netlink sockets this process has.
+        /// The number of netlink sockets of this process.
         private func openSockets() throws -> Int {
             let table = try String(contentsOfFile: "/proc/self/net/netlink", encoding: .utf8)
             let inodes = Set(table.split(separator: "\n").compactMap { $0.split(separator: " ").last })

@@ -75,7 +75,7 @@ struct NetworkMonitorTests {
         source.set(NetworkStatus(interfaces: [interface(1, 1)]))
         for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
         #expect(monitor.level == .offline && monitor.current.cause == .experience)
-        // The same network told of again is the same network.
+        // A repeated report of the same network changes nothing.
         source.set(
             NetworkStatus(interfaces: [
                 interface(1, 1), NetworkStatus.Interface(index: 9, name: "x", isUp: true, isRunning: false),
@@ -161,7 +161,7 @@ struct NetworkMonitorTests {
         let spread = DegradationPolicy.ResumeSpread(window: .seconds(60))
         source.set(isConnected: false)
         source.set(isConnected: true)
-        // It goes before the time has come.
+        // The network is lost before the resume time.
         clock.advance(by: spread.delay(seed: 7, round: 1) - .milliseconds(1))
         _ = monitor.level
         source.set(isConnected: false)

@@ -12,7 +12,7 @@ struct NetworkQualityEstimatorTests {
 
     private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds * 1e9)) }
 
-    /// One sample each second from a point on; gives the level after each.
+    /// Adds one sample each second from a time on. Returns the level after each.
     private func feed(
         _ estimator: inout NetworkQualityEstimator,
         _ sample: NetworkSample,
@@ -95,7 +95,7 @@ struct NetworkQualityEstimatorTests {
         var probes: [Double] = []
         for second in stride(from: 0.0, to: 300, by: 0.5) where estimator.takeProbe(at: time(second)) {
             probes.append(second)
-            // Nobody else is let through while it is under way, and its failure makes the next wait longer.
+            // No other request is admitted while the probe is in flight, and its failure extends the next interval.
             let again = estimator.takeProbe(at: time(second))
             #expect(!again)
             estimator.add(NetworkSample(.unreachable), at: time(second))
@@ -138,7 +138,7 @@ struct NetworkQualityEstimatorTests {
             NetworkSample(.reply, latency: .zero, bytes: .max, transfer: .zero),
         ]
         for sample in absurd { estimator.add(sample, at: time(5)) }
-        // A clock that seems to go back changes nothing.
+        // A clock that goes back changes nothing.
         estimator.add(fast, at: time(1))
         #expect(estimator.look(at: MonotonicTime(nanoseconds: .max)) != .offline)
     }

@@ -6,9 +6,9 @@ import Testing
 @testable import LarderDevice
 @testable import LarderEvents
 
-@Suite("What a monitor and a guard keep going", .oneMinute)
+@Suite("Network monitor and memory guard while they run", .oneMinute)
 struct NetworkUpkeepTests {
-    /// A source of whose life a test can know.
+    /// A source that records whether it was released.
     private final class Source: NetworkMonitor.Source, MemoryGuard.Source {
         let network = NetworkMonitor.ManualSource()
         let memory = MemoryGuard.ManualSource()
@@ -30,7 +30,7 @@ struct NetworkUpkeepTests {
         return NetworkMonitor(source: source, configuration: configuration, clock: clock)
     }
 
-    /// When the next of those that sleep is to wake. One that is stirred sleeps again.
+    /// The earliest deadline of the sleepers. A sleeper that is woken early sleeps again.
     private func nextWakeUp() async throws -> MonotonicTime {
         while true {
             try await clock.waitForSleepers()
@@ -47,7 +47,7 @@ struct NetworkUpkeepTests {
             monitor = self.monitor(made)
             memory = MemoryGuard(source: made, clock: clock)
         }
-        // Nobody else holds it, and it still tells.
+        // The test holds no reference, and the source still reports.
         do {
             let network = try #require(source)
             network.network.set(isConnected: false)
@@ -119,7 +119,7 @@ struct NetworkUpkeepTests {
             clock.advance(by: next - clock.uptime)
         }
         #expect(waits == [2, 4, 8, 16, 32, 60, 60].map { .seconds($0) })
-        // The seventh was in vain too, and another is waited for.
+        // The seventh probe failed too, and the next one is scheduled.
         _ = try await nextWakeUp()
         #expect(sent.withLock { $0.count } == 7)
         isBack.withLock { $0 = true }
@@ -129,7 +129,7 @@ struct NetworkUpkeepTests {
         clock.advance(by: .seconds(60))
         #expect(await iterator.next()?.refreshesByItself == true)
         #expect(sent.withLock { $0.count } == 8 && monitor.level == .constrained)
-        // Where the system says that there is none, nothing is tried.
+        // If the system reports no network, no probe is sent.
         for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
         source.set(isConnected: false)
         #expect(monitor.nextProbe == nil && !monitor.mayTry)

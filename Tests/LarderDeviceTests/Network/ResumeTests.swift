@@ -5,10 +5,10 @@ import Testing
 @testable import LarderDevice
 @testable import LarderEvents
 
-@Suite("Coming back", .oneMinute)
+@Suite("Network return: spread of clients", .oneMinute)
 struct ResumeTests {
     @Test func `ten thousand clients that come back at once arrive at less than the server's limit`() {
-        // What the backend's operator allows: 150 requests a second. 10,000 clients over 100 s are 100 a second on average.
+        // The server's limit is 150 requests a second. 10,000 clients over 100 s are 100 a second on average.
         let limit = 150
         for seed in UInt64(1)...5 {
             var generator = SeededGenerator(seed: seed)

@@ -10,7 +10,7 @@ import Testing
 struct AssemblyTests {
     let scene = CacheScene()
 
-    /// Commits something unrelated whenever a list is put together, up to a limit.
+    /// Commits an unrelated change during each assembly of a list, up to a limit.
     private final class Disturbance: Sendable {
         private let state = Mutex<(cache: LarderCache?, joins: Int)>((nil, 0))
 
@@ -29,7 +29,7 @@ struct AssemblyTests {
     }
 
     @Test(arguments: [false, true])
-    func `a list is put together at most twice while unrelated things are committed`(_ isOnDisk: Bool) async throws {
+    func `a list is assembled at most twice during unrelated commits`(_ isOnDisk: Bool) async throws {
         let cache = try scene.cache(inMemory: !isOnDisk)
         let disturbance = Disturbance()
         let plain = EntityList<Note>.normalizer
@@ -43,7 +43,7 @@ struct AssemblyTests {
         disturbance.begin(cache)
         #expect(try await cache.value(list).items.count == 10)
         #expect(disturbance.joins <= 2)
-        // A change to one of its parts is shown all the same.
+        // A change to one of its entities is still shown.
         disturbance.begin(cache)
         try cache.update { $0.modify(Note.self, "3") { $0.text = "b" } }
         #expect(try await cache.value(list, .cacheOnly).items[3].text == "b")
@@ -55,13 +55,13 @@ struct AssemblyTests {
         #expect(disturbance.joins <= 2)
     }
 
-    @Test func `a change to a part of a list while the list is put together is shown`() async throws {
+    @Test func `a change to an entity during the assembly of a list is shown`() async throws {
         let cache = try scene.cache(inMemory: true)
         let plain = EntityList<Note>.normalizer
         let isFirst = Atomic<Bool>(true)
         let normalizer = Normalizer<EntityList<Note>>(split: plain.split) { rest, lookup in
             let list = try plain.join(rest, &lookup)
-            // After it was looked up, and before the list is known to be made of it.
+            // After the lookup of the entity, and before the list is registered as depending on it.
             if isFirst.exchange(false, ordering: .relaxed) {
                 try cache.update { $0.modify(Note.self, "1") { $0.text = "b" } }
             }

@@ -29,7 +29,7 @@ struct CacheStorageTests {
         let second = try await cache.snapshot(resource)
         #expect(second.source == .network && second.freshness == .fresh)
         #expect(second.fetchedAt == first.fetchedAt && second.validatedAt == scene.clock.now)
-        // The row's times, and once a minute the clock's: two rows, and none of them holds the payload.
+        // Written rows: the times of the entity, and once a minute the clock. Neither has a payload.
         #expect(try disk.rowChanges() - before <= 2)
         #expect(try await scene.cache().snapshot(resource, .cacheOnly).validatedAt == scene.clock.now)
     }
@@ -81,7 +81,7 @@ struct CacheStorageTests {
         await #expect(throws: LarderError.self) { try await scene.cache().value(secret, .cacheOnly) }
     }
 
-    @Test func `a memory-only list stays off the disk whoever changes its entities`() async throws {
+    @Test func `a memory-only list stays off the disk when its entities change`() async throws {
         let cache = try scene.cache()
         let notes = ["1", "2"].map { Note(id: $0, text: $0, revision: 1) }
         var secret = Resource<EntityList<Note>>.list("secret-list", of: Note.self) { _ in .value(EntityList(notes)) }
@@ -100,7 +100,7 @@ struct CacheStorageTests {
         await #expect(throws: LarderError.self) { try await scene.cache().value(secret, .cacheOnly) }
     }
 
-    @Test func `a value read as another type is a miss that is reported, and stays for the right type`() async throws {
+    @Test func `a value read as another type is a reported miss and stays readable as its own type`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(Resource<String>("thing") { _ in .value("text") })
         let again = try scene.cache()
@@ -120,7 +120,7 @@ struct CacheStorageTests {
         #expect(try await again.value(number) == 7)
     }
 
-    @Test func `a value of another type does not lend its validator`() async throws {
+    @Test func `a value of another type provides no validator`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(Resource<String>("thing") { _ in .value("text", validator: "1") })
         let source = ScriptedSource<Int>()
@@ -169,7 +169,7 @@ struct CacheStorageTests {
         #expect(try await cache.value(resource) == "kept in memory")
         #expect(try await cache.value(resource, .cacheOnly) == "kept in memory")
         #expect(scene.events.withLock { $0.contains { if case .storageFailed = $0 { true } else { false } } })
-        // What must be durable is not taken.
+        // An operation that must be durable is rejected.
         killable.fail(.full, atStep: 1)
         #expect(throws: LarderError.self) { try cache.update { $0.setToken("t", for: "changes") } }
         killable.heal()
@@ -177,7 +177,7 @@ struct CacheStorageTests {
         #expect(try cache.disk?.token("changes") == "t")
     }
 
-    @Test func `erasing during a request leaves nothing behind, and the late reply brings nothing back`() async throws {
+    @Test func `erasing during a request removes everything, and the late reply stores nothing`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -194,7 +194,7 @@ struct CacheStorageTests {
         #expect(throws: LarderError.self) { try cache.update { $0.setToken("t", for: "f") } }
     }
 
-    @Test func `two accounts see nothing of each other`() async throws {
+    @Test func `two accounts are separate`() async throws {
         let caches = try ["ana", "ben"].map { account in
             var configuration = scene.configuration()
             configuration.storage = .directory(DiskStore.directory(forAccount: account, in: scene.path))
@@ -243,7 +243,7 @@ struct CacheStorageTests {
         await #expect(throws: LarderError.self) { try await scene.cache().value(resource, .cacheOnly) }
     }
 
-    @Test func `absurd limits keep a cache that works`() async throws {
+    @Test func `a cache with minimal limits works`() async throws {
         var configuration = scene.configuration()
         configuration.memoryBytesMaximum = -1
         configuration.memoryEntriesMaximum = .min
@@ -257,7 +257,7 @@ struct CacheStorageTests {
         await #expect(throws: LarderError.self) { try await cache.requireValidated(resource, within: .seconds(-1)) }
     }
 
-    @Test func `a directory that vanishes while in use is made again`() async throws {
+    @Test func `a removed directory is created again`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(Resource<String>("a") { _ in .value("1") })
         try FileManager.default.removeItem(atPath: scene.path)

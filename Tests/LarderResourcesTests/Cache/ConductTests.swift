@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Cache: network behavior", .oneMinute)
 struct ConductTests {
-    /// A cache that does as a monitor says, which a source tells that is set by hand.
+    /// A cache that follows a monitor with a manual source.
     private final class Scene: Sendable {
         let base = CacheScene()
         let network = NetworkMonitor.ManualSource()
@@ -41,7 +41,7 @@ struct ConductTests {
             script.prepare(.value(Note(id: "1", text: text, revision: Int64(script.requests.count + 1))))
         }
 
-        /// As a client does when its monitor says something else than before.
+        /// Applies the monitor's current behavior, as a client does after a change.
         func tell() {
             cache.networkBehaviorChanged()
             if monitor.behavior.refreshesByItself { cache.networkReturned() }
@@ -80,7 +80,7 @@ struct ConductTests {
         #expect(scene.script.requests.count == 1)
     }
 
-    @Test func `offline with nothing stored there is one clear error, and content as soon as there is a network`()
+    @Test func `offline without stored values a read fails once, and content arrives when the network returns`()
         async throws
     {
         let scene = try Scene()
@@ -113,7 +113,7 @@ struct ConductTests {
         }
         #expect(gate?.code == .notValidated)
         #expect(seen.elements.allSatisfy { $0.refreshError == nil } && scene.script.requests.count == 1)
-        // What a person asks for does not wait for the client's turn.
+        // A refresh by the user does not wait for the client's turn.
         scene.comeBack()
         #expect(scene.monitor.behavior.isReturning)
         scene.prepare("new")
@@ -202,7 +202,7 @@ struct ConductTests {
         #expect(try await scene.cache.snapshot(scene.note()).freshness == .stale(.expired))
         #expect(scene.script.requests.count == 1)
         await #expect(throws: LarderError.self) { try await scene.cache.refresh(scene.note()) }
-        // Turned off, everything is tried as if nobody knew of the network.
+        // Without a policy, everything is tried as on a good network.
         scene.monitor.policy = .none
         scene.tell()
         scene.prepare("new")
@@ -227,7 +227,7 @@ struct ConductTests {
         #expect(pages.requests.count == 1)
     }
 
-    @Test func `constrained, pages are larger as far as their source allows`() async throws {
+    @Test func `a constrained network enlarges pages up to the source's maximum`() async throws {
         for (maximum, expected) in [(nil, 3), (4, 4), (100, 6)] as [(Int?, Int)] {
             let scene = try Scene()
             let pages = PageSource()
@@ -245,7 +245,7 @@ struct ConductTests {
 
     // MARK: The outbox
 
-    @Test func `offline the outbox waits, and sends after the return`() async throws {
+    @Test func `offline the outbox waits, and it sends when the network returns`() async throws {
         let scene = try Scene()
         let server = LikeServer(posts: 60)
         scene.cache.outbox.resume()
@@ -287,7 +287,7 @@ struct ConductTests {
         #expect(server.requests.map { $0.count }.sorted() == [1, 2, 3])
     }
 
-    @Test func `a request that began before the network returned, and fails, is made once more`() async throws {
+    @Test func `a request that began before the network returned is repeated once if it fails`() async throws {
         let scene = CacheScene()
         let cache = try scene.cache()
         let source = ScriptedSource<String>()

@@ -58,7 +58,7 @@ struct EntityTests {
         #expect(try await read(again, second) == ["edited", "4!"])
     }
 
-    /// Everything that a read shows, but for the time that it was shown at.
+    /// All parts of a snapshot except its times.
     private func shown(_ cache: LarderCache, _ list: Resource<EntityList<Note>>) async throws -> String {
         let snapshot = try await cache.snapshot(list, .cacheOnly)
         let state = [snapshot.freshness, snapshot.completeness, snapshot.pendingChanges] as [Any]
@@ -66,7 +66,7 @@ struct EntityTests {
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func `a list of which little has changed is as if it were put together from the beginning`(_ seed: UInt64)
+    func `a list that is assembled incrementally equals one assembled from scratch`(_ seed: UInt64)
         async throws
     {
         var generator = SeededGenerator(seed: seed)
@@ -113,10 +113,10 @@ struct EntityTests {
                     }
                 }
             }
-            // Sometimes several changes come between two reads.
+            // Several changes may come between two reads.
             if generator.uniform(in: 0..<3) == 0 { continue }
             let shownNow = try await shown(cache, list)
-            // It forgets what it was put together from.
+            // Drops the parts of the last assembly.
             for number in ids { cache.noteVersion(0, of: Note.self, "\(number)") }
             #expect(try await shown(cache, list) == shownNow, "seed \(seed), round \(round), step \(what)")
         }
@@ -151,14 +151,14 @@ struct EntityTests {
             let texts = try await cache.value(list, .cacheOnly).items.map(\.text)
             #expect(Set(texts).count == 1 && texts.count == 3)
             last = texts.first
-            // A read from memory does not suspend: where there is one thread the writer would not run.
+            // A read from memory does not suspend: with one thread the writer would not run.
             await Task.yield()
         }
         try await writer.value
         #expect(await seen.value > 0)
     }
 
-    @Test func `a removed entity leaves every list, and nothing older brings it back`() async throws {
+    @Test func `a removed entity leaves every list, and no older reply restores it`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()
         source.prepare(.value(EntityList(notes([1, 2, 3]))), .value(EntityList(notes([1, 2, 3]))))
@@ -169,13 +169,13 @@ struct EntityTests {
         #expect(try await cache.snapshot(list, .cacheOnly).freshness == .fresh)
         try cache.update { $0.put(Note(id: "2", text: "ghost", revision: 4)) }
         await #expect(throws: LarderError.self) { try await cache.value(note("2"), .cacheOnly) }
-        // A page from a lagging replica names it still: it is not shown for that.
+        // A page from a lagging replica still contains the entity, which is not shown.
         _ = try await cache.refresh(list)
         #expect(try await read(cache, list) == ["1", "3"])
         #expect(try await read(scene.cache(), list) == ["1", "3"])
     }
 
-    @Test func `one list's removal takes nothing from another`() async throws {
+    @Test func `removing a list keeps the entities of other lists`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()
         source.prepare(.value(EntityList(notes([1, 2]))), .value(EntityList(notes([2, 3]))))
@@ -231,12 +231,12 @@ struct EntityTests {
         await source.waitForRequests(2)
         source.answer(1, .value(EntityList(notes([1, 2], text: "v", revision: 2))))
         await seen.wait { $0.last?.freshness == .fresh && $0.last?.value?.items.first?.text == "v1" }
-        // Who looks is shown the next change without asking.
+        // An observer gets the next change.
         try cache.update { $0.invalidate(Note.self, "1") }
         await source.waitForRequests(3)
     }
 
-    @Test func `a request from before an invalidation does not undo it`() async throws {
+    @Test func `a request that began before an invalidation does not clear it`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         var word = Resource<String>("word") { try await source.fetch($0) }
@@ -263,12 +263,12 @@ struct EntityTests {
         await #expect(throws: LarderError.self) { try await cache.value(list, .cacheOnly) }
         let empty = try await cache.snapshot(list)
         #expect(empty.value?.items.isEmpty ?? false)
-        // Nobody has said that there is no more.
+        // The list was never fetched, so its end is unknown.
         #expect(empty.completeness == .partial)
         #expect(try await scene.cache().snapshot(list, .cacheOnly).completeness == .partial)
     }
 
-    @Test func `a list with an item that was evicted says so, and is fetched again`() async throws {
+    @Test func `a list with an evicted item is incomplete and is fetched again`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()
         source.prepare(.value(EntityList(notes([1, 2, 3])), validator: "v"), .value(EntityList(notes([1, 2, 3]))))
@@ -282,7 +282,7 @@ struct EntityTests {
         #expect(snapshot.value?.items.count == 2 && snapshot.completeness == .gapped(1))
         #expect(snapshot.freshness == .stale(.partial))
         #expect(try await again.value(list, .cacheFirst).items.count == 3)
-        // What is not whole must not be confirmed.
+        // An incomplete value must not be confirmed.
         #expect(source.requests.last?.validator == nil)
     }
 
@@ -302,14 +302,14 @@ struct EntityTests {
         #expect(shown.map(\.items.count) == [2, 3])
     }
 
-    /// Random commits by several writers, against a plain dictionary.
+    /// Random commits by several writers, compared with a dictionary.
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
-    func `memory and disk and a new process agree with an oracle after any sequence of changes`(_ seed: UInt64)
+    func `memory, disk and a new process agree with a model after random changes`(_ seed: UInt64)
         async throws
     {
         var generator = SeededGenerator(seed: seed)
         var configuration = scene.configuration()
-        // Small enough that much of it is evicted from memory all the time.
+        // Small limits, so that entities are evicted from memory all the time.
         configuration.memoryEntriesMaximum = 64
         var cache = try LarderCache(configuration)
         let source = ScriptedSource<EntityList<Note>>()

@@ -45,12 +45,12 @@ struct FlightTests {
         seen.cancel()
         await source.waitForCancellations(1)
         #expect(source.requests.count == 1)
-        // Nothing of it is remembered as a failure.
+        // The cancellation is not recorded as a failure.
         source.prepare(.value("later"))
         #expect(try await cache.value(resource) == "later")
     }
 
-    @Test func `the network's answer is called so, also where it comes before its observer is known`() async throws {
+    @Test func `an answer has the source network also if it comes before the observer is registered`() async throws {
         let source = ScriptedSource<String>()
         let resource = word(source)
         let (joined, hold) = (Pending<Bool>(), Hold())
@@ -65,7 +65,7 @@ struct FlightTests {
         await source.waitForRequests(1)
         let snapshots = cache.snapshots(resource)
         let observing = Pending<Snapshots<String>.Subscription?>()
-        // A thread of its own, because it is held up between joining the request and observing.
+        // On a thread of its own, because it blocks between joining the request and observing.
         Thread { observing.finish(.init(snapshots.node, snapshots.options)) }.start()
         #expect(await joined.value(ifCancelled: false))
         source.answer(0, .value("one"))
@@ -85,7 +85,7 @@ struct FlightTests {
         await seen.wait(for: 1)
         source.fail(0, Broken())
         for reader in readers {
-            // Those that came after the failure make a request of their own: it is answered too.
+            // Readers that came after the failure make a request of their own, which is answered too.
             do {
                 _ = try await reader.value
             } catch let error as LarderError {
@@ -100,7 +100,7 @@ struct FlightTests {
         #expect(try await cache.value(resource) == "good")
     }
 
-    @Test func `a slow old reply never takes the place of a newer one`() async throws {
+    @Test func `a slow old reply never replaces a newer one`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -113,7 +113,7 @@ struct FlightTests {
         source.answer(1, .value("new"))
         #expect(try await new.value.value == "new")
         source.answer(0, .value("old"))
-        // It gets the newer value too: nobody sees an older one after it.
+        // The reader of the old reply gets the newer value too.
         #expect(try await old.value.value == "new")
         #expect(try await cache.value(resource, .cacheOnly) == "new")
         cache.close()
@@ -136,7 +136,7 @@ struct FlightTests {
         #expect(try await scene.cache().value(note, .cacheOnly).text == "pushed")
     }
 
-    @Test func `a user's refresh sends a request of its own beside one that is on its way`() async throws {
+    @Test func `a refresh sends its own request while another is in flight`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -155,7 +155,7 @@ struct FlightTests {
     @Test func `a fetch that never ends is abandoned at its time limit`() async throws {
         let cache = try scene.cache()
         var resource = Resource<String>("endless") { _ in
-            // It does not even notice that it is cancelled.
+            // The fetch function ignores its cancellation.
             await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
             return .value("never")
         }
@@ -172,7 +172,7 @@ struct FlightTests {
         let counts = Mutex<[String: Int]>([:])
     }
 
-    @Test func `a reader of many keys makes as many requests, each once`() async throws {
+    @Test func `reads of many keys make one request each`() async throws {
         let cache = try scene.cache()
         let counter = Counter()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -208,14 +208,14 @@ struct FlightTests {
         #expect(seen.elements.allSatisfy { $0.value == "content" && $0.freshness == .fresh })
     }
 
-    @Test func `a late answer of a request that was given up does not replace a newer value`() async throws {
+    @Test func `a late answer of an abandoned request does not replace a newer value`() async throws {
         let cache = try scene.cache()
         let (began, late) = (Pending<Void>(), Pending<String>())
         let isFirst = Atomic<Bool>(true)
         var resource = Resource<String>("word") { _ in
             guard isFirst.exchange(false, ordering: .relaxed) else { return .value("new") }
             began.finish(())
-            // This fetch function does not notice that it is cancelled.
+            // The fetch function ignores its cancellation.
             return .value(await Task { await late.value(ifCancelled: "cancelled") }.value)
         }
         resource.timeout = nil

@@ -23,7 +23,7 @@ struct FreshnessTests {
         try await cache.snapshot(resource, .cacheOnly).freshness
     }
 
-    @Test func `a value is fresh until its time to live is over, counted from the start of the request`() async throws {
+    @Test func `a value is fresh for its lifetime, counted from the start of the request`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -41,7 +41,7 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
 
-    @Test func `a source may call a value fresh for a shorter time, and not for a longer one`() async throws {
+    @Test func `a source can shorten the lifetime of a value but not extend it`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)
@@ -55,7 +55,7 @@ struct FreshnessTests {
     }
 
     @Test(arguments: [-86_400, -3_600, -3, 3_600, 86_400, 315_360_000], [false, true])
-    func `a clock that is set makes nothing fresh that is not, and nothing stale for ever`(
+    func `a changed clock makes no stale value fresh, and no value stale for ever`(
         _ seconds: Int,
         _ isRestarted: Bool
     ) async throws {
@@ -67,15 +67,15 @@ struct FreshnessTests {
         scene.clock.advance(by: .seconds(50))
         scene.clock.set(wall: scene.clock.now + .seconds(seconds))
         if isRestarted { cache = try scene.cache() }
-        // Eleven seconds later it would be expired, whatever the wall says.
+        // Eleven seconds later the value is expired, whatever the wall clock shows.
         scene.clock.advance(by: .seconds(11))
         let freshness = try await stored(cache, resource)
-        // A small step back while the process was not running is noticed by nobody; then it looks younger by that.
+        // A small step back while no process runs cannot be detected: the value looks younger by the step.
         if !(isRestarted && seconds == -3) { #expect(freshness != .fresh) }
         source.prepare(.value("b"))
         #expect(try await cache.value(resource, .networkOnly) == "b")
         #expect(try await stored(cache, resource) == .fresh)
-        // Set right again.
+        // The clock is corrected.
         scene.clock.set(wall: scene.clock.now - .seconds(seconds))
         source.prepare(.value("c"))
         _ = try await cache.value(resource, .networkOnly)
@@ -113,7 +113,7 @@ struct FreshnessTests {
         #expect(source.requests.count == 1)
     }
 
-    @Test func `bounded staleness is kept while there are observers with one request for all of them`()
+    @Test func `bounded staleness is kept by one request for all observers`()
         async throws
     {
         let cache = try scene.cache()
@@ -127,7 +127,7 @@ struct FreshnessTests {
         for viewer in viewers { await viewer.wait(for: 1) }
         for round in 1...3 {
             try await scene.clock.waitForSleepers(1)
-            // Spread to nine tenths of the bound by the random number that the scene gives.
+            // The scene's random number spreads the refresh to nine tenths of the bound.
             let age = round == 1 ? 7 : 27
             scene.clock.advance(by: .seconds(age))
             await source.waitForRequests(round + 1)
@@ -141,7 +141,7 @@ struct FreshnessTests {
         #expect(source.requests.count == 4)
     }
 
-    @Test func `a refresh that fails is tried again later and later`() async throws {
+    @Test func `a failed refresh is retried with growing delays`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source, Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(10))))
@@ -155,7 +155,7 @@ struct FreshnessTests {
             scene.clock.advance(by: .milliseconds(1))
             await source.waitForRequests(index + 2)
             source.fail(index + 1, Broken())
-            // The expiry in between is shown with the error before.
+            // The expiry in between is shown with the previous error.
             await seen.wait { $0.count(where: { $0.activity == .fetching }) == index + 1 && $0.last?.activity == .idle }
         }
     }
@@ -169,11 +169,11 @@ struct FreshnessTests {
         scene.clock.advance(by: .seconds(15))
         source.prepare(failure: Broken())
         await #expect(throws: LarderError.self) { try await cache.value(resource) }
-        // Whoever knows what they do says so.
+        // A policy of the read overrides the rule.
         #expect(try await cache.value(resource, .cacheOnly) == "100")
     }
 
-    @Test func `a reader of a sensitive field gets that field's time to live`() async throws {
+    @Test func `a reader of a sensitive field gets that field's lifetime`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         var rule = Freshness.Rule.timeToLive(.seconds(3_600))
@@ -187,7 +187,7 @@ struct FreshnessTests {
         #expect(try await cache.value(resource, fields: ["price", "name"]) == "b")
     }
 
-    @Test func `a known newer version makes an older one stale, and its coming makes it fresh`() async throws {
+    @Test func `a known newer version makes the stored value stale until it is stored`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Note>()
         let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { try await source.fetch($0) }
@@ -201,7 +201,7 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(note).freshness == .fresh)
     }
 
-    @Test func `a known newer version is remembered or the stored value is stale`() async throws {
+    @Test func `a newer version is remembered, or the stored value is stale`() async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<Note>()
         let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { try await source.fetch($0) }
@@ -238,7 +238,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test func `a tag is never taken for a type of entities`() async throws {
+    @Test func `a tag never equals an entity type`() async throws {
         let cache = try scene.cache()
         let note = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "a", revision: 1)) }
         _ = try await cache.value(note)
@@ -259,7 +259,7 @@ struct FreshnessTests {
         _ = try await cache.value(word(source, rule))
         let seen = SequenceRecorder(cache.snapshots(word(source, rule)))
         await seen.wait(for: 1)
-        // Each of these shows it anew.
+        // Each of these changes shows the value again.
         for _ in 0..<10 { cache.noteCaughtUp("changes", followedSince: nil) }
         #expect(draws.count == 1)
     }
@@ -278,7 +278,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test func `a change feed keeps values fresh that were fetched since it is followed while it catches up`()
+    @Test func `a change feed that has caught up keeps values fresh that were fetched since it began`()
         async throws
     {
         let cache = try scene.cache()
@@ -294,12 +294,12 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .fresh)
         scene.clock.advance(by: .seconds(30))
         #expect(try await stored(cache, resource) == .stale(.expired))
-        // A feed that was begun later has missed something.
+        // A feed that began later does not cover the value.
         cache.noteCaughtUp("changes", followedSince: scene.clock.now)
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
 
-    @Test func `by nothing at all, nothing is fresh`() async throws {
+    @Test func `without a criterion nothing is fresh`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source, Freshness.Rule(.any([])))
@@ -320,12 +320,12 @@ struct FreshnessTests {
             whole.value?.text == "headline and body" && whole.freshness == .fresh && whole.completeness == .complete
         )
         #expect(source.requests[0].validator == nil)
-        // A list that shows less of the same version takes nothing away.
+        // A partial entity of the same version does not replace the complete one.
         try cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
         #expect(try await cache.value(note, .cacheOnly).text == "headline and body")
     }
 
-    @Test func `a gate returns a recently confirmed value or confirms it or says what to do`() async throws {
+    @Test func `a gate returns a confirmed value, confirms it, or fails with a remedy`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         let resource = word(source)

@@ -50,7 +50,7 @@ struct OtherProcessTests {
         try two.update { $0.edit(list.key) { $0.removeLast() } }
         scene.clock.advance(by: .milliseconds(100))
         #expect(try await one.value(list, .cacheOnly).items.map(\.id) == ["1", "2"])
-        // What this process changes itself is not taken for somebody else's.
+        // A commit of this process does not count as a foreign one.
         try one.update { $0.modify(Note.self, "2") { $0.text = "c" } }
         scene.clock.advance(by: .milliseconds(100))
         let hits = one.memoryHits.hits
@@ -70,7 +70,7 @@ struct OtherProcessTests {
         #expect(try await two.value(note("1")).text == "abc")
     }
 
-    @Test func `memory-only values stay whatever another process does to the disk`() async throws {
+    @Test func `memory-only values do not depend on commits of other processes`() async throws {
         let (one, two) = (try scene.cache(), try scene.cache())
         let secret = Resource<Secret>.entity("1", policy: .cacheOnly) { _ in throw Broken() }
         try one.update { $0.put(Secret(id: "1", text: "mine")) }

@@ -5,7 +5,7 @@ import SDKTestSupport
 import TestSupport
 import Testing
 
-/// The table at `ReadPolicy`, row by row, as observers see it and as one-shot reads do.
+/// The table at `ReadPolicy`, row by row, for observers and for one-shot reads.
 @Suite("Read policies", .oneMinute)
 struct ReadPolicyTests {
     enum Stored: String, CaseIterable, Sendable { case nothing, fresh, stale }
@@ -26,7 +26,7 @@ struct ReadPolicyTests {
         ("networkOnly", .networkOnly),
     ]
 
-    /// What is shown, without a cache's knowledge: written down from the table.
+    /// The expected snapshots, written from the table and not computed by a cache.
     static func expected(_ name: String, _ stored: Stored, _ network: Network) -> [String] {
         let failed = stored == .nothing || name == "networkOnly" ? "– missing !fetchFailed" : ""
         let end =
@@ -97,12 +97,12 @@ struct ReadPolicyTests {
         await seen.waitForEnd()
         #expect(seen.elements.map { $0.line { $0 } } == row.expected)
         #expect(source.requests.count == (row.expected.count > 1 ? 1 : 0))
-        // What may be confirmed is asked for with its validator, whatever the policy is.
+        // A value that can be confirmed is requested with its validator under each policy.
         if row.expected.count > 1 { #expect(source.requests[0].validator == (row.stored == .nothing ? nil : "1")) }
     }
 
     @Test(arguments: cases)
-    func `a one-shot read gives the first snapshot with a value that its policy does not wait beyond`(
+    func `a one-shot read returns the first snapshot with a value that its policy allows`(
         _ row: Case
     ) async throws {
         let scene = CacheScene()
@@ -117,7 +117,7 @@ struct ReadPolicyTests {
         let first = row.expected.first { !$0.hasPrefix("–") }
         do {
             let snapshot = try await cache.snapshot(resource(source), row.policy)
-            // Whether the request that failed is named depends on whether the read waited for it.
+            // The error names the failed request only if the read waited for it.
             let line = snapshot.line { $0 }.replacing(" !fetchFailed", with: "")
             #expect(line == first?.replacing(" !fetchFailed", with: ""))
         } catch {
@@ -128,7 +128,7 @@ struct ReadPolicyTests {
         }
     }
 
-    @Test func `network-first falls back when its patience ends, and still delivers the late answer`() async throws {
+    @Test func `network-first falls back after its timeout, and still delivers the late answer`() async throws {
         let scene = CacheScene()
         try await prepare(.stale, scene)
         let source = ScriptedSource<String>()
@@ -136,7 +136,7 @@ struct ReadPolicyTests {
         let seen = SequenceRecorder(cache.snapshots(resource(source), .networkFirst(timeout: .seconds(3))))
         await source.waitForRequests(1)
         await seen.wait(for: 1)
-        // One waits for the fetch's own limit, one for the observer's patience.
+        // One sleeper is the time limit of the fetch, the other the fallback delay.
         try await scene.clock.waitForSleepers(2)
         scene.clock.advance(by: .seconds(3))
         await seen.wait(for: 2)
@@ -149,7 +149,7 @@ struct ReadPolicyTests {
         )
     }
 
-    @Test func `a one-shot network-first read falls back, and its late answer is there for the next`() async throws {
+    @Test func `a one-shot network-first read falls back, and its late answer is stored for the next`() async throws {
         let scene = CacheScene()
         try await prepare(.stale, scene)
         let source = ScriptedSource<String>()

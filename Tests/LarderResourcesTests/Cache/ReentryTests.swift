@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An entity whose comparison runs what a test has put there.
+/// An entity whose comparison runs a function of the test.
 private struct Watched: CacheEntity {
     static let entityType = "watched"
     static let onComparison = Mutex<(@Sendable () -> Void)?>(nil)
@@ -16,7 +16,7 @@ private struct Watched: CacheEntity {
     var text: String
 
     static func == (left: Watched, right: Watched) -> Bool {
-        // Once: what runs may compare too.
+        // Once, because the function may compare too.
         onComparison.withLock { $0.take() }?()
         return left.id == right.id && left.text == right.text
     }
@@ -46,7 +46,7 @@ private final class Handler: Sendable {
     func take() -> LarderCache? { state.withLock { $0.take() } }
 }
 
-/// Everything in a process of its own: what is tested ends it.
+/// Each test runs in a process of its own, which the tested call stops.
 @Suite("Cache: re-entrant calls from user functions", .oneMinute)
 struct ReentryTests {
     private static func cache() throws -> LarderCache {
@@ -72,7 +72,7 @@ struct ReentryTests {
         expectMessage(["Update.modify", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
-    @Test func `an operation that is put into the outbox within modify stops with a message`() async throws {
+    @Test func `enqueuing an operation within modify stops with a message`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let cache = try ReentryTests.cache()
             let operation = WriteBehind<String, Int>(
@@ -115,7 +115,7 @@ struct ReentryTests {
         expectMessage(["==", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
 
-    @Test func `a reader may be made within modify`() async throws {
+    @Test func `a reader can be created within modify`() async throws {
         await #expect(processExitsWith: .success) {
             let cache = try ReentryTests.cache()
             let readers = Readers()
@@ -147,7 +147,7 @@ struct ReentryTests {
                     isUpdated.store(true, ordering: .relaxed)
                 }
             }
-            // No stored value is compared by this: only what is shown.
+            // Compares shown values only, no stored ones.
             try cache.update { $0.modify(Watched.self, "1") { $0.text = "b" } }
             _ = await reader.next(isolation: nil)
             guard isUpdated.load(ordering: .relaxed) else { preconditionFailure("Nothing was compared.") }
@@ -169,7 +169,7 @@ struct ReentryTests {
             }
             let cache = try LarderCache(configuration)
             handler.give(cache)
-            // The read fails, and so does the write of what was fetched.
+            // The read and the write of the fetched value fail.
             killable.fail(.full, atStep: 1, untilHealed: true)
             let value = try await cache.value(Resource<String>("word") { _ in .value("a") })
             killable.heal()
@@ -199,7 +199,7 @@ struct ReentryTests {
         }
     }
 
-    @Test func `an entity type may not begin like the names of values stored whole`() async throws {
+    @Test func `an entity type must not begin with an equals sign`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try LarderCache(CacheConfiguration()).update { $0.put(Reserved(id: "1")) }
         }

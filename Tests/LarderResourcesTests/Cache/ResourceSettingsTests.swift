@@ -33,14 +33,16 @@ struct ResourceSettingsTests {
 
     // MARK: Retention
 
-    @Test func `a value read from disk and then in memory only leaves the disk, and no answer is written`() async throws
+    @Test
+    func `a value read with disk and then with memory retention is removed from the disk, and no answer is written`()
+        async throws
     {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         source.prepare(.value("first \(Self.secret)"), .value("second \(Self.secret)"), .value("third \(Self.secret)"))
         _ = try await cache.value(word(source))
         #expect(try !files(with: Self.secret).isEmpty)
-        // Memory answers this read; the reader's setting counts all the same.
+        // This read is a memory hit, and the reader's retention still applies.
         #expect(try await cache.value(word(source, .memory)) == "first \(Self.secret)")
         #expect(try files(with: Self.secret) == [])
         _ = try await cache.refresh(word(source, .memory))
@@ -51,19 +53,20 @@ struct ResourceSettingsTests {
         await #expect(throws: LarderError.self) { try await scene.cache().value(word(source), .cacheOnly) }
     }
 
-    @Test func `a value that an earlier process wrote leaves the disk with the first read in memory only`() async throws
+    @Test func `a value of an earlier process is removed from the disk by the first read with memory retention`()
+        async throws
     {
         let source = ScriptedSource<String>()
         source.prepare(.value(Self.secret))
         _ = try await scene.cache().value(word(source))
         let cache = try scene.cache()
-        // It is not lost by that: this process has read it.
+        // The value is not lost, because this process has read it.
         #expect(try await cache.value(word(source, .memory), .cacheOnly) == Self.secret)
         #expect(try files(with: Self.secret) == [])
         #expect(try await cache.value(word(source), .cacheOnly) == Self.secret)
     }
 
-    @Test func `a value that is large enough for a file of its own leaves the disk too`() async throws {
+    @Test func `a value in a file of its own is removed from the disk too`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         source.prepare(.value(String(repeating: Self.secret, count: 20_000)))
@@ -91,7 +94,7 @@ struct ResourceSettingsTests {
         #expect(source.requests.count == 1)
     }
 
-    @Test func `nothing is written under a key that was read in memory only, also after memory was trimmed`()
+    @Test func `nothing is written under a key with memory retention, also after memory was trimmed`()
         async throws
     {
         let cache = try scene.cache()
@@ -119,13 +122,13 @@ struct ResourceSettingsTests {
         _ = try await cache.value(list("secret-list", ["a", "b"], .disk))
         #expect(try await cache.value(list("secret-list", ["a", "b"], .memory)).items.count == 2)
         for text in ["secret-list", "text-of-a"] { #expect(try files(with: text) == [], "\(text)") }
-        // The other list shows it by its own right.
+        // The other list contains the entity too.
         #expect(try !files(with: "text-of-b").isEmpty)
         #expect(try await cache.value(list("secret-list", [], .disk), .cacheOnly).items.map(\.id) == ["a", "b"])
         #expect(try await scene.cache().value(list("open", [], .disk), .cacheOnly).items.map(\.id) == ["b"])
     }
 
-    @Test func `a timeline opened on disk and then in memory only leaves the disk`() async throws {
+    @Test func `a timeline opened with disk and then with memory retention is removed from the disk`() async throws {
         let cache = try scene.cache()
         let source = PageSource()
         source.script.prepare(.value(EntityList([Note(1, "secret-text")])))
@@ -176,7 +179,7 @@ struct ResourceSettingsTests {
         #expect(source.requests.count == 2)
     }
 
-    @Test func `a reader waits no longer than its own timeout for a request that another one began`() async throws {
+    @Test func `a reader waits at most its own timeout for a request of another reader`() async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<String>()
         var patient = word(source)
@@ -198,7 +201,7 @@ struct ResourceSettingsTests {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<String>()
         source.prepare(.value("a"))
-        // Without a timeout nobody sleeps, and the only sleeper below is the second request's.
+        // A request without a timeout has no sleeper: the only sleeper below is that of the second request.
         var patient = word(source)
         patient.timeout = nil
         _ = try await cache.value(patient)
@@ -212,7 +215,7 @@ struct ResourceSettingsTests {
         #expect(error?.code == .timedOut)
     }
 
-    @Test func `a value is stale after any tag was invalidated that one of its readers gives it`() async throws {
+    @Test func `a value is stale after the invalidation of any tag of any of its readers`() async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<String>()
         source.prepare(.value("a"))
@@ -225,7 +228,7 @@ struct ResourceSettingsTests {
         #expect(try await cache.snapshot(word(source), .cacheOnly).freshness == .stale(.invalidated))
     }
 
-    @Test func `a reader that is content with a part of an entity does not fetch the rest`() async throws {
+    @Test func `a reader that needs a partial entity does not fetch the complete one`() async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<Note>()
         let whole = Resource<Note>.entity("1") { try await source.fetch($0) }
@@ -242,7 +245,7 @@ struct ResourceSettingsTests {
     // MARK: Shapes
 
     @Test(arguments: [false, true])
-    func `a value stored whole and an entity under one key are two things`(_ isWholeFirst: Bool) async throws {
+    func `a value stored whole and an entity with the same key are separate`(_ isWholeFirst: Bool) async throws {
         let cache = try scene.cache()
         let whole = Resource<Note>("note", ["id": "1"]) { _ in .value(Note(id: "1", text: "whole", revision: 1)) }
         let entity = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "entity", revision: 1)) }

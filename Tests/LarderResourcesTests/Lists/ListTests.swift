@@ -10,7 +10,7 @@ struct ListTests {
         var text = ""
     }
 
-    /// Does what a view does with a difference.
+    /// Applies a difference to a list, as a view does.
     static func apply(_ difference: ListDifference<Int>, to old: [Item], _ new: [Item]) -> [Item] {
         var items = old
         let leaving = difference.removals.map(\.index) + difference.moves.map(\.from)
@@ -22,7 +22,7 @@ struct ListTests {
     }
 
     @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])
-    func `a difference makes the new list of the old one, with as few moves as can be`(_ seed: UInt64) {
+    func `a difference turns the old list into the new one with a minimum of moves`(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for round in 0..<400 {
             func list() -> [Item] {

@@ -18,7 +18,7 @@ struct OutboxCoalescingTests {
     }
 
     @Test(arguments: [false, true])
-    func `a second like and then no like end with no like, whether the post is known or not`(_ isKnown: Bool)
+    func `a second like and then an unlike end without the like, whether the post is known or not`(_ isKnown: Bool)
         async throws
     {
         like("1")
@@ -32,7 +32,7 @@ struct OutboxCoalescingTests {
         #expect(server.requests == [["1-"]] && !server.post("1").isMine)
     }
 
-    @Test func `taps cancel out against what is stored, also where memory does not have it`() async throws {
+    @Test func `taps cancel out against the stored value, also if it is not in memory`() async throws {
         _ = try await scene.cache().value(server.list(["1"]))
         let cache = try scene.cache()
         #expect(try cache.enqueue(Tap(post: "1", isLike: true), server.operation) != nil)
@@ -40,7 +40,7 @@ struct OutboxCoalescingTests {
         #expect(cache.outbox.entries.isEmpty)
     }
 
-    @Test func `taps do not cancel out against what is stale`() async throws {
+    @Test func `taps do not cancel out against a stale value`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1"]))
         try cache.update { $0.invalidate(Liked.self, "1") }
@@ -49,7 +49,7 @@ struct OutboxCoalescingTests {
         #expect(try cache.outbox.entries.map { try $0.input(as: Tap.self).isLike } == [false])
     }
 
-    @Test func `taps do not cancel out against what an earlier tap is just changing`() async throws {
+    @Test func `taps do not cancel out against a value that an earlier tap in flight changes`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1"]))
         let gate = ScriptedSource<Int>()
@@ -63,7 +63,7 @@ struct OutboxCoalescingTests {
         try cache.enqueue(Tap(post: "1", isLike: true), slow)
         cache.outbox.resume()
         await gate.waitForRequests(1)
-        // The server's stored value has no like, and will have one.
+        // The stored value has no like, and an earlier tap in flight adds one.
         for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), slow) }
         #expect(cache.outbox.entries.count == 2)
         gate.prepare(.value(0))
@@ -73,7 +73,7 @@ struct OutboxCoalescingTests {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `random taps, repeated ones among them, end with the last taps, whatever was known of the posts`(
+    func `random and repeated taps end with the last taps, whatever was stored of the posts`(
         _ seed: UInt64
     ) async throws {
         var generator = SeededGenerator(seed: seed)
@@ -122,7 +122,7 @@ struct OutboxCoalescingTests {
         }
     }
 
-    @Test func `a queued operation that cannot be read any more stops no new one`() async throws {
+    @Test func `a queued operation that cannot be decoded does not affect new ones`() async throws {
         var cache = try scene.cache()
         var old = WriteBehind<OldTap, Liked>("like", scope: { _ in "1" }, changes: { _, _ in }, send: { _ in [] })
         old.coalescingKey = { _ in "1" }

@@ -13,7 +13,7 @@ private struct Message: Codable, Sendable, Equatable {
     var text: String
 }
 
-/// A server that carries out each idempotency key once and remembers the order.
+/// A server that carries out each idempotency key once and records the order.
 private final class ChatServer: Sendable {
     private struct State {
         var keys: Set<String> = []
@@ -40,11 +40,11 @@ private final class ChatServer: Sendable {
     }
 }
 
-/// What happens to the files of a store while it is open.
+/// The damage to the files of a store while it is open.
 enum FileDamage: String, CaseIterable, Sendable {
     case garbage, zeros, cut, emptied, logRemoved, databaseRemoved, databaseRenamed, filesRemoved
 
-    /// Whether reading alone does not reveal it until the file is opened again.
+    /// Whether reads do not detect it until the file is opened again.
     var isHidden: Bool { [.garbage, .zeros, .cut].contains(self) }
 
     func apply(to directory: String) throws {
@@ -81,7 +81,7 @@ struct OutboxDamageTests {
         }
     }
 
-    /// Puts in messages to three rooms.
+    /// Enqueues messages to three rooms.
     private func say(_ range: Range<Int>, in cache: LarderCache, _ name: String = "") throws -> [OperationID] {
         try range.compactMap { index in
             let text = "\(name)\(index) " + String(repeating: "x", count: 200)
@@ -101,16 +101,16 @@ struct OutboxDamageTests {
         let cache = try scene.cache()
         cache.outbox.register(chat.operation)
         var ids = try say(0..<200, in: cache)
-        // These are in the database, and the next in its log.
+        // These operations are in the database, and the next ones in its log.
         cache.disk?.suspend()
         ids += try say(200..<300, in: cache)
         try damage.apply(to: scene.path)
         if isReopened { cache.disk?.suspend() }
         ids += try say(300..<400, in: cache)
-        // Numbers are never given twice, and keep the order.
+        // Numbers are never assigned twice, and keep the order.
         #expect(ids == ids.sorted() && Set(ids).count == 400)
         #expect(cache.outbox.entries.map(\.id) == ids)
-        // A log that is removed while it is open is saved when the file is closed as it should be: nothing was lost.
+        // A log that is removed while it is open is written back by a regular close: nothing is lost.
         if isReopened ? damage != .logRemoved : !damage.isHidden { #expect(!recoveries.isEmpty) }
         cache.outbox.resume()
         try await cache.outbox.drained()
@@ -122,7 +122,7 @@ struct OutboxDamageTests {
     }
 
     @Test(arguments: FileDamage.allCases)
-    func `what was damaged and put in again is there after a restart`(_ damage: FileDamage) async throws {
+    func `operations restored after damage survive a restart`(_ damage: FileDamage) async throws {
         var cache = try scene.cache()
         _ = try say(0..<100, in: cache)
         cache.disk?.suspend()
@@ -141,7 +141,9 @@ struct OutboxDamageTests {
     }
 
     @Test(arguments: FileDamage.allCases)
-    func `two processes: what either has acknowledged survives the replacement by one of them`(_ damage: FileDamage)
+    func `operations acknowledged by two processes survive the replacement of the store by one of them`(
+        _ damage: FileDamage
+    )
         async throws
     {
         let one = try scene.cache()
@@ -172,14 +174,14 @@ struct OutboxDamageTests {
     }
 
     @Test(arguments: FileDamage.allCases)
-    func `what was sent or taken back before the damage does not come back`(_ damage: FileDamage) async throws {
+    func `operations sent or cancelled before the damage are not restored`(_ damage: FileDamage) async throws {
         let server = LikeServer(posts: 10)
         let cache = try scene.cache()
-        // Only where the server's value is known do two taps undo each other.
+        // Two taps cancel out only if the server's value is known.
         _ = try await cache.value(server.list(["1", "2"]))
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         try cache.enqueue(Tap(post: "2", isLike: true), server.operation)
-        // The database has both, and its log says that they are gone.
+        // The database has both operations, and its log has their removal.
         cache.disk?.suspend()
         #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) == nil)
         cache.outbox.resume()
@@ -196,7 +198,8 @@ struct OutboxDamageTests {
         #expect(server.requests == [["2+"], ["3+"]])
     }
 
-    @Test func `an operation on its way during the damage is in doubt after a restart, and a refused one is refused`()
+    @Test
+    func `an operation in flight during the damage is in doubt after a restart, and a rejected one stays rejected`()
         async throws
     {
         let server = LikeServer(posts: 10)
@@ -216,7 +219,7 @@ struct OutboxDamageTests {
         let before = cache.outbox.entries
         #expect(before.map(\.state) == [.refused, .sending])
         try FileDamage.filesRemoved.apply(to: scene.path)
-        // Nothing is left that could be read.
+        // No readable data is left.
         cache.disk?.suspend()
         try cache.update { $0.setMetadata([1], for: "any") }
         cache.close()
@@ -227,7 +230,7 @@ struct OutboxDamageTests {
         #expect(again.outbox.refused.first?.refusal == before.first?.refusal)
     }
 
-    @Test func `a directory that is removed counts as erased: nothing is acknowledged, sent or brought back`()
+    @Test func `a removed directory counts as erased: nothing is acknowledged, sent or restored`()
         async throws
     {
         let cache = try scene.cache()
@@ -242,14 +245,14 @@ struct OutboxDamageTests {
         #expect(!FileManager.default.fileExists(atPath: scene.path))
     }
 
-    @Test func `what another process has erased is not brought back into the store that comes after it`() throws {
+    @Test func `operations erased by another process are not restored into the next store`() throws {
         let old = try scene.cache()
         _ = try say(0..<3, in: old)
         let other = try scene.cache()
         try other.erase()
         let new = try scene.cache()
         _ = try say(10..<12, in: new)
-        // The process that slept finds a store that is not its own's successor.
+        // The other process finds a store that did not replace its own.
         _ = try say(12..<13, in: old)
         let texts = try scene.cache().outbox.entries.map { try $0.input(as: Message.self).text.prefix(2) }
         #expect(texts == ["10", "11", "12"])

@@ -17,7 +17,7 @@ struct OutboxDeadLetterTests {
         try await cache.value(server.post(resource: id), .cacheOnly).isMine
     }
 
-    @Test func `what was refused, why and when is told, and known after a restart, until somebody decides`()
+    @Test func `rejected operations have their reason and time, also after a restart, until a decision`()
         async throws
     {
         var cache = try scene.cache()
@@ -54,12 +54,12 @@ struct OutboxDeadLetterTests {
         try await cache.outbox.drained()
         let disk = try #require(cache.disk)
         for entry in refused { #expect(try disk.metadata("larder.refusal \(entry.id)") == nil) }
-        // The retried one under its own key, the edited one under a new one: what was refused under the old stays refused.
+        // The retried operation keeps its key; the edited one has a new key, because the old one stays rejected.
         #expect(server.post("1").isMine && server.post("2").isMine && !server.post("3").isMine)
         #expect(try scene.cache().outbox.entries.isEmpty)
     }
 
-    @Test func `a lane that is held stays so after a restart, and says behind what`() async throws {
+    @Test func `a blocked scope stays blocked after a restart and names the rejected operation`() async throws {
         var operation = server.operation
         operation.coalescingKey = { _ in nil }
         operation.onRejection = .block
@@ -77,7 +77,7 @@ struct OutboxDeadLetterTests {
         let left = try await cache.outbox.drain(within: .seconds(5))
         #expect(left.remaining.map(\.reason) == [.refused, .behindRefused] && !left.isDrained)
         #expect(server.post("2").isMine && server.requests.count { $0[0].hasPrefix("1") } == 1)
-        // Edited, it is sent first, and what waited behind it follows.
+        // The edited operation is sent first, and the later ones follow.
         server.behave { _ in .answers }
         let refused = try #require(cache.outbox.refused.first)
         try cache.outbox.edit(refused.id, to: Tap(post: "1", isLike: true), held)
@@ -85,7 +85,9 @@ struct OutboxDeadLetterTests {
         #expect(server.requests.filter { $0[0].hasPrefix("1") } == [["1+"], ["1+"], ["1-"]])
     }
 
-    @Test func `one that makes the server fail is found among a hundred, and they are sent without it`() async throws {
+    @Test func `the operation that makes the server fail is isolated among a hundred, and the others are sent`()
+        async throws
+    {
         let server = LikeServer(posts: 100)
         server.behave { _ in .breaks(on: "42") }
         var configuration = scene.configuration(inMemory: true)
@@ -94,17 +96,17 @@ struct OutboxDeadLetterTests {
         for index in 0..<100 { try cache.enqueue(Tap(post: "\(index)", isLike: true), server.operation) }
         let statuses = SequenceRecorder(cache.outbox.statuses)
         cache.outbox.resume()
-        // Once it is alone it waits for its next attempt; who was beside it to the end may have been sent after it.
+        // The isolated operation waits for its next attempt; the last ones of its batches may be sent after it.
         await statuses.wait { [server] in
             $0.last?.inFlight == 0 && $0.last?.pending == 1 && server.requests.contains(["42+"])
         }
         #expect(try await cache.outbox.drain(within: .zero).remaining.map(\.reason) == [.postponed])
         #expect((0..<100).allSatisfy { server.post("\($0)").isMine == ($0 != 42) })
-        // By halves, and not one by one.
+        // The batches are halved, not sent one by one.
         #expect(server.requests.count < 30)
     }
 
-    @Test func `a server that asked to wait is not asked before, although the network returns`() async throws {
+    @Test func `Retry-After is respected although the network returns`() async throws {
         let cache = try scene.cache()
         server.behave { $0 == 1 ? .isBusy(.seconds(30)) : .answers }
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)

@@ -16,7 +16,7 @@ struct OutboxDrainTests {
         try await cache.outbox.drain(within: limit).remaining.map(\.reason)
     }
 
-    @Test func `what can be sent is sent, and nothing remains`() async throws {
+    @Test func `a drain sends all operations`() async throws {
         let cache = try scene.cache()
         for index in 0..<10 { try cache.enqueue(Tap(post: "\(index)", isLike: true), server.operation) }
         cache.outbox.resume()
@@ -25,7 +25,9 @@ struct OutboxDrainTests {
         #expect(server.state.withLock { $0.effects } == 10)
     }
 
-    @Test func `it does not wait for what cannot move within the time, and says why it cannot`() async throws {
+    @Test func `a drain does not wait for operations that cannot be sent within the limit, and returns the reasons`()
+        async throws
+    {
         let cache = try scene.cache()
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         #expect(try await drained(cache, within: .seconds(5)) == [.paused])
@@ -37,7 +39,7 @@ struct OutboxDrainTests {
         let statuses = SequenceRecorder(cache.outbox.statuses)
         cache.networkReturned()
         await statuses.wait { [server] in $0.last?.inFlight == 0 && server.requests.count == 1 }
-        // Its next attempt is half a second away, by the scene's random number.
+        // The scene's random number puts the next attempt half a second ahead.
         let drain = try await cache.outbox.drain(within: .milliseconds(400))
         #expect(drain.remaining.map(\.reason) == [.postponed] && drain.remaining[0].entry.error?.code == .offline)
         let again = try scene.cache()
@@ -45,7 +47,7 @@ struct OutboxDrainTests {
         #expect(try await drained(again, within: .seconds(5)) == [.unregistered])
     }
 
-    @Test func `it waits for the next attempt where that is within the time`() async throws {
+    @Test func `a drain waits for a retry within the limit`() async throws {
         let cache = try scene.cache()
         server.behave { $0 == 1 ? .isUnreachable : .answers }
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
@@ -59,7 +61,7 @@ struct OutboxDrainTests {
         #expect(try await drain.value.remaining.isEmpty)
     }
 
-    @Test func `when the time is over it tells what is on its way, and that goes on`() async throws {
+    @Test func `after the limit a drain returns the operations in flight, which continue`() async throws {
         let cache = try scene.cache()
         let gate = ScriptedSource<Int>()
         var operation = server.operation
@@ -73,7 +75,7 @@ struct OutboxDrainTests {
         await gate.waitForRequests(1)
         let outbox = cache.outbox
         let drain = Task { try await outbox.drain(within: .seconds(3)) }
-        // The request's own time limit, and this.
+        // The sleepers: the time limit of the request, and the drain.
         try await scene.clock.waitForSleepers(2)
         scene.clock.advance(by: .seconds(3))
         let left = try await drain.value
@@ -83,7 +85,7 @@ struct OutboxDrainTests {
         #expect(server.post("1").isMine)
     }
 
-    @Test func `waiting without a limit ends when the store fails, and what waits is sent once it can be written`()
+    @Test func `drained throws when the store fails, and the operations are sent when it is writable again`()
         async throws
     {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
@@ -101,7 +103,7 @@ struct OutboxDrainTests {
         #expect(server.post("1").isMine)
     }
 
-    @Test func `waiting for a store that is gone for good ends each time`() async throws {
+    @Test func `drained throws each time for a store that is gone for good`() async throws {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()
         configuration.storage = .store(try killable.store())
@@ -120,7 +122,7 @@ struct OutboxDrainTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `whoever does not wait any more is told so, and so is everyone when the cache is closed`() async throws {
+    @Test func `drained throws for a cancelled caller and for a closed cache`() async throws {
         let cache = try scene.cache()
         let gate = ScriptedSource<Int>()
         var operation = server.operation

@@ -22,7 +22,7 @@ private final class Received: Sendable {
     func note(_ number: Int) { state.withLock { $0.append(number) } }
 }
 
-/// The disk is full because the outbox has filled it: what waits is sent all the same, and nothing more is acknowledged before.
+/// The outbox has filled the disk: waiting operations are sent, and no operation is acknowledged before.
 @Suite("Outbox: a full disk", .oneMinute)
 struct OutboxFullDiskTests {
     private let scene = CacheScene()
@@ -49,7 +49,7 @@ struct OutboxFullDiskTests {
         return try LarderCache(configuration)
     }
 
-    /// Puts in reports until the disk is full; how many were acknowledged.
+    /// Enqueues reports until the disk is full. Returns the number of acknowledged ones.
     private func fill(_ cache: LarderCache, _ operation: WriteBehind<Report, Note>, from first: Int = 0) throws -> Int {
         for number in first..<1_000_000 {
             do {
@@ -63,7 +63,7 @@ struct OutboxFullDiskTests {
     }
 
     @Test(arguments: [8, 12, 20] as [Int64])
-    func `a disk that the outbox has filled drains when the network is back, and takes more then`(_ megabytes: Int64)
+    func `an outbox on a full disk drains when the network returns, and then accepts new operations`(_ megabytes: Int64)
         async throws
     {
         let faults = DiskFaults()
@@ -72,7 +72,7 @@ struct OutboxFullDiskTests {
         let operation = operation()
         let count = try fill(cache, operation)
         #expect(count > 50)
-        // Nothing is acknowledged as long as it is full.
+        // No operation is acknowledged while the disk is full.
         for _ in 0..<3 { #expect(try fill(cache, operation, from: count) == count) }
         cache.outbox.resume()
         try await cache.outbox.drained()
@@ -98,7 +98,7 @@ struct OutboxFullDiskTests {
         #expect(received.numbers == Array(0..<count))
     }
 
-    @Test func `cached content is given up for what the server answers`() async throws {
+    @Test func `cached content is evicted to store the server's answers`() async throws {
         let faults = DiskFaults()
         let cache = try cache(faults)
         // Files of their own, and rows.
@@ -116,14 +116,14 @@ struct OutboxFullDiskTests {
         #expect(scene.events.withLock { $0 }.contains { if case .disk(.evicted) = $0 { true } else { false } })
     }
 
-    @Test func `without a reserve the disk may be filled to its end`() throws {
+    @Test func `without a reserve the disk can be filled completely`() throws {
         let faults = DiskFaults()
         let cache = try cache(faults, reserve: 0)
         faults.limitRoom(to: 8 << 20)
         #expect(try fill(cache, operation()) > 300)
     }
 
-    @Test func `what the cache stores does not use what is kept for sending`() async throws {
+    @Test func `cached values do not use the reserve for sending`() async throws {
         let faults = DiskFaults()
         let cache = try cache(faults)
         faults.limitRoom(to: 8 << 20)

@@ -25,7 +25,7 @@ struct OutboxRegistrationTests {
         }
     }
 
-    @Test func `what was put in before a restart is shown before anything is put in, and sent`() async throws {
+    @Test func `operations of an earlier process are shown at once and sent`() async throws {
         let first = try open()
         _ = try await first.value(server.list(["1", "2"]))
         try first.enqueue(Tap(post: "1", isLike: true), server.operation)
@@ -40,7 +40,7 @@ struct OutboxRegistrationTests {
         #expect(server.post("1").isMine && unregistered().isEmpty)
     }
 
-    @Test func `operations that nobody knows are told of when sending begins, and end the wait for an empty outbox`()
+    @Test func `unregistered operations are reported when sending begins, and end drained`()
         async throws
     {
         let first = try open()
@@ -51,13 +51,13 @@ struct OutboxRegistrationTests {
         #expect(unregistered() == ["like 2"])
         let error = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
         #expect(error?.code == .unregistered && error?.description.contains("\"like\"") == true)
-        // Nothing is lost by it.
+        // No operation is lost.
         cache.outbox.register(server.operation)
         try await cache.outbox.drained()
         #expect(server.post("1").isMine && server.post("2").isMine)
     }
 
-    @Test func `operations that are known are sent before those that are not end the wait`() async throws {
+    @Test func `registered operations are sent before unregistered ones end drained`() async throws {
         let first = try scene.cache()
         let other = WriteBehind<Tap, Int>("other", scope: { $0.post }, changes: { _, _ in }, send: { _ in [] })
         try first.enqueue(Tap(post: "9", isLike: true), other)
@@ -70,7 +70,7 @@ struct OutboxRegistrationTests {
         #expect(server.post("1").isMine)
     }
 
-    @Test func `an outbox that was never resumed, or is paused, ends the wait with an error`() async throws {
+    @Test func `drained throws if the outbox was never resumed or is paused`() async throws {
         let cache = try open()
         try await cache.outbox.drained()
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
@@ -89,7 +89,7 @@ struct OutboxRegistrationTests {
         #expect(server.post("1").isMine)
     }
 
-    @Test func `a function of an operation that calls the outbox while that is locked stops with a sentence`() async {
+    @Test func `a function of an operation that calls the locked outbox stops with a message`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let cache = try LarderCache(CacheConfiguration())
             let isAgain = Atomic(false)

@@ -18,7 +18,7 @@ struct Tap: Codable, Sendable, Equatable {
     var isLike: Bool
 }
 
-/// A server of likes that does a thing once for each key, and whose replies can be lost.
+/// A server of likes that carries out each key once, and whose replies can be lost.
 final class LikeServer: Sendable {
     struct State {
         var posts: [String: Liked] = [:]
@@ -30,12 +30,12 @@ final class LikeServer: Sendable {
 
     enum Behaviour: Sendable {
         case answers
-        /// It does it, and nobody is told.
+        /// It carries out the operation, and the reply is lost.
         case losesReply
         case isUnreachable
         case isBusy(Duration)
         case refuses(Set<String>)
-        /// It fails at a batch in which there is this post.
+        /// It fails for a batch with this post.
         case breaks(on: String)
     }
 

@@ -24,7 +24,7 @@ struct OutboxSettlingTests {
         }
     }
 
-    @Test func `one acknowledgement that can never be stored costs no other its end, and is not sent for again`()
+    @Test func `an acknowledgement that cannot be stored does not affect others, and is not requested again`()
         async throws
     {
         var configuration = scene.configuration()
@@ -44,7 +44,7 @@ struct OutboxSettlingTests {
         #expect(drain.remaining.isEmpty)
         #expect(server.requests.map { $0.count } == [3])
         #expect(failures().contains { $0.operation != nil && $0.description.contains("like") })
-        // What the other two have brought is stored, and what the one would have changed is asked for again.
+        // The other two acknowledgements are stored, and the values of this one are invalidated.
         for (post, freshness) in [("1", Freshness.fresh), ("2", .stale(.invalidated)), ("3", .fresh)] {
             let snapshot = try await cache.snapshot(server.post(resource: post), .cacheOnly)
             #expect(snapshot.value?.isMine == true && snapshot.freshness == freshness, "post \(post)")
@@ -77,7 +77,7 @@ struct OutboxSettlingTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test func `names that could not be stored are given again, and reach the disk`() async throws {
+    @Test func `server IDs that could not be stored are assigned again and reach the disk`() async throws {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()
         configuration.storage = .store(try killable.store())
@@ -93,7 +93,7 @@ struct OutboxSettlingTests {
                     count += 1
                     return count
                 }
-                // The server has done it, and here it cannot be stored.
+                // The server has carried it out, and the result cannot be stored.
                 if number == 1 { killable.fail(.full, untilHealed: true) }
                 if number > 2 { throw TransportError(.unreachable, "no route") }
                 return attempts.map { _ in .accepted("server-1") }

@@ -29,7 +29,7 @@ struct OutboxSharingTests {
         return operation
     }
 
-    @Test func `one sends and the other waits its turn: nothing is doubled, and nothing is forgotten`() async throws {
+    @Test func `one process sends and the other waits: no operation is doubled or lost`() async throws {
         let one = try scene.cache()
         let two = try scene.cache()
         _ = try await one.value(server.list(["1", "2"]))
@@ -58,12 +58,12 @@ struct OutboxSharingTests {
         #expect(server.state.withLock { $0.effects } == 2)
         #expect(server.requests.flatMap { $0 }.sorted() == ["1+", "2+"])
         #expect(try scene.cache().outbox.entries.isEmpty)
-        // What the other has carried out is shown, and was never shown otherwise.
+        // The operation of the other process is shown in every snapshot.
         for post in ["1", "2"] { #expect(try await mine(two, post)) }
     }
 
     @Test
-    func `while another process has the turn operations are put in and kept, and it is asked for ever more seldom`()
+    func `while another process holds the lock operations are kept, and the lock is requested with growing delays`()
         async throws
     {
         let lock = ManualProcessLock()
@@ -73,7 +73,7 @@ struct OutboxSharingTests {
         lock.seize()
         cache.outbox.resume()
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
-        // 75 ms, then twice as long each time, by the scene's random number.
+        // By the scene's random number 75 ms, doubled each time.
         for (count, wait) in [(1, 75), (2, 150), (3, 300)] {
             await lock.waitForRefusals(count)
             try await scene.clock.waitForSleepers()
@@ -90,11 +90,11 @@ struct OutboxSharingTests {
         scene.clock.advance(by: .milliseconds(600))
         try await cache.outbox.drained()
         #expect(server.requests == [["1+"]])
-        // It is held for as long as something is on its way, and no longer.
+        // The lock is held exactly while an operation is in flight.
         await lock.waitUntilFree()
     }
 
-    @Test func `a tap never becomes one with what another process is sending`() async throws {
+    @Test func `a tap is never coalesced with an operation that another process is sending`() async throws {
         let one = try scene.cache()
         _ = try await one.value(server.list(["1"]))
         let gate = ScriptedSource<Int>()
@@ -103,10 +103,10 @@ struct OutboxSharingTests {
         one.outbox.register(slow)
         two.outbox.register(server.operation)
         try two.enqueue(Tap(post: "1", isLike: true), server.operation)
-        // The first takes over what the second has put in, and sends it.
+        // The first process reads and sends the operation of the second.
         one.outbox.resume()
         await gate.waitForRequests(1)
-        // To the second it still waits; to take it back now would forget one of the two.
+        // For the second process the operation still waits: cancelling it now would lose one of the two.
         try two.enqueue(Tap(post: "1", isLike: false), server.operation)
         #expect(try await !mine(two, "1"))
         gate.prepare(.value(0))
@@ -120,20 +120,20 @@ struct OutboxSharingTests {
         #expect(try await !mine(two, "1"))
     }
 
-    @Test func `a tap does not become one with what is older than another process's`() async throws {
+    @Test func `a tap is not coalesced with an operation before one of another process`() async throws {
         let one = try scene.cache()
         let two = try scene.cache()
         for cache in [one, two] { cache.outbox.register(server.operation) }
         try one.enqueue(Tap(post: "1", isLike: true), server.operation)
         try two.enqueue(Tap(post: "1", isLike: false), server.operation)
-        // The same as the oldest, and yet the newest of the three.
+        // The same tap as the oldest one, and the newest of the three.
         try one.enqueue(Tap(post: "1", isLike: true), server.operation)
         one.outbox.resume()
         try await one.outbox.drained()
         #expect(server.post("1").isMine)
     }
 
-    @Test func `what a dead process had on its way is sent by the other under the same key`() async throws {
+    @Test func `the operation in flight of a dead process is sent by the other under the same key`() async throws {
         let dead = try scene.cache()
         var configuration = scene.configuration()
         configuration.random = { 0 }
@@ -160,7 +160,7 @@ struct OutboxSharingTests {
         #expect(keys.withLock { $0.count == 2 && Set($0).count == 1 })
     }
 
-    @Test func `what somebody waits for is sent by the process in which they wait`() async throws {
+    @Test func `an awaited operation is sent by the process of its caller`() async throws {
         let lock = ManualProcessLock()
         func open() throws -> LarderCache {
             var configuration = scene.configuration()
@@ -185,7 +185,7 @@ struct OutboxSharingTests {
         let statuses = SequenceRecorder(two.outbox.statuses)
         let receipt = Task { try await two.commit(Tap(post: "1", isLike: true), pay("two")) }
         await statuses.wait { _ in two.outbox.entries.contains { $0.operation == "pay" } }
-        // The first has the turn and looks at everything, and leaves this one alone.
+        // The first process holds the lock, reads all rows, and does not send this one.
         try one.enqueue(Tap(post: "8", isLike: true), server.operation)
         gate.prepare(.value(0))
         gate.answer(0, .value(0))
@@ -194,7 +194,7 @@ struct OutboxSharingTests {
             $0.last?.inFlight == 0 && server.post("8").isMine && server.post("9").isMine
         }
         #expect(one.outbox.entries.map(\.operation) == ["pay"])
-        // The first may look once more, and then the second waits for its turn by a clock that nobody moves.
+        // The first process may check once more; then the second waits for the lock by a clock that does not move.
         while senders.withLock({ $0.isEmpty }), !Task.isCancelled {
             await lock.waitUntilFree()
             two.networkReturned()
@@ -205,7 +205,7 @@ struct OutboxSharingTests {
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func `random taps in two processes that die now and then end with the last taps, each done once`(_ seed: UInt64)
+    func `random taps in two processes with crashes end with the last taps, each with one effect`(_ seed: UInt64)
         async throws
     {
         var generator = SeededGenerator(seed: seed)
@@ -241,7 +241,7 @@ struct OutboxSharingTests {
             if tap % 60 == 59 { caches[index] = try open() }
             if tap % 7 == 0 { scene.clock.advance(by: .milliseconds(50)) }
         }
-        // The one that stays finishes what both have begun.
+        // The remaining process finishes the operations of both.
         caches[0].close()
         caches[1].networkReturned()
         try await caches[1].outbox.drained()
@@ -257,13 +257,13 @@ struct OutboxSharingTests {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         let (one, two) = (FileProcessLock(path: path + "/lock"), FileProcessLock(path: path + "/lock"))
         #expect(try one.take() && one.take() && !two.take())
-        // As a child has it that is just being forked.
+        // A copy of the descriptor, as a child process inherits it.
         let twin = try DescriptorTwin(of: path + "/lock")
         one.release()
         #expect(try two.take() && !one.take())
         withExtendedLifetime(twin) {}
         try FileManager.default.removeItem(atPath: path + "/lock")
-        // The file that is locked has no name any more: it keeps nobody out, and who comes makes a new one.
+        // The locked file was unlinked: it excludes no process, and the next one creates a new file.
         #expect(try one.take())
         two.release()
         #expect(try !two.take())

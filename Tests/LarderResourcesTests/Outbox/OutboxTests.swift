@@ -17,7 +17,7 @@ struct OutboxTests {
         try await cache.value(server.post(resource: id), .cacheOnly).isMine
     }
 
-    @Test func `a tap shows at once everywhere, survives the process, and reaches the server once`() async throws {
+    @Test func `a tap is shown at once everywhere, survives process death, and reaches the server once`() async throws {
         var cache = try scene.cache()
         let list = server.list(["1", "2"])
         _ = try await cache.value(list)
@@ -35,7 +35,7 @@ struct OutboxTests {
         try await cache.outbox.drained()
         #expect(server.requests == [["1+"]])
         await seen.wait { $0.last?.pendingChanges == 0 }
-        // It was never shown otherwise.
+        // No snapshot showed the post without the like.
         #expect(
             seen.elements.allSatisfy { $0.value?.items.first?.isMine == true && $0.value?.items.first?.likes == 11 }
         )
@@ -44,7 +44,7 @@ struct OutboxTests {
         #expect(try await mine(again, "1"))
     }
 
-    @Test func `taps that were not sent become one, or none`() async throws {
+    @Test func `unsent taps become one operation or none`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1", "2"]))
         let operation = server.operation
@@ -73,7 +73,7 @@ struct OutboxTests {
         try cache.enqueue(Tap(post: "1", isLike: true), slow)
         cache.outbox.resume()
         await gate.waitForRequests(1)
-        // It is on its way: what comes now is another operation.
+        // The operation is in flight: the next tap is another operation.
         try cache.enqueue(Tap(post: "1", isLike: false), slow)
         #expect(try await !mine(cache, "1"))
         let seen = SequenceRecorder(cache.snapshots(server.post(resource: "1"), .cacheOnly))
@@ -87,18 +87,18 @@ struct OutboxTests {
         #expect(seen.elements.allSatisfy { $0.value?.isMine == false })
     }
 
-    @Test func `what the server says meanwhile is shown with what is pending on top`() async throws {
+    @Test func `new server values are shown with the pending change applied`() async throws {
         let cache = try scene.cache()
         let post = server.post(resource: "1")
         _ = try await cache.value(post)
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
-        // Somebody else likes it, and a refetch races the flush.
+        // Another user likes the post, and a refetch races with the batch.
         server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 25, isMine: false, revision: 9) }
         let snapshot = try await cache.refresh(post)
         #expect(snapshot.value == Liked(id: "1", likes: 26, isMine: true, revision: 9))
     }
 
-    @Test func `a refusal rolls the heart back and says why, and whoever likes decides what becomes of it`()
+    @Test func `a rejection rolls the like back with its reason, and can be retried, edited or dropped`()
         async throws
     {
         let cache = try scene.cache()
@@ -122,7 +122,7 @@ struct OutboxTests {
         #expect(throws: LarderError.self) { try cache.outbox.retry(refused[0].id) }
     }
 
-    @Test func `a thousand taps leave in ten requests, and one refused item costs only itself`() async throws {
+    @Test func `a thousand taps are sent in ten requests, and one rejected item fails alone`() async throws {
         let server = LikeServer(posts: 1_000)
         let cache = try scene.cache(inMemory: true)
         server.behave { _ in .refuses(["7"]) }
@@ -133,7 +133,7 @@ struct OutboxTests {
         #expect(cache.outbox.entries.map(\.scope) == ["7"])
     }
 
-    @Test func `a poisoned operation holds its own lane and no other`() async throws {
+    @Test func `a rejected operation blocks its own scope and no other`() async throws {
         let cache = try scene.cache()
         var operation = server.operation
         operation.coalescingKey = { _ in nil }
@@ -155,7 +155,7 @@ struct OutboxTests {
     }
 
     @Test
-    func `what fails in passing is sent again under the same key, later and later, and not before the server likes`()
+    func `a transient failure is retried under the same key with growing delays, and not before Retry-After`()
         async throws
     {
         let cache = try scene.cache()
@@ -170,7 +170,7 @@ struct OutboxTests {
         _ = try await cache.value(server.list(["1"]))
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         cache.outbox.resume()
-        // Half of the longest wait each, by the scene's random number; and on top of what the server asks for.
+        // By the scene's random number, half of the longest delay each time, after the delay that the server asks for.
         for (count, wait) in [(1, 500), (2, 1_000), (3, 32_000)] {
             let statuses = SequenceRecorder(cache.outbox.statuses)
             await statuses.wait { [server] in $0.last?.inFlight == 0 && server.requests.count == count }
@@ -184,7 +184,7 @@ struct OutboxTests {
         #expect(try await mine(cache, "1"))
     }
 
-    @Test func `nothing is sent while the network may not be used, and all of it when it may`() async throws {
+    @Test func `nothing is sent while the network may not be used, and everything afterwards`() async throws {
         let cache = try scene.cache()
         scene.isOnline.withLock { $0 = false }
         cache.outbox.resume()
@@ -196,7 +196,7 @@ struct OutboxTests {
         #expect(server.requests == [["1+"]])
     }
 
-    @Test func `a pending change stays visible until a version that has it is seen, however stale the replica`()
+    @Test func `a pending change stays visible until a version with it is seen, also with a lagging replica`()
         async throws
     {
         let cache = try scene.cache()
@@ -217,12 +217,12 @@ struct OutboxTests {
         cache.outbox.resume()
         try await cache.outbox.drained()
         let truth = server.post("1")
-        // The replica has not seen it yet.
+        // The replica does not have the like yet.
         server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 10, isMine: false, revision: 1) }
         #expect(try await cache.refresh(post).value?.isMine == true)
         server.state.withLock { $0.posts["1"] = truth }
         #expect(try await cache.refresh(post).value == truth)
-        // And once it was seen, what the server says counts again.
+        // After the version was seen, the server's value is shown.
         server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 10, isMine: false, revision: 3) }
         #expect(try await cache.refresh(post).value?.isMine == false)
         await seen.wait { $0.last?.value?.revision == 3 }
@@ -242,7 +242,7 @@ struct OutboxTests {
         #expect(Set(costs.dropFirst()) == [1])
     }
 
-    @Test func `a key is a UUID in lower case, and another each time`() {
+    @Test func `idempotency keys are distinct UUIDs in lower case`() {
         let make = CacheConfiguration().makeIdempotencyKey
         let keys = (0..<100).map { _ in make() }
         #expect(Set(keys).count == 100)
@@ -253,11 +253,11 @@ struct OutboxTests {
         }
     }
 
-    // MARK: Death
+    // MARK: Process death
 
-    /// Taps, kills the process at a step of the disk, restarts, and lets it finish: for every step that there is.
+    /// Taps, kills the process at a step of the disk, restarts, and lets it finish: for each step of the disk.
     @Test(arguments: [false, true])
-    func `whenever the process dies, what was promised is done once and what was not is not`(_ halfWay: Bool)
+    func `after process death at any step, acknowledged operations have one effect and others none`(_ halfWay: Bool)
         async throws
     {
         for step in 1...60 {
@@ -265,7 +265,7 @@ struct OutboxTests {
             let server = LikeServer(posts: 3)
             server.behave { $0 % 2 == 1 ? .losesReply : .answers }
             let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
-            // In its first life it tries once, so that a dead disk is not asked over and over.
+            // The first process tries once, so that a dead disk is not used again and again.
             func open(jitter: Double) throws -> LarderCache {
                 var configuration = scene.configuration()
                 configuration.storage = .store(try killable.store())
@@ -277,13 +277,13 @@ struct OutboxTests {
             killable.kill(atStep: step, halfWay: halfWay)
             var promised: [String: Bool] = [:]
             for (post, isLike) in [("0", true), ("1", true), ("0", false), ("2", true), ("0", true)] {
-                // What threw was not promised.
+                // A tap that threw was not acknowledged.
                 do { try cache.enqueue(Tap(post: post, isLike: isLike), server.operation) } catch { continue }
                 promised[post] = isLike
             }
             let ends = SequenceRecorder(cache.outbox.statuses)
             cache.outbox.resume()
-            // It goes on until it is done, or cannot go on.
+            // Continues until the outbox is empty or cannot continue.
             let events = scene
             await ends.wait { statuses in
                 statuses.last.map { $0.isDrained || ($0.inFlight == 0 && !server.requests.isEmpty) } ?? false
@@ -303,7 +303,7 @@ struct OutboxTests {
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `random taps, deaths and bad luck end with the last taps on the server`(_ seed: UInt64) async throws {
+    func `random taps, crashes and lost replies end with the last taps on the server`(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let server = LikeServer(posts: 50)
         server.behave { number in

@@ -20,7 +20,7 @@ struct OutcomeTests {
     }
 
     @Test(arguments: [400, 402, 403, 404, 405, 406, 409, 410, 413, 415, 422, 428, 431, 451, 501, 505, 510])
-    func `a status by which the server decides is final`(_ status: Int) {
+    func `a status that is a decision of the server is final`(_ status: Int) {
         #expect(isFinal(status))
         #expect(isFinal(status, "https://larder.test/problems/insufficient-funds"))
     }
@@ -28,14 +28,14 @@ struct OutcomeTests {
     @Test(arguments: [
         nil, 300, 302, 304, 401, 407, 408, 421, 425, 429, 500, 502, 503, 504, 506, 507, 508, 511, 520, 599,
     ])
-    func `a status by which nothing is decided is asked about again`(_ status: Int?) { #expect(!isFinal(status)) }
+    func `a status without a decision is retried`(_ status: Int?) { #expect(!isFinal(status)) }
 
     @Test(arguments: [inProgress, "/problems/idempotency-in-progress", "urn:example:idempotency-in-progress"])
-    func `a key that is still in use decides nothing, whatever the status`(_ problem: String) {
+    func `an idempotency key in progress is no decision, whatever the status`(_ problem: String) {
         for status in [400, 409, 422] { #expect(!isFinal(status, problem)) }
     }
 
-    @Test func `an operation that the server is still carrying out is sent again under its key, and its lane goes on`()
+    @Test func `an operation in progress at the server is retried under its key, and its scope continues`()
         async throws
     {
         let cache = try scene.cache()

@@ -57,7 +57,7 @@ struct WriteThroughTests {
     let bank = Bank()
     let note = Resource<Note>.entity("a") { _ in .gone }
 
-    @Test func `a write whose caller was cancelled is not joined by another of its scope before its end is known`()
+    @Test func `while the outcome of a cancelled write is unknown, another one of its scope is rejected`()
         async throws
     {
         let cache = try scene.cache()
@@ -84,7 +84,7 @@ struct WriteThroughTests {
         #expect(try await cache.commit(Payment(account: "a", amount: 1), operation) == 1)
     }
 
-    @Test func `it is done when it returns, and what the server answered is stored`() async throws {
+    @Test func `a write is carried out when it returns, and the server's answer is stored`() async throws {
         let cache = try scene.cache()
         cache.outbox.resume()
         #expect(try await cache.commit(Payment(account: "a", amount: 5), bank.operation) == 5)
@@ -92,7 +92,7 @@ struct WriteThroughTests {
         #expect(cache.outbox.entries.isEmpty)
     }
 
-    @Test func `a refusal is an error, and nothing is left of it`() async throws {
+    @Test func `a rejection is an error, and the operation is removed`() async throws {
         let cache = try scene.cache()
         cache.outbox.resume()
         bank.state.withLock { $0.refuses = true }
@@ -103,7 +103,7 @@ struct WriteThroughTests {
     }
 
     @Test(arguments: [false, true])
-    func `without a network nothing is sent, and nothing is kept`(_ isKnown: Bool) async throws {
+    func `without a network nothing is sent or kept`(_ isKnown: Bool) async throws {
         let cache = try scene.cache()
         cache.outbox.resume()
         if isKnown { scene.isOnline.withLock { $0 = false } } else { bank.state.withLock { $0.isReachable = false } }
@@ -113,7 +113,7 @@ struct WriteThroughTests {
         #expect(error?.code == .offline && cache.outbox.entries.isEmpty)
     }
 
-    @Test func `a lost reply leaves it in doubt, also across the death of the process, and it resolves itself once`()
+    @Test func `a write with a lost reply is in doubt, also after a restart, and has one effect`()
         async throws
     {
         var cache = try scene.cache()
@@ -124,7 +124,7 @@ struct WriteThroughTests {
         }
         #expect(error?.code == .inDoubt && cache.outbox.entries.map(\.id) == [error?.operation])
         #expect(cache.outbox.status.inDoubt == 1)
-        // Nothing else is paid from there before it is known.
+        // No other transfer of the account is accepted before the outcome is known.
         let second = await #expect(throws: LarderError.self) {
             try await cache.commit(Payment(account: "a", amount: 7), bank.operation)
         }
@@ -142,13 +142,13 @@ struct WriteThroughTests {
         #expect(try await cache.commit(Payment(account: "a", amount: 7), bank.operation) == 12)
     }
 
-    @Test func `its key and body are stored before its first byte leaves`() async throws {
+    @Test func `key and body are stored before the first byte is sent`() async throws {
         let cache = try scene.cache()
         let path = scene.path
         let clock = scene.clock
         let seen = Mutex<[Outbox.Entry.State]>([])
         let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { attempt in
-            // As another process would see it.
+            // The row as another process reads it.
             var configuration = CacheConfiguration(.directory(path))
             configuration.wallClock = clock
             let other = try LarderCache(configuration)
@@ -161,7 +161,7 @@ struct WriteThroughTests {
         #expect(seen.withLock { $0 } == [.inDoubt])
     }
 
-    @Test func `an operation that is done before its caller waits returns its receipt`() async throws {
+    @Test func `an operation that is accepted before its caller waits returns its receipt`() async throws {
         var configuration = scene.configuration()
         let (isEnqueued, isDone) = (Pending<Bool>(), Hold())
         configuration.onEvent = { event in
@@ -176,7 +176,7 @@ struct WriteThroughTests {
         let cache = try LarderCache(configuration)
         cache.outbox.resume()
         let operation = bank.operation
-        // It has threads of its own, because it is held up between storing the operation and waiting for its end.
+        // On threads of its own, because it blocks between storing the operation and waiting for its result.
         let paying = Task(executorPreference: OwnThreads()) {
             try await cache.commit(Payment(account: "a", amount: 5), operation)
         }
@@ -185,7 +185,7 @@ struct WriteThroughTests {
         #expect(try await paying.value == 5)
     }
 
-    @Test func `a refused operation is refused also where that is known before its caller waits`() async throws {
+    @Test func `an operation that is rejected before its caller waits throws the rejection`() async throws {
         var configuration = scene.configuration()
         let (isEnqueued, isDone) = (Pending<Bool>(), Hold())
         configuration.onEvent = { event in
@@ -210,7 +210,7 @@ struct WriteThroughTests {
         #expect(error?.code == .refused && error?.status == 422)
     }
 
-    @Test func `a caller that is cancelled, and one whose cache is closed, do not wait`() async throws {
+    @Test func `a cancelled caller, and one whose cache is closed, do not wait`() async throws {
         let cache = try scene.cache()
         let gate = ScriptedSource<Int>()
         let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { _ in
@@ -230,7 +230,7 @@ struct WriteThroughTests {
         #expect(end?.code == .closed)
     }
 
-    @Test func `a receipt is returned although what it brings cannot be stored, and that is reported`() async throws {
+    @Test func `a receipt is returned although its acknowledgement cannot be stored, which is reported`() async throws {
         var configuration = scene.configuration()
         configuration.editStore { $0.bytesMaximum = 64 << 10 }
         let cache = try LarderCache(configuration)
@@ -246,7 +246,7 @@ struct WriteThroughTests {
     }
 
     @Test(arguments: [false, true])
-    func `a reply that cannot be stored is no loss: a receipt is returned, a refusal is in doubt, and both end once`(
+    func `with a failing store a receipt is returned, a rejection is in doubt, and both have one effect`(
         _ isRefused: Bool
     ) async throws {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
@@ -276,7 +276,7 @@ struct WriteThroughTests {
         #expect(cache.outbox.entries.isEmpty && keys.withLock { $0.count == 2 && Set($0).count == 1 })
     }
 
-    @Test func `an operation that the server is still carrying out is in doubt, and never refused`() async throws {
+    @Test func `an operation in progress at the server is in doubt, never rejected`() async throws {
         let cache = try scene.cache()
         let count = Mutex(0)
         let operation = WriteThrough<Payment, Int>("pay", scope: { $0.account }) { _ in
@@ -306,7 +306,7 @@ struct WriteThroughTests {
     }
 }
 
-/// Runs each job on a thread of its own, so that one that blocks holds up no other task.
+/// Runs each job on a thread of its own, so that a blocking job does not delay other tasks.
 private final class OwnThreads: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

@@ -93,7 +93,7 @@ struct CachedRequestTests {
         #expect(try await all() == later[name])
     }
 
-    @Test func `an outdated answer is shown with the error if the function fails`() async throws {
+    @Test func `an expired answer is returned with the error if the function fails`() async throws {
         let cache = try scene.cache()
         let request = Resource<Answer>.request("r") { throw Broken() }
         try cache.store(Answer(text: "old"), in: request)
@@ -166,7 +166,7 @@ struct CachedRequestTests {
         let first = Task {
             try await cache.request("r") { () -> Answer in
                 began.finish(())
-                // This function does not notice that it is cancelled.
+                // The function ignores its cancellation.
                 await Task { await late.value(ifCancelled: ()) }.value
                 defer { ended.finish(()) }
                 return Answer(text: "old")
@@ -208,7 +208,7 @@ struct CachedRequestTests {
         #expect(try await cache.request("r") { Answer(text: "good") }.text == "good")
     }
 
-    @Test func `a clock that was set back makes no record last longer`() async throws {
+    @Test func `a clock that was set back does not extend the lifetime of a record`() async throws {
         let cache = try scene.cache(inMemory: true)
         try cache.store(Answer(text: "old"), in: .request("r") { throw Broken() })
         scene.clock.set(wall: scene.clock.now - .seconds(1_000))

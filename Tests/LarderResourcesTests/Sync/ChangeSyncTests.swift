@@ -9,7 +9,7 @@ import Testing
 @testable import LarderResources
 @testable import LarderStorage
 
-/// Who has passed a gate, in order.
+/// The order in which tasks have passed a gate.
 private final class Passed: Sendable {
     let numbers = Mutex<[Int]>([])
 }
@@ -48,7 +48,7 @@ struct ChangeSyncTests {
         #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1", "1"] && sync.token == "1")
     }
 
-    @Test func `a token that was dropped with a damaged store is not continued from memory: everything is stale`()
+    @Test func `a token lost with a damaged store is not restored from memory, and everything is stale`()
         async throws
     {
         let cache = try scene.cache()
@@ -76,7 +76,7 @@ struct ChangeSyncTests {
     }
 
     @Test
-    func `a channel that the server ends at once is not opened again at once, and in the end another kind is tried`()
+    func `a channel that the server ends at once is retried after a back-off, and later with another kind`()
         async throws
     {
         let opened = Mutex<[LiveSync.Kind]>([])
@@ -116,7 +116,7 @@ struct ChangeSyncTests {
         await running.value
     }
 
-    @Test func `a channel that is refused because its token is gone is opened on the token of a resync`() async throws {
+    @Test func `a channel rejected because its token is gone is opened with the token of a resync`() async throws {
         final class Greeting: LiveSync.Channel {
             let hasGreeted = Mutex(false)
             let end = Mailbox<Void>()
@@ -151,14 +151,14 @@ struct ChangeSyncTests {
         let live = LiveSync(sync, source, in: cache)
         let states = SequenceRecorder(live.states)
         let running = Task { await live.run() }
-        // No clock moves: it does not wait for a pause first.
+        // No clock moves: there is no back-off first.
         await states.wait { $0.last == .live(.webSocket) }
         #expect(opened.withLock { $0 } == ["old", "new"] && sync.status.resyncs == 1)
         running.cancel()
         await running.value
     }
 
-    @Test func `a source without a kind of channel follows nothing and ends`() async throws {
+    @Test func `a live sync without channel kinds returns at once`() async throws {
         let cache = try scene.cache()
         let feed = ChangeFeed(
             "test",
@@ -173,7 +173,8 @@ struct ChangeSyncTests {
         #expect(live.state == .idle)
     }
 
-    @Test func `a page of a live channel is applied where it follows on, and otherwise the feed is read`() async throws
+    @Test func `a page of a live channel is applied if it continues the stored token, and otherwise the feed is read`()
+        async throws
     {
         let cache = try scene.cache()
         let reads = Mutex<[String]>([])
@@ -200,19 +201,19 @@ struct ChangeSyncTests {
         try await sync.receive(ChangeFeed.Batch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
         #expect(sync.token == "10" && reads.withLock { $0.isEmpty } && sync.status.isCaughtUp)
         #expect(try await text() == "10")
-        // It has been read already.
+        // The page was applied already.
         try await sync.receive(ChangeFeed.Batch([note("1", 10)], nextToken: "10", hasMore: false), since: "9")
         #expect(reads.withLock { $0.isEmpty })
-        // It does not follow on.
+        // The page does not continue the stored token.
         try await sync.receive(ChangeFeed.Batch([note("1", 12)], nextToken: "12", hasMore: false), since: "11")
         #expect(reads.withLock { $0 } == ["10"] && sync.token == "9")
-        // It is not the last.
+        // The page is not the last one.
         reads.withLock { $0 = [] }
         try await sync.receive(ChangeFeed.Batch([], nextToken: "13", hasMore: true), since: "9")
         #expect(reads.withLock { $0 } == ["13"])
     }
 
-    @Test func `a token that the live channel does not know any more is replaced before the next channel is opened`()
+    @Test func `a token unknown to the live channel is replaced before the next channel is opened`()
         async throws
     {
         final class Ending: LiveSync.Channel {
@@ -280,7 +281,7 @@ struct ChangeSyncTests {
             }
         }
         for task in waiting[..<5] { task.cancel() }
-        // Those who were cancelled are told at once, though the gate is taken.
+        // Cancelled tasks end at once, although the gate is taken.
         for task in waiting[..<5] {
             let error = await #expect(throws: LarderError.self) { try await task.value }
             #expect(error?.code == .cancelled)

@@ -4,9 +4,9 @@ import LarderTime
 import SDKTestSupport
 import Synchronization
 
-/// A server with a list in pages, whose replies wait until a test lets them go, in whatever order it likes.
+/// A server with a list in pages, whose replies wait until a test releases them in any order.
 ///
-/// Cursors say after which post a page begins. They hold for ever, or die with the post that they name.
+/// A cursor names the post after which a page begins. It stays valid for ever, or until the post is deleted.
 final class FeedModel: Sendable {
     struct Post: Sendable {
         var text: String
@@ -15,7 +15,7 @@ final class FeedModel: Sendable {
 
     private struct Request {
         var request: PageRequest
-        /// As it would have been answered at once.
+        /// The reply at the time of the request.
         var early: Fetched<EntityList<Note>>
         var startedAt: MonotonicTime
         /// Whether the cache no longer waits for the reply, because its timeout has passed.
@@ -42,7 +42,7 @@ final class FeedModel: Sendable {
         self.clock = clock
     }
 
-    // MARK: What is there
+    // MARK: Content
 
     var posts: [Int: Post] { state.withLock { $0.posts } }
 
@@ -68,9 +68,10 @@ final class FeedModel: Sendable {
         state.withLock { state in state.posts.removeValue(forKey: number).map { $0.revision + 1 } }
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
-    /// Answers a request of a process: by hand, or at once where everything is or where the process has ended.
+    /// Answers a request of a process: when the test releases it, or at once if everything is answered at once or the
+    /// process has ended.
     func fetch(_ request: PageRequest, life: Int) async -> Fetched<EntityList<Note>> {
         await withCheckedContinuation { continuation in
             let now = state.withLock { state -> Fetched<EntityList<Note>>? in
@@ -113,7 +114,7 @@ final class FeedModel: Sendable {
         }
     }
 
-    /// Answers a request that waits: as it is now, or as it was when it came.
+    /// Answers a waiting request with the content of now, or of when it arrived.
     ///
     /// - Returns: whether the cache still waits for the reply, so that an event follows.
     @discardableResult
@@ -126,7 +127,7 @@ final class FeedModel: Sendable {
         return !request.isTimedOut
     }
 
-    /// From now on every request is answered at once.
+    /// Answers every request at once from now on.
     func answerAll() {
         state.withLock { $0.isAutomatic = true }
         while waiting > 0 { release(0, isEarly: true) }
@@ -142,12 +143,12 @@ final class FeedModel: Sendable {
         }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// How many requests have come and how many readers were done.
+    /// The number of requests that have arrived and of readers that have ended.
     var events: Int { state.withLock { $0.events } }
 
-    /// A request has come, or a reader is done.
+    /// Counts a request that has arrived or a reader that has ended.
     func note() {
         let isAwake = state.withLock { state -> Pending<Void>? in
             state.events += 1
@@ -158,7 +159,7 @@ final class FeedModel: Sendable {
         isAwake?.finish(())
     }
 
-    /// Waits until so much has happened, or the waiting task is cancelled.
+    /// Waits for a number of events, or for the cancellation of the waiting task.
     func wait(forEvents count: Int) async {
         let isAwake = Pending<Void>()
         let isReady = state.withLock { state in

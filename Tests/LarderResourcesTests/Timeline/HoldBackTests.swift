@@ -32,7 +32,7 @@ struct HoldBackTests {
         #expect(try await refresh([Note(9), Note(8)]).line == "9 8 .")
     }
 
-    @Test func `a reader takes new items and is told the difference`() async throws {
+    @Test func `a reader that takes new items gets the difference`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         source.prepare([3, 2, 1])
@@ -69,7 +69,7 @@ struct HoldBackTests {
         #expect(second.elements.last?.difference.insertions.map(\.id) == ["3"])
     }
 
-    @Test func `a timeline is not observed after its loop was left`() async throws {
+    @Test func `a timeline is not observed after its loop has ended`() async throws {
         let cache = try scene.cache(inMemory: true)
         source.prepare([2, 1])
         let timeline = cache.timeline(source.resource())

@@ -56,7 +56,7 @@ struct NewestItemsTests {
         let seen = try await cache.timeline(feed, .cacheOnly).snapshot()
         #expect(seen.items.count == 103)
         #expect(seen.freshness == .stale(.invalidated))
-        // Its reader is given the newest page, and a gap before what was there.
+        // The reader gets the newest page, and a gap before the earlier items.
         scene.clock.advance(by: .seconds(1))
         source.prepare([2_003, 2_002, 2_001], next: "after 2001")
         try await cache.timeline(feed).refresh()
@@ -65,7 +65,7 @@ struct NewestItemsTests {
         #expect(try await cache.timeline(feed, .cacheOnly).snapshot().freshness == .fresh)
     }
 
-    @Test func `an own item is inserted at the front however many others wait`() async throws {
+    @Test func `an own item is inserted at the front of a full list too`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)
         try cache.update { update in
@@ -75,7 +75,7 @@ struct NewestItemsTests {
         #expect(try await cache.timeline(feed, .cacheOnly).snapshot().items.first?.id == "1000")
     }
 
-    @Test func `a page that was asked for before does not hide that there was more`() async throws {
+    @Test func `a page requested before the bulk inserts does not hide missing items`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)
         let timeline = cache.timeline(feed)

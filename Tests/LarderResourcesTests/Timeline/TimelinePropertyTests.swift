@@ -12,7 +12,7 @@ import Testing
 @Suite("Timelines: random runs against an oracle", .oneMinute)
 struct TimelinePropertyTests {
     @Test(arguments: 1...24 as ClosedRange<UInt64>)
-    func `every run that is shown is one of the server's, and in the end all of it is there`(_ seed: UInt64)
+    func `every shown run of items is a run of the server's list, and finally the whole list is shown`(_ seed: UInt64)
         async throws
     {
         let story = try FeedStory(seed)
@@ -24,7 +24,7 @@ struct TimelinePropertyTests {
     }
 }
 
-/// What is being asked for.
+/// The kinds of requests.
 private final class Busy: Sendable {
     let names = Mutex<Set<String>>([])
 }
@@ -72,11 +72,11 @@ private final class FeedStory {
 
     func step(_ place: String) async throws {
         scene.clock.advance(by: .milliseconds(generator.uniform(in: 1..<2_000)))
-        // The readers whose requests reach their timeout by this end without a reply.
+        // Readers whose requests reach their timeout end without a reply.
         expected += server.timeOut(after: Self.requestTimeout)
         await server.wait(forEvents: expected)
         try await act()
-        // Nothing runs any more: what is read next is of one moment.
+        // Nothing runs any more, so the next reads are of one moment.
         #expect(server.events == expected, "\(place): a request or a reader made progress that no step waited for")
     }
 
@@ -135,9 +135,9 @@ private final class FeedStory {
         try cache.update { event(&$0) }
     }
 
-    /// Begins to read, and waits until the request has come or nothing was to be asked.
+    /// Begins to read, and waits until the request has arrived or none was needed.
     private func read(_ name: String, _ body: @escaping @Sendable (Timeline<Note>) async throws -> Void) async {
-        // A second one would join the first, and nothing would come.
+        // A second request would join the first, and no request would arrive.
         guard busy.names.withLock({ $0.insert(name).inserted }) else { return }
         expected += 1
         let timeline = timeline
@@ -145,7 +145,7 @@ private final class FeedStory {
         let busy = busy
         readers.append(
             Task {
-                // What fails is told by what is shown.
+                // A failure shows in the snapshots.
                 try? await body(timeline)
                 busy.names.withLock { _ = $0.remove(name) }
                 server.note()
@@ -197,7 +197,7 @@ private final class FeedStory {
         return Set(layout.loose.keys.compactMap { Int($0.id) })
     }
 
-    /// Everything is delivered and read to the end: it is the server's list.
+    /// Delivers all replies and reads to the end: the result is the server's list.
     func end(_ place: String) async throws {
         server.answerAll()
         for reader in readers { await reader.value }

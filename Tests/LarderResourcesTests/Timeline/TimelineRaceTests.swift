@@ -21,7 +21,10 @@ struct TimelineRaceTests {
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `a refresh and a page at the end at the same time are both merged`(_ isApart: Bool, _ refreshFirst: Bool)
+    func `a refresh and a page at the end that are in flight together are both merged`(
+        _ isApart: Bool,
+        _ refreshFirst: Bool
+    )
         async throws
     {
         let cache = try scene.cache()
@@ -46,7 +49,7 @@ struct TimelineRaceTests {
         #expect(try await scene.cache().line(feed) == (isApart ? "12 11 | 6 5 4 3 2" : "7 6 5 4 3 2"))
     }
 
-    @Test func `a page that is of no use any more because the list was reset changes nothing`() async throws {
+    @Test func `a page that arrives after a reset changes nothing`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         let older = Task { try await timeline.loadOlder() }
@@ -61,7 +64,7 @@ struct TimelineRaceTests {
         #expect(source.cursors.last == "after 11")
     }
 
-    @Test func `of two refreshes the older answer does not undo the newer`() async throws {
+    @Test func `of two refreshes the older answer does not replace the newer`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         let first = Task { try await timeline.refresh() }
@@ -78,7 +81,7 @@ struct TimelineRaceTests {
         #expect(try await timeline.snapshot().times?.validatedAt == scene.clock.now)
     }
 
-    @Test func `of two refreshes that do not overlap the older answer says nothing`() async throws {
+    @Test func `of two refreshes without overlap the older answer is ignored`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         let first = Task { try await timeline.refresh() }
@@ -91,7 +94,7 @@ struct TimelineRaceTests {
         source.answer(1, [20, 19], next: "after 19")
         try await first.value
         #expect(try await cache.line(feed) == "30 29 | 6 5 4")
-        // Where it overlaps with what lies behind the gap, it says something about that.
+        // A page that overlaps the items behind the gap changes them.
         let third = Task { try await timeline.refresh() }
         await source.script.waitForRequests(4)
         scene.clock.advance(by: .seconds(1))
@@ -119,7 +122,7 @@ struct TimelineRaceTests {
         #expect(try await scene.cache().line(feed) == "8 7 5 4")
     }
 
-    @Test func `an event before the first page has come is not lost`() async throws {
+    @Test func `an event before the first page is not lost`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -140,7 +143,7 @@ struct TimelineRaceTests {
         await source.script.waitForRequests(2)
         source.answer(1, [3, 2], next: "after 2")
         for reader in readers.prefix(1) { #expect(try await reader.value == .more) }
-        // Those that came late ask for the page after it.
+        // Later calls fetch the next page.
         for reader in readers { reader.cancel() }
         for reader in readers { _ = await reader.result }
         let count = source.requests.count
@@ -150,7 +153,7 @@ struct TimelineRaceTests {
         task.cancel()
         await #expect(throws: LarderError.self) { try await task.value }
         await source.script.waitForCancellations(cancelled + 1)
-        // Nothing of it is remembered as a failure.
+        // The cancellation is not recorded as a failure.
         #expect(try await cache.timeline(feed).snapshot().loadOlderError == nil)
         source.prepare([1])
         #expect(try await cache.timeline(feed).loadOlder() == .finished)
@@ -200,18 +203,18 @@ struct TimelineRaceTests {
         await seen.wait { $0.last?.line == "(3) 6 5 4" }
         try timeline.insertNewest(Note(10), isOwn: true)
         await seen.wait { $0.last?.line == "(3) 10 6 5 4" }
-        // What is shown changes at once, and what is held back goes with its deletion.
+        // Shown items change at once, and a held-back item is removed by its deletion.
         try cache.update { update in
             update.put(Note(6, "edited", revision: 2))
             update.remove(Note.self, "7", deletedInVersion: 2)
         }
         await seen.wait { $0.last?.line == "(2) 10 6 5 4" }
-        // Another reader holds nothing back.
+        // Another reader has no held-back items.
         #expect(try await cache.timeline(source.resource(), .cacheOnly).snapshot().line == "10 9 8 6 5 4")
         #expect(timeline.takeNew() == 2)
         let last = try #require(await seen.wait { $0.last?.line == "10 9 8 6 5 4" }.last)
         #expect(last.difference.insertions.map(\.id) == ["9", "8"] && last.difference.moves.isEmpty)
-        // With a gap before what is shown, the gap comes with what is held back.
+        // A gap before the shown items is held back with the new ones.
         scene.clock.advance(by: .seconds(1))
         source.prepare([22, 21], next: "after 21")
         try await timeline.refresh()
@@ -220,7 +223,7 @@ struct TimelineRaceTests {
         await seen.wait { $0.last?.line == "22 21 | 10 9 8 6 5 4" }
     }
 
-    @Test func `a cursor that the server does not know any more is found again from above`() async throws {
+    @Test func `a cursor unknown to the server is replaced by fetching the pages above it`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         source.prepare([3, 2, 1], next: "after 1")
@@ -234,7 +237,7 @@ struct TimelineRaceTests {
         #expect(try await cache.line(feed) == "6 5 4 3 2 0 -1 .")
     }
 
-    @Test func `where no cursor is known any more the way down begins at the newest page`() async throws {
+    @Test func `if the server knows no cursor, paging starts again at the newest page`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         source.prepare([3, 2, 1], next: "after 1")
@@ -250,7 +253,7 @@ struct TimelineRaceTests {
         #expect(try await timeline.loadOlder() == .finished)
         #expect(source.cursors.dropFirst(2) == ["after 1", "after 4", "newest", "after 3", "after 0"])
         #expect(try await cache.line(feed) == "6 5 3 2 0 -1 .")
-        // Where that does not help either, it is said what does.
+        // If that fails too, the error names the remedy.
         let other = PagedResource<Note>("other", pageSize: 2) { try await source.fetch($0) }
         let dead = cache.timeline(other)
         source.prepare([52, 51], next: "after 51")

@@ -10,7 +10,7 @@ struct TimelineRegistryTests {
     let scene = CacheScene()
     let source = PageSource()
 
-    @Test func `nothing is kept for a timeline that nobody reads any more`() async throws {
+    @Test func `a timeline without readers is released`() async throws {
         let cache = try scene.cache(inMemory: true)
         for number in 0..<100 {
             let resource = PagedResource<Note>("feed", ["of": "\(number)"]) { _ in .value(EntityList([Note(1)])) }

@@ -4,14 +4,14 @@ import LarderTime
 import SDKTestSupport
 import Synchronization
 
-/// A source of pages that a test answers by hand, and that remembers what it was asked for.
+/// A source of pages that a test answers, and that records the requests.
 final class PageSource: Sendable {
     let script = ScriptedSource<EntityList<Note>>()
     private let log = Mutex<[PageRequest]>([])
 
     var requests: [PageRequest] { log.withLock { $0 } }
 
-    /// The cursors that were asked for; "newest" where there was none.
+    /// The requested cursors; "newest" for the newest page.
     var cursors: [String] { requests.map { $0.cursor ?? "newest" } }
 
     func fetch(_ request: PageRequest) async throws -> Fetched<EntityList<Note>> {
@@ -45,7 +45,7 @@ extension Note {
 }
 
 extension Timeline.Snapshot where Item == Note {
-    /// What is shown in short: identifiers, "|" for a gap, "." for the end, "(2)" for what is held back.
+    /// A snapshot in short: identifiers, "|" for a gap, "." for the end, "(2)" for two held-back items.
     var line: String {
         var parts = segments.map { segment in
             switch segment {
@@ -59,7 +59,7 @@ extension Timeline.Snapshot where Item == Note {
 }
 
 extension LarderCache {
-    /// What a new reader is shown without any request.
+    /// The snapshot of a new reader without a request.
     func line(_ resource: PagedResource<Note>) async throws -> String {
         do {
             return try await timeline(resource, .cacheOnly).snapshot().line

@@ -12,7 +12,7 @@ struct TimelineTests {
     let scene = CacheScene()
     let source = PageSource()
 
-    /// What a reader sees now, and what one sees in a new process: it is the same at every moment.
+    /// The snapshot of a reader, which must equal that of a new process at every moment.
     private func line(_ cache: LarderCache, _ resource: PagedResource<Note>) async throws -> String {
         let line = try await cache.line(resource)
         #expect(try await scene.cache().line(resource) == line)
@@ -27,13 +27,13 @@ struct TimelineTests {
         return try #require(gaps.first)
     }
 
-    @Test func `pages are put together until the end, and nothing is asked for twice`() async throws {
+    @Test func `pages are merged until the end, and none is requested twice`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         #expect(try await line(cache, feed) == "–")
         let timeline = cache.timeline(feed)
         source.prepare([9, 8, 7], next: "after 7")
-        // Whoever has nothing yet gets the newest page first.
+        // Without stored items the newest page is fetched first.
         #expect(try await timeline.loadOlder() == .more)
         #expect(try await line(cache, feed) == "9 8 7")
         source.prepare([6, 5, 4], next: "after 4")
@@ -42,10 +42,10 @@ struct TimelineTests {
         #expect(try await timeline.loadOlder() == .finished)
         #expect(try await line(cache, feed) == "9 8 7 6 5 4 3 .")
         #expect(try await timeline.loadOlder() == .finished)
-        // Going back costs nothing, in another process neither.
+        // Loaded pages cost no request, also in another process.
         #expect(try await scene.cache().line(feed) == "9 8 7 6 5 4 3 .")
         #expect(source.cursors == ["newest", "after 7", "after 4"])
-        // Only the newest page was asked for by name: older ones may come from caches on the way.
+        // Only the newest page must come from the origin: older ones may come from caches on the way.
         #expect(source.requests.map(\.isForced) == [true, false, false])
         #expect(try await timeline.snapshot().completeness == .complete)
     }
@@ -53,7 +53,7 @@ struct TimelineTests {
     @Test func `a cold start shows stored items before any request`() async throws {
         let feed = source.resource()
         source.prepare([3, 2], next: "after 2")
-        // A cache that is released ends what it has begun: each is held here.
+        // A released cache ends its requests, so each one is held here.
         let caches = try (0..<3).map { _ in try scene.cache() }
         try await caches[0].timeline(feed).refresh()
         let fresh = SequenceRecorder(caches[1].timeline(feed).snapshots)
@@ -70,7 +70,7 @@ struct TimelineTests {
         #expect(last.line == "3 2" && !last.isRefreshing && seen.elements.count == 2)
     }
 
-    @Test func `a refresh costs one page and new items are put in front`() async throws {
+    @Test func `a refresh costs one page, and new items are inserted at the front`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -83,7 +83,7 @@ struct TimelineTests {
         try await timeline.refresh()
         #expect(try await line(cache, feed) == "7 6 5 4 3 2 1")
         #expect(source.requests.count == 3)
-        // One that the page has no more although it would have to is gone.
+        // An item in the range of the page that the page does not contain is removed.
         scene.clock.advance(by: .seconds(1))
         source.prepare([8, 6, 5], next: "after 5")
         try await timeline.refresh()
@@ -108,7 +108,7 @@ struct TimelineTests {
         source.prepare([9, 8, 7], next: "after 7")
         #expect(try await timeline.fill(gap) == .more)
         #expect(try await line(cache, feed) == "12 11 10 9 8 7 | 3 2 1 .")
-        // The gap goes on in another process, under the same name.
+        // The gap exists in another process too, with the same identifier.
         let later = try scene.cache()
         let again = later.timeline(feed)
         #expect(try await self.gap(again) == gap)
@@ -121,7 +121,7 @@ struct TimelineTests {
         #expect(source.cursors == ["newest", "newest", "after 10", "after 7", "after 4"])
     }
 
-    @Test func `a second gap is filled by itself, and a page that reaches over it closes both`() async throws {
+    @Test func `a second gap is filled separately, and a page that spans both closes both`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -200,7 +200,7 @@ struct TimelineTests {
         #expect(seen.elements.last?.difference.updates.map(\.id) == ["2"])
     }
 
-    @Test func `an empty list is a list, and one that was emptied is empty`() async throws {
+    @Test func `an empty list and a list that became empty are both shown as empty`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -226,20 +226,20 @@ struct TimelineTests {
         source.prepare([3, 2, 1])
         try await timeline.refresh()
         scene.clock.advance(by: .seconds(1))
-        // Others were missed before it.
+        // Items before it were missed.
         try timeline.insertNewest(Note(20), isOwn: true)
         #expect(try await line(cache, feed) == "20 3 2 1 .")
         source.prepare([21, 20, 19], next: "after 19")
         try await timeline.refresh()
         #expect(try await line(cache, feed) == "21 20 19 | 3 2 1 .")
-        // Now that a page has confirmed it, it counts.
+        // A page has confirmed the item, so it counts as overlap.
         scene.clock.advance(by: .seconds(1))
         source.prepare([22, 21, 20], next: "after 20")
         try await timeline.refresh()
         #expect(try await line(cache, feed) == "22 21 20 19 | 3 2 1 .")
     }
 
-    @Test func `what was inserted here stays while replicas lag, and not for ever`() async throws {
+    @Test func `an inserted item stays for the settling time while replicas lag, and no longer`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -256,14 +256,14 @@ struct TimelineTests {
         source.prepare([2, 1], validator: "v")
         try await timeline.refresh()
         #expect(try await line(cache, feed) == "2 1 .")
-        // "Not modified" would have kept it there.
+        // A 304 would have kept the item.
         #expect(source.requests.allSatisfy { $0.validator == nil })
         source.script.prepare(.notModified())
         try await timeline.refresh()
         #expect(source.requests.last?.validator == "v")
     }
 
-    @Test func `an event that tells of what is there already moves nothing`() async throws {
+    @Test func `an event about an item in the list does not move it`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -272,7 +272,7 @@ struct TimelineTests {
         try timeline.insertNewest(Note(2, "again", revision: 2))
         #expect(try await line(cache, feed) == "3 2 1 .")
         #expect(try await timeline.snapshot().items.map(\.text) == ["", "again", ""])
-        // In a list that nobody has fetched it is the first, and does not count as confirmed.
+        // In a list that was never fetched it is the first item, and is not confirmed.
         let other = PagedResource<Note>("other") { try await source.fetch($0) }
         try cache.update { $0.insertNewest(Note(5), in: other.key) }
         let snapshot = try await cache.timeline(other, .cacheOnly).snapshot()
@@ -282,7 +282,7 @@ struct TimelineTests {
         #expect(try await cache.line(other) == "5 4 .")
     }
 
-    @Test func `deletes, edits and gaps go together`() async throws {
+    @Test func `deletions, edits and gaps are combined`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
@@ -293,7 +293,7 @@ struct TimelineTests {
         try await timeline.refresh()
         try cache.update { $0.remove(Note.self, "8", deletedInVersion: 2) }
         #expect(try await line(cache, feed) == "9 | 3 2")
-        // Everything behind the gap goes: the gap is the end then.
+        // All items behind the gap are removed: the list ends with the gap.
         try cache.update { update in
             update.remove(Note.self, "3", deletedInVersion: 2)
             update.remove(Note.self, "2", deletedInVersion: 2)
@@ -302,11 +302,11 @@ struct TimelineTests {
         source.prepare([7, 3])
         #expect(try await timeline.loadOlder() == .finished)
         #expect(source.cursors.last == "after 8")
-        // An old replica names what is deleted: it is not shown for that.
+        // A lagging replica contains the deleted item, which is not shown.
         #expect(try await line(cache, feed) == "9 7 .")
     }
 
-    @Test func `no more is kept than allowed, and what was dropped can be loaded again`() async throws {
+    @Test func `the list keeps its maximum size, and dropped items can be loaded again`() async throws {
         let cache = try scene.cache()
         var feed = source.resource()
         feed.itemsMaximum = 6
@@ -326,7 +326,7 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "11 10 9 8 7 6 5 4")
     }
 
-    @Test func `an item that has left the store leaves a gap, which is filled`() async throws {
+    @Test func `an evicted item leaves a gap, which is filled`() async throws {
         let feed = source.resource()
         source.prepare([6, 5, 4], next: "after 4")
         source.prepare([3, 2, 1])
