@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Database claim", .oneMinute)
 struct DatabaseClaimTests {
-    @Test func `a database is served by one at a time, and by the next when that has stopped`() async throws {
+    @Test func `a database is served by one server at a time, and by the next after a stop`() async throws {
         let directory = try ScratchDirectory()
         var configuration = MockBackend.Configuration()
         configuration.databasePath = directory.path + "/world.sqlite"
@@ -20,7 +20,7 @@ struct DatabaseClaimTests {
         await second.stop()
     }
 
-    @Test func `it is free when it is given back, though a child is just being forked`() throws {
+    @Test func `a released claim is free although a child process was forked meanwhile`() throws {
         let directory = try ScratchDirectory()
         let path = directory.path + "/world.sqlite"
         let claim = try DatabaseClaim(path)

@@ -14,7 +14,7 @@ struct FaultDocumentTests {
         }
     }
 
-    @Test func `a member that is wrong is reported once`() async throws {
+    @Test func `an invalid member is reported once`() async throws {
         let stage = try Stage()
         let table = [
             (#"{"type":"respond","status":"503"}"#, "/action/status must be an integer"),
@@ -47,7 +47,7 @@ struct FaultDocumentTests {
         ("oracles/converged", #"{"as":"ana","held":7}"#), ("act", #"{"as":"ana","method":7,"path":"/v1/posts"}"#),
         ("worlds", #"{"from":{"generator":7}}"#), ("worlds", #"{"from":{"fork":7}}"#),
     ])
-    func `so it is elsewhere`(path: String, document: String) async throws {
+    func `an invalid member of other documents is reported once`(path: String, document: String) async throws {
         let stage = try Stage()
         let method = path == "clock" ? "PUT" : "POST"
         let reply = try await stage.ask(method, "/_larder/" + path, document, as: nil)
@@ -63,7 +63,7 @@ struct FaultDocumentTests {
         #"{"match":{"method":"GET","path":"/v1/recipes"},"stage":"afterCommit","action":{"type":"close"}}"#,
         #"{"match":{"method":"GET","path":"/v1/sessions"},"action":{"type":"close"}}"#,
     ])
-    func `a fault that strikes is not said to match nothing`(document: String) async throws {
+    func `a fault that can apply has no warning`(document: String) async throws {
         let stage = try Stage()
         let set = try await stage.ask("POST", "/_larder/faults", document, as: nil)
         let path = document.contains("recipes") ? "/v1/recipes" : "/v1/sessions"

@@ -62,7 +62,7 @@ struct RefreshTests {
         await scene.backend.stop()
     }
 
-    @Test func `a repeat after the grace period ends the session for everybody`() async throws {
+    @Test func `a repeat after the grace period ends the session for all holders`() async throws {
         let scene = try Scene()
         let first = try await signIn(scene)
         let second = try Grant(try await renew(scene, first.refresh))
@@ -88,7 +88,7 @@ struct RefreshTests {
         await scene.backend.stop()
     }
 
-    @Test func `two processes that renew with one token both go on`() async throws {
+    @Test func `two processes that renew with one token both stay signed in`() async throws {
         let scene = try Scene()
         let shared = try await signIn(scene)
         var (one, other) = (
@@ -109,7 +109,7 @@ struct RefreshTests {
         await scene.backend.stop()
     }
 
-    @Test func `the grace period and its end outlive a restart`() async throws {
+    @Test func `the grace period and its end survive a restart`() async throws {
         let directory = try ScratchDirectory()
         func scene(at seconds: Int64) throws -> Scene {
             let scene = try Scene { $0.databasePath = directory.path + "/world.sqlite" }

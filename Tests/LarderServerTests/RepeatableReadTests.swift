@@ -17,7 +17,7 @@ struct RepeatableReadTests {
     ]
 
     @Test(arguments: 1...6)
-    func `with replies that are kept and without, a run has the same bytes and the same journal`(seed: UInt64)
+    func `runs with and without repeatable replies have equal bytes and journals`(seed: UInt64)
         async throws
     {
         // The same world twice; in one every reply is made anew.
@@ -101,7 +101,7 @@ struct RepeatableReadTests {
         return text
     }
 
-    @Test func `a token that expires between two requests of the same bytes is told so`() async throws {
+    @Test func `a token that expires between two identical requests is rejected`() async throws {
         let scene = try Scene()
         let session = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
             .json
@@ -114,7 +114,7 @@ struct RepeatableReadTests {
         await scene.backend.stop()
     }
 
-    @Test func `a token that was signed out is refused, also for bytes that were answered before`() async throws {
+    @Test func `a signed-out token is rejected for a repeated request`() async throws {
         let scene = try Scene()
         let session = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
             .json
