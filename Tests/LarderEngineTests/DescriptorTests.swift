@@ -41,8 +41,7 @@
         }
 
         @Test(arguments: EngineTests.pollers)
-        func `ten thousand connections, however they end, leave no descriptor behind`(poller: PollerChoice) async throws
-        {
+        func `ten thousand connections with different endings leak no descriptor`(poller: PollerChoice) async throws {
             var configuration = ServerConfiguration()
             configuration.poller = poller
             configuration.headReadTimeout = .seconds(600)

@@ -29,10 +29,10 @@ private final class Notebook: ExchangeHandler {
     }
 }
 
-@Suite("Replies that leave together", .oneMinute)
+@Suite("Held writes", .oneMinute)
 struct HeldWriteTests {
     @Test(arguments: EngineTests.pollers)
-    func `who asks at the same moment is answered, each on their connection and in order`(poller: PollerChoice)
+    func `simultaneous requests are answered on their own connections and in order`(poller: PollerChoice)
         async throws
     {
         let notebook = Notebook()
@@ -84,7 +84,7 @@ struct HeldWriteTests {
 
     /// Of many lengths, because what is left of a body when the socket takes no more is to be all kinds of little.
     @Test(arguments: Array(stride(from: 8_000_000, to: 12_000_000, by: 500_000)))
-    func `a connection that writes what was blocked and reads on in one turn loses nothing and mixes up nothing`(
+    func `a connection that flushes blocked output and reads in one turn loses and reorders no byte`(
         byteCount: Int
     ) async throws {
         try await EchoHandler.serve(Notebook()) { server in
@@ -110,7 +110,8 @@ struct HeldWriteTests {
         }
     }
 
-    @Test func `who has left by then harms nobody, and who has a reply finds its record`() async throws {
+    @Test func `a closed connection does not affect held replies, and each delivered reply has a record`() async throws
+    {
         let notebook = Notebook()
         try await EchoHandler.serve(notebook) { server in
             let port = server.address.port

@@ -31,7 +31,7 @@ private final class JobCount: ExchangeHandler {
 
 @Suite("Event loop", .oneMinute)
 struct LoopTests {
-    @Test func `a request is served between the jobs that wait`() async throws {
+    @Test func `requests are served between queued jobs`() async throws {
         let handler = JobCount()
         try await EchoHandler.serve(handler) { server in
             let client = try RawClient(port: server.address.port)
@@ -68,7 +68,7 @@ struct LoopTests {
     }
 
     @Test(arguments: [1, 2])
-    func `a port that is paused and resumed at once accepts connections`(loops: Int) async throws {
+    func `a port that is paused and immediately resumed accepts connections`(loops: Int) async throws {
         try await EchoHandler.serve(EchoHandler(), { $0.loops = loops }) { server in
             for _ in 0..<20 {
                 try server.holdingLoop {
@@ -82,7 +82,7 @@ struct LoopTests {
         }
     }
 
-    @Test func `a port that was paused twice accepts connections when it was resumed twice`() async throws {
+    @Test func `a port that was paused twice accepts connections after the second resume`() async throws {
         try await EchoHandler.serve(EchoHandler()) { server in
             server.pauseListening()
             server.pauseListening()
@@ -97,7 +97,7 @@ struct LoopTests {
         }
     }
 
-    @Test func `a port that somebody else listens on is opened again when it is free`() async throws {
+    @Test func `a port taken by another listener is reopened when it is free`() async throws {
         let clock = ManualClock()
         try await EchoHandler.serve(EchoHandler(), { $0.monotonic = clock }) { server in
             server.pauseListening()

@@ -160,7 +160,7 @@ struct WebSocketConformanceTests {
     }
 
     @Test(arguments: [1 << 20, 1])
-    func `a peer's words, right or wrong, have the answer that the RFC wants`(step: Int) async throws {
+    func `valid and invalid frames are answered as RFC 6455 requires`(step: Int) async throws {
         try await EchoHandler.serve({ $0.webSocketMessageBytesMaximum = 100_000 }) { port in
             // Byte by byte only what is small: the lengths say nothing new then.
             for one in Self.text + Self.frames + Self.control + Self.codes
@@ -186,7 +186,8 @@ struct WebSocketConformanceTests {
         }
     }
 
-    @Test func `whoever sends too much is told why, and not cut off in the middle of it`() async throws {
+    @Test func `a peer that exceeds the message limit receives the close code before the connection ends`() async throws
+    {
         try await EchoHandler.serve({ $0.webSocketMessageBytesMaximum = 1_000 }) { port in
             let client = try await Self.connect(port)
             let large = [UInt8](repeating: 7, count: 100_000)
@@ -200,7 +201,7 @@ struct WebSocketConformanceTests {
         }
     }
 
-    @Test func `pings without end are all answered, and their answers wait for who does not read them`() async throws {
+    @Test func `every ping is answered, and pongs wait for a slow reader`() async throws {
         try await EchoHandler.serve { port in
             let client = try await Self.connect(port)
             let ping = Self.frame(9, [1])
