@@ -10,7 +10,7 @@ import Testing
 @testable import LarderImages
 @testable import LarderTransport
 
-@Suite("Image downloads that are tried again", .oneMinute)
+@Suite("Image retries", .oneMinute)
 struct ImageRetryTests {
     @Test func `a client's image retries use the client's clock and random numbers`() async throws {
         let scene = CacheScene()

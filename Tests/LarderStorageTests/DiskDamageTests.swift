@@ -85,7 +85,7 @@ struct DiskDamageTests {
     }
 
     @Test(arguments: 1...24 as ClosedRange<UInt64>)
-    func `random bytes over any part while it is in use`(_ seed: UInt64) throws {
+    func `random bytes over any part during use lose no operation and give no wrong value`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let fixture = DiskFixture()
         let store = try fill(fixture)
@@ -108,7 +108,7 @@ struct DiskDamageTests {
     }
 
     @Test(arguments: [0, 1, 15, 100, 511, 4_095, 4_096, 4_097, 10_000, 40_000, 70_000])
-    func `a database truncated at any length, in use and when opened`(_ length: Int) throws {
+    func `a database truncated at any length is rebuilt, during use and at a start`(_ length: Int) throws {
         for isOpen in [true, false] {
             let fixture = DiskFixture()
             let store = try fill(fixture)
@@ -233,7 +233,7 @@ struct DiskDamageTests {
         #expect(try again.entity(fixture.key("new")) != nil)
     }
 
-    @Test func `a newer program's file is refused and left alone, and so is another application's`() throws {
+    @Test func `files of a newer program and of another application are rejected and unchanged`() throws {
         let fixture = DiskFixture()
         do { _ = try fixture.store() }
         try fixture.directory.overwrite("store.sqlite", at: 60, with: [0, 0, 0, 99])
@@ -258,7 +258,7 @@ struct DiskDamageTests {
         #expect(fixture.directory.setAside.isEmpty && fixture.events.isEmpty)
     }
 
-    @Test func `a disk that is full refuses writes, keeps what is stored and works again when there is room`() throws {
+    @Test func `a full disk fails writes, keeps stored data, and works again with free space`() throws {
         let fixture = DiskFixture()
         let killable = KillableStore(fixture.configuration())
         let store = try killable.store()
@@ -341,7 +341,7 @@ struct DiskDamageTests {
     }
 
     #if os(Linux)
-        @Test func `a directory that may not be written is a typed error, new or with a store in it`() throws {
+        @Test func `a read-only directory is a typed error, empty or with a store`() throws {
             let fixture = DiskFixture()
             do { try fixture.store().put(fixture.entity("1")) }
             // The superuser may write everywhere: for the length of this, this thread's files are nobody's.

@@ -51,7 +51,7 @@ struct DiskLogTests {
         #expect(FileManager.default.fileExists(atPath: try #require(recovery.setAside)))
     }
 
-    @Test func `rows that only the lost database had are missing, and an event reports the loss`() throws {
+    @Test func `rows of a lost database are missing, and an event reports the loss`() throws {
         let killable = KillableStore(fixture.configuration())
         try append(0..<300, to: killable.store())
         try killable.store().suspend()
@@ -92,7 +92,7 @@ struct DiskLogTests {
         #expect(try keys(store) == (0..<30).map { "\($0)" })
     }
 
-    @Test func `a store that was closed as it should be has no log, and nothing is reported`() throws {
+    @Test func `a store that was closed properly has no log, and nothing is reported`() throws {
         for _ in 0..<3 { try append(0..<3, to: fixture.store()) }
         let store = try fixture.store()
         store.suspend()
@@ -100,7 +100,7 @@ struct DiskLogTests {
         #expect(fixture.events.isEmpty)
     }
 
-    @Test func `a process that dies while it replaces a database that is gone loses nothing that the log has`() throws {
+    @Test func `a process that dies while it replaces a missing database loses nothing from the log`() throws {
         var step = 0
         var isDone = false
         while !isDone {

@@ -4,7 +4,7 @@ import SDKTestSupport
 import TestSupport
 import Testing
 
-@Suite("Disk store: payloads that change on their way", .oneMinute)
+@Suite("Disk store: payload transforms", .oneMinute)
 struct DiskTransformTests {
     /// Not a cipher: only unlike the payload.
     private struct Mask: DiskStore.PayloadTransform {

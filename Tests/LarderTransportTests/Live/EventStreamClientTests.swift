@@ -36,7 +36,7 @@ struct EventStreamClientTests {
         #expect(request.fields[.lastEventID] == "z" && request.fields[.accept] == "text/event-stream")
     }
 
-    @Test func `the id to resume from is never that of an event not yet read`() async throws {
+    @Test func `the ID to resume from is that of the last event that was read`() async throws {
         let steps = [
             bytes("id: a\ndata: 1\n\nid: b\ndata: 2\n\nid: c\ndata: 3\n\n"), ScriptedTransport.Reply.Step.silence,
         ]

@@ -19,7 +19,7 @@ struct EventStreamParserTests {
 
     private func parse(_ text: String) throws -> [EventStreamClient.Event] { try parse(Array(text.utf8)) }
 
-    @Test func `the standard's examples are read`() throws {
+    @Test func `the examples of the standard are parsed`() throws {
         #expect(try parse("data: YHOO\ndata: +2\ndata: 10\n\n") == [EventStreamClient.Event(data: "YHOO\n+2\n10")])
         let numbered = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"
         #expect(
@@ -54,7 +54,7 @@ struct EventStreamParserTests {
         #expect(events == [EventStreamClient.Event(data: "x", id: "5")])
     }
 
-    @Test func `an id with NUL is ignored, and a retry that is no number`() throws {
+    @Test func `an ID with NUL and an invalid retry are ignored`() throws {
         var parser = EventStreamParser(lastEventID: "old")
         var events: [EventStreamClient.Event] = []
         try parser.receive(Array("id: a\0b\nretry: 1500\nretry: 2s\nretry: \nretry: -1\n\n".utf8), &events)
