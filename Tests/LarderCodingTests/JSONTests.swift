@@ -30,7 +30,7 @@ struct JSONTests {
     }
 
     @Test func `parsing time per member is constant, and a duplicate name among many is found`() throws {
-        // A megabyte of names, compared one by one, would be minutes of work for one request.
+        // Comparing the names of one megabyte pairwise would take minutes for one request.
         let names = (0..<100_000).map { "\"n\($0)\":0" }.joined(separator: ",")
         #expect(try JSONParser.parse(Array("{\(names)}".utf8)).object?.members.count == 100_000)
         for twice in ["n0", "n15", "n99999"] {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderEngine
 
-/// Answers with what it was asked, and keeps what is at `/later`.
+/// Echoes the request, and completes requests for `/later` later.
 private final class Mirror: ExchangeHandler {
     let kept = Mutex<[Exchange]>([])
     let records = Mutex<[ExchangeRecord]>([])

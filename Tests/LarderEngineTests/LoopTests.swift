@@ -12,7 +12,7 @@ import Testing
     import Glibc
 #endif
 
-/// Counts jobs, and remembers how many had run when a request was handled.
+/// Counts jobs, and stores the count at which a request was handled.
 private final class JobCount: ExchangeHandler {
     let jobs = Atomic<Int>(0)
     let atRequest = Atomic<Int>(-1)
@@ -55,7 +55,7 @@ struct LoopTests {
             mayGoOn.set()
             #expect(try await client.reply().text == "GET /second ")
             #expect(handler.atRequest.load(ordering: .relaxed) < 10_000)
-            // Every job runs, in whichever turn.
+            // Every job runs eventually.
             await server.passTurn()
             #expect(handler.jobs.load(ordering: .relaxed) == 10_000)
         }

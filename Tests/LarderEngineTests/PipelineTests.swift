@@ -92,13 +92,13 @@ struct PipelineTests {
         try await EchoHandler.serve(handler, { $0.poller = poller }) { server in
             let client = try RawClient(port: server.address.port)
             let other = try RawClient(port: server.address.port)
-            // Both are known to the loop.
+            // The loop has accepted both connections.
             for client in [client, other] {
                 try client.send("GET /0 HTTP/1.1\r\nHost: h\r\n\r\n")
                 #expect(try await client.reply().status == 200)
             }
             try server.holdingLoop {
-                // Few enough for the smallest buffers of a system, because nobody reads them yet.
+                // Few enough for the smallest socket buffers, because no reply is read yet.
                 try client.send(String(repeating: Self.request, count: 300))
                 try other.send("GET /marker HTTP/1.1\r\nHost: h\r\n\r\n")
             }

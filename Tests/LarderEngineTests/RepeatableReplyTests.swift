@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderEngine
 
-/// Answers every request with a number that counts up, and lets that reply stand until it is told otherwise.
+/// Answers each request with an increasing number, and keeps that reply current until it is invalidated.
 private final class Counter: ExchangeHandler {
     let handled = Atomic<Int>(0)
     let repeatable = CountingReply()
@@ -117,7 +117,7 @@ struct RepeatableReplyTests {
     @Test func `a body with the bytes of a cached request is treated as a body`() async throws {
         try await serve { client, counter, _ in
             _ = try await ask(Self.get, client)
-            // Told to go on, so that the body is read by itself.
+            // With 100 Continue the body is read separately.
             try client.send(
                 "POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: \(Self.get.utf8.count)\r\n\r\n"
             )
@@ -159,7 +159,7 @@ struct RepeatableReplyTests {
     @Test func `a slow reader gets the rest of repeated replies later and in order`() async throws {
         try await serve(bodyBytes: 30_000) { client, counter, _ in
             _ = try await ask(Self.get, client)
-            // Each is sent by itself, so that most are read by themselves.
+            // Each is sent separately, so that most are read separately.
             for _ in 0..<400 { try client.send(Self.get) }
             var numbers: [Int] = []
             for _ in 0..<400 {

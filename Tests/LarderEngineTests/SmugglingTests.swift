@@ -3,16 +3,16 @@ import Testing
 
 @testable import LarderEngine
 
-/// Requests that one recipient reads in one way and another in another (RFC 9112 §11.2), as they are known from the wild.
+/// Requests that one recipient reads in one way and another in another (RFC 9112 §11.2), from known attacks.
 ///
-/// Each is followed by a second request on the connection. Either both are answered, because the first could mean one thing
-/// only, or the first is refused and the connection closed before anybody looks at the second.
+/// Each is followed by a second request on the connection. Either both are answered, because the first is
+/// unambiguous, or the first is rejected and the connection closed before the second is parsed.
 @Suite("Smuggling", .oneMinute)
 struct SmugglingTests {
     struct Vector: CustomTestStringConvertible {
         let name: String
         let bytes: String
-        /// What the reply to it says; nothing where it is refused.
+        /// The expected body of the reply; nil if the request is rejected.
         var text: String?
         var status = 400
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderEngine
 
-/// RFC 6455 as a suite from outside would try it, over a socket: what is sent in one write, and what comes back before the
+/// RFC 6455 over a socket, like an external conformance suite: the bytes of one write, and the frames received before the
 /// connection ends or is left open.
 @Suite("WebSocket conformance", .oneMinute)
 struct WebSocketConformanceTests {
@@ -36,7 +36,7 @@ struct WebSocketConformanceTests {
     struct Case {
         let name: String
         let frames: [[UInt8]]
-        /// Opcode and payload of what comes back; of a close frame the code.
+        /// Opcode and payload of each received frame; the code of a close frame.
         let replies: [(UInt8, [UInt8])]
         /// Whether the server ends the connection.
         var isEnd = true
@@ -162,13 +162,13 @@ struct WebSocketConformanceTests {
     @Test(arguments: [1 << 20, 1])
     func `valid and invalid frames are answered as RFC 6455 requires`(step: Int) async throws {
         try await EchoHandler.serve({ $0.webSocketMessageBytesMaximum = 100_000 }) { port in
-            // Byte by byte only what is small: the lengths say nothing new then.
+            // Only small cases are sent byte by byte; large ones add no coverage.
             for one in Self.text + Self.frames + Self.control + Self.codes
             where step > 1 || one.frames.joined().count < 1_000 {
                 let client = try await Self.connect(port)
                 let bytes = Array(one.frames.joined())
                 for start in stride(from: 0, to: bytes.count, by: step) {
-                    // A server that has closed need not take what is left.
+                    // A server that has closed may reject the rest.
                     guard (try? client.send(Array(bytes[start..<min(start + step, bytes.count)]))) != nil else { break }
                 }
                 for (opcode, payload) in one.replies {

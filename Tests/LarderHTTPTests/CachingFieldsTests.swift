@@ -17,7 +17,7 @@ struct CacheControlTests {
         ("max-age=60, max-age=1", 60), ("extension=\"max-age=3600\", max-age=1", 1),
         ("extension=\"a\\\"b, max-age=5\", max-age=1", 1), ("max-age=99999999999999999999999", 2_147_483_648),
         ("max-age=2147483649", 2_147_483_648),
-        // What is no number of seconds allows nothing.
+        // An invalid number of seconds counts as 0.
         ("max-age", 0), ("max-age=", 0), ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age='60'", 0), ("max-age=60a", 0),
         ("max-age =60", 0), ("max-age= 60", 0), ("max-age=６０", 0), ("max-age=\"60", 0), ("max-age=+60", 0),
     ])

@@ -54,7 +54,7 @@ struct PreconditionsTests {
         Row(modified: changed, method: .post, outcome: .proceed),
         Row(noneMatch: "\"x\"", modified: after, outcome: .proceed),
         Row(match: "\"a\"", noneMatch: "\"a\"", outcome: .notModified),
-        // Where there is nothing, * and every tag ask for something that is not there.
+        // Without a representation, `*` and every tag fail to match.
         Row(match: "*", method: .put, exists: false, outcome: .preconditionFailed),
         Row(match: "\"a\"", method: .put, exists: false, outcome: .preconditionFailed),
         Row(noneMatch: "*", method: .put, exists: false, outcome: .proceed),
@@ -91,7 +91,7 @@ struct PreconditionsTests {
         #expect(!holds("W/\"a\""))
         #expect(holds(Self.changed, Self.now, date))
         #expect(!holds(Self.after, Self.now, date))
-        // In the second in which it changed, a date does not tell which of two contents is meant.
+        // Within the second of the change, a date does not identify the content.
         #expect(!holds(Self.changed, date, date))
         #expect(holds(Self.changed, date + .seconds(1), date))
     }

@@ -126,7 +126,7 @@ struct FaultPlanTests {
         #expect(error?.code == .full)
         #expect((3...10).contains(try database.integer("SELECT count(*) FROM t")))
         plan.limitRoom(to: 1_000_000)
-        // The log is longer than what it adds to the file.
+        // The log is longer than the growth of the file.
         #expect(try database.checkpoint())
         #expect(try #require(plan.room) > 1_000_000)
         plan.limitRoom(to: nil)

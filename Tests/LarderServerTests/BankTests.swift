@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Bank", .oneMinute)
 struct BankTests {
-    /// Ana's account, somebody else's of the same currency, and that person's handle.
+    /// An account of Ana, one of another person in the same currency, and that person's handle.
     private func accounts(_ scene: Scene) async throws -> (mine: JSONValue, other: String, handle: String) {
         let mine = try #require(try await scene.ask("GET", "/v1/accounts").json["items"]?[0])
         for person in 2...12 {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Change feed and live events", .oneMinute)
 struct ChangesTests {
-    /// Reads the feed to its end and returns the last token and what was told.
+    /// Reads the feed to its end and returns the last token and the changes.
     private func drain(_ scene: Scene, _ token: String?, as handle: String = "ana") async throws -> (
         String, [JSONValue]
     ) {
@@ -93,7 +93,7 @@ struct ChangesTests {
         let next = try #require(page["nextToken"]?.string)
         try waiting.send(request.replacing(token, with: next))
         while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
-        // The loop sets the timer behind that; the journal is read when it has done that.
+        // The loop sets the timer after that. Reading the journal waits for the turn of the loop.
         _ = await scene.backend.main.journal()
         scene.clock.advance(by: .seconds(31))
         let empty = try await waiting.reply().json

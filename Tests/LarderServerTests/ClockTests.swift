@@ -63,7 +63,7 @@ struct ClockTests {
         clock.advance(by: .seconds(10_000_000_000))
         let runs = Atomic<Int>(0)
         @Sendable func again() {
-            // Bounded, so that the test ends where the timer is due for ever.
+            // Bounded, so that the test ends even if the timer is always due.
             guard runs.add(1, ordering: .relaxed).newValue < 1_000 else { return }
             _ = clock.schedule(after: .seconds(30)) { again() }
         }
@@ -93,12 +93,12 @@ struct ClockTests {
             try await stage.ask("PUT", "/_larder/clock", #"{"time":"\#(time)"}"#)
         }
         #expect(try await put("2250-12-31T00:00:00Z").status == 200)
-        // The date would come to its end.
+        // The date would exceed its range.
         let far = try await stage.ask("POST", "/_larder/clock/advance", #"{"seconds":1000000000}"#)
         #expect(far.status == 422)
         #expect(try far.json["errors"]?[0]?["pointer"] == .string("/seconds"))
         #expect(try await put("2020-01-01T00:00:00Z").status == 200)
-        // The time that passes in a world does not go back with the date.
+        // Setting the date back does not change the uptime.
         let again = try await put("2250-12-31T00:00:00Z")
         #expect(again.status == 422)
         #expect(try again.json["errors"]?[0]?["pointer"] == .string("/time"))

@@ -5,7 +5,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-/// What a page of another origin may ask and read (Fetch): of the API, of faults, and of the control plane.
+/// The access of pages of other origins (Fetch) to the API, to fault replies and to the control plane.
 @Suite("Pages of other origins", .oneMinute)
 struct CrossOriginTests {
     private static let page = "http://localhost:3000"
@@ -183,7 +183,7 @@ struct CrossOriginTests {
             let read = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin)
             #expect(read.status == 403 && read.field("Access-Control-Allow-Origin") == nil, "\(origin)")
         }
-        // A name that was rebound to this machine is refused whatever the page says of its origin.
+        // A rebound host name is rejected for any origin.
         let client = try stage.connect()
         try client.send("GET /_larder HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://localhost:3000\r\n\r\n")
         #expect(try await client.reply().status == 403)

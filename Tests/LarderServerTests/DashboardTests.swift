@@ -28,7 +28,7 @@ struct DashboardTests {
         let post = try await raw(stage, "/_larder/", "Host: 127.0.0.1\r\nContent-Length: 0", "POST")
         #expect(post.status == 405 && post.field("Allow") == "GET, HEAD")
         #expect(try await raw(stage, "/_larder", "Host: 127.0.0.1").json["id"] == .string("main"))
-        // Looking at the page is no exchange of any world.
+        // A request for the page is in no journal.
         #expect(try await stage.ask("GET", "/_larder/journal").json["written"] == .integer(0))
         #expect(try await stage.ask("GET", "/_larder/worlds/blue/journal").json["written"] == .integer(0))
         await stage.backend.stop()
@@ -56,7 +56,7 @@ struct DashboardTests {
 
     @Test func `the page loads no outside resource and inserts no data as markup`() {
         let page = String(decoding: DashboardDocument.shared.bytes, as: UTF8.self)
-        // A name of SVG's elements is no address that anybody asks for.
+        // The SVG namespace is an identifier that is never requested.
         let text = page.split(separator: "http://www.w3.org/2000/svg").joined()
         for word in [
             "http:", "https:", "//cdn", "src=", "@import", "url(", "import(", "innerHTML", "outerHTML",
@@ -94,7 +94,7 @@ struct DashboardTests {
         }
         let followed = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document"
         #expect(try await raw(stage, "/_larder/", "Host: 127.0.0.1:\(port)\r\n\(followed)").status == 200)
-        // The link leads to the page and to nothing that the page could ask for.
+        // The link is accepted for the page only, not for the requests of the page.
         #expect(try await raw(stage, "/_larder/worlds", "Host: 127.0.0.1:\(port)\r\n\(followed)").status == 403)
         await stage.backend.stop()
     }

@@ -13,7 +13,7 @@ struct DatabaseClaimTests {
         let first = try MockBackend.start(.empty, configuration)
         let error = #expect(throws: DatabaseInUse.self) { try MockBackend.start(.empty, configuration) }
         #expect("\(try #require(error))".contains("world.sqlite is served by another process"))
-        // Looking is not serving.
+        // A check needs no claim.
         #expect(try DatabaseCheck.run(directory.path + "/world.sqlite").isSound)
         await first.stop()
         let second = try MockBackend.start(.empty, configuration)

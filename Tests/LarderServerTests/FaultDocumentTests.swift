@@ -3,7 +3,7 @@ import LarderServer
 import TestSupport
 import Testing
 
-/// What the server says of a fault that it is sent: errors, each once, and warnings that are true.
+/// Errors and warnings in the replies to fault documents: each error once, and no wrong warning.
 @Suite("Fault documents", .oneMinute)
 struct FaultDocumentTests {
     private func errors(_ stage: Stage, _ document: String) async throws -> [String] {
@@ -71,7 +71,7 @@ struct FaultDocumentTests {
         let listed = try #require(try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?[0])
         #expect(listed["strikes"] == .integer(1) && listed["neverMatches"] == nil, "\(listed)")
         #expect(!set.text.contains("neverMatches"))
-        // A stub is meant for such a path; anything else may be a slip of the pen.
+        // A stub is intended for an unknown path; for other faults the path may be misspelled.
         #expect(set.text.contains("notServed") != document.contains("respond"), "\(set.text)")
         #expect((listed["notServed"] == nil) == document.contains("respond"))
         await stage.backend.stop()
@@ -81,7 +81,7 @@ struct FaultDocumentTests {
 extension RawClient {
     /// Waits until a reply is there or the connection has ended.
     fileprivate func readToEndOrReply() async {
-        // Either way the exchange is over, which is all that is asked for.
+        // In both cases the exchange is over.
         if (try? await reply()) == nil { _ = await readToEnd() }
     }
 }

@@ -12,7 +12,7 @@ struct FaultTests {
         let stage = try Stage()
         try stage.world.set(Fault(.latency(connect: nil, firstByte: .fixed(.seconds(3)), body: nil), when: feed))
         let client = try stage.send("GET", "/v1/feed")
-        // Another connection is answered meanwhile: the delayed one has been taken up and waits.
+        // The reply on another connection proves that the delayed request is being handled.
         #expect(try await stage.ask("GET", "/v1/posts").status == 200)
         while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
         stage.world.clock.advance(by: .milliseconds(2_999))
@@ -426,7 +426,7 @@ struct FaultTests {
         let other = try stage.connect()
         #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
         #expect(await (try stage.send("GET", "/v1/feed")).readToEnd().ending == .reset)
-        // On one loop, the reply to this request leaves behind the reopening.
+        // On one loop, this reply is sent after the port was reopened.
         for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
         stage.world.removeFaults()
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)

@@ -19,7 +19,7 @@ struct FeedTests {
             let page = try await scene.ask("GET", "/v1/feed?limit=7" + (cursor.map { "&after=\($0)" } ?? "")).json
             seen += ids(page)
             cursor = page["nextCursor"]?.string
-            // Somebody posts, and deletes the very post that the cursor stands on.
+            // A post is added, and the cursor's own post is deleted.
             _ = try await scene.ask("POST", "/v1/posts", #"{"text":"new \#(step)"}"#)
             if step == 2, let last = seen.last {
                 let author = try await scene.ask("GET", "/v1/posts/\(last)").json["authorId"]?.string ?? ""

@@ -5,7 +5,7 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-/// What is said of fixtures that cannot be used.
+/// Errors of invalid fixtures.
 @Suite("Fixtures", .oneMinute)
 struct FixtureTests {
     private let directory: ScratchDirectory

@@ -25,7 +25,7 @@ struct LiveFaultTests {
             let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
             #expect(head.hasPrefix("HTTP/1.1 101"))
             #expect(try await text()?["type"] == .string("hello"))
-            // The loop sets the channel's timers behind this message; the journal is read when it has done that.
+            // The loop sets the channel's timers after this message. Reading the journal waits for the turn of the loop.
             _ = await stage.world.journal()
         }
 
@@ -66,7 +66,7 @@ struct LiveFaultTests {
         var listeners: [Listener] = []
         for number in 0..<24 { listeners.append(try await Listener(stage, device: "d\(number)")) }
         post(stage, 1)
-        // Who comes later has another token, and sees the same.
+        // A later reader has another token and gets the same event.
         listeners.append(try await Listener(stage, device: "late"))
         post(stage, 2)
         for (index, listener) in listeners.enumerated() {

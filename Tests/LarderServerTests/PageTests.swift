@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Uncached pages", .oneMinute)
 struct PageTests {
-    /// The feed as somebody sees it, read another way: by offset.
+    /// The feed of a viewer, read by offset as a reference.
     private func reference(_ scene: Scene, as handle: String?) async throws -> [JSONValue] {
         var items: [JSONValue] = []
         var number: Int64? = 1

@@ -7,10 +7,10 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-/// What HTTP promises of every resource, asked of this API's own.
+/// The requirements of HTTP for every resource, checked on the API.
 @Suite("Protocol", .oneMinute)
 struct ProtocolTests {
-    /// Beside these tests, whatever directory they run in.
+    /// Located from the path of this file, independent of the working directory.
     private static let pictures = #filePath.replacing("Tests/LarderServerTests/ProtocolTests.swift", with: "Fixtures")
 
     private func sceneWithPictures() async throws -> (MockBackend, RawClient, image: String) {
@@ -80,7 +80,7 @@ struct ProtocolTests {
             "/_larder/actors", "/_larder/dialect", "/_larder/profiles", "/_larder/oracles/ledger",
         ]
         func lines(_ method: String, _ target: String) async throws -> [Substring] {
-            // The control plane answers to this machine's own names only.
+            // The control plane accepts loopback host names only.
             try scene.client.send(
                 "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev-ana\r\n\r\n"
             )
@@ -123,7 +123,7 @@ struct ProtocolTests {
                 #expect(reply.field("Date") != nil && reply.field("Content-Length") == nil)
             }
         }
-        // What is not there is not there under any condition.
+        // A missing resource is 404 under any condition.
         for field in ["If-None-Match", "If-Match"] {
             #expect(try await scene.ask("GET", "/v1/posts/post_999", nil, [field: "*"]).status == 404)
         }
@@ -158,7 +158,7 @@ struct ProtocolTests {
         let scene = try Scene()
         let place = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"a"}"#).field("Location"))
         let (old, edit) = ("Thu, 01 Jan 1970 00:00:00 GMT", #"{"text":"b"}"#)
-        // The second of the change is not over, and its date was told to nobody.
+        // The second of the change has not ended, and its date was never sent.
         for date in [old, HTTPDate.format(scene.clock.now)] {
             #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": date]).status == 412)
             #expect(try await scene.ask("DELETE", place, nil, ["If-Unmodified-Since": date]).status == 412)

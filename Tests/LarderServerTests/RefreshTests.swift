@@ -7,7 +7,7 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-/// What becomes of a session when its refresh token is presented more than once (RFC 9700 §4.14).
+/// Repeated use of one refresh token (RFC 9700 §4.14).
 @Suite("Repeated token renewals", .oneMinute)
 struct RefreshTests {
     private struct Grant {
@@ -43,7 +43,7 @@ struct RefreshTests {
         #expect(Set([first.refresh, lost.refresh, repeated.refresh]).count == 3)
         #expect(try await status(scene, repeated.access) == 200)
         #expect(try await status(scene, first.access) == 401)
-        // The session goes on from what arrived.
+        // The session continues with the received tokens.
         scene.clock.advance(by: .seconds(3_600))
         let next = try Grant(try await renew(scene, repeated.refresh))
         #expect(try await status(scene, next.access) == 200)
@@ -102,7 +102,7 @@ struct RefreshTests {
             scene.clock.advance(by: .seconds(600))
             other = try Grant(try await renew(scene, other.refresh))
         }
-        // They are one session: who signs out in one has signed out in both.
+        // Both grants belong to one session: signing out in one ends both.
         #expect(try await scene.ask("DELETE", "/v1/sessions/current", as: one.access).status == 204)
         #expect(try await status(scene, other.access) == 401)
         #expect(try await renew(scene, other.refresh).status == 401)

@@ -67,7 +67,7 @@ struct SessionTests {
         let new = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
         #expect(try count() == before)
         #expect(try await scene.ask("GET", "/v1/me", as: new["accessToken"]?.string).status == 200)
-        // The tokens of the documentation stay.
+        // Developer tokens stay.
         #expect(try await scene.ask("GET", "/v1/me").status == 200)
         let refresh = #"{"refreshToken":"\#(old["refreshToken"]?.string ?? "")"}"#
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
@@ -79,7 +79,7 @@ struct SessionTests {
         let session = SessionRow(row: 1, user: 1, accessExpires: nil)
         let token = Array("dev-ana".utf8)
         let before = authenticator.find(token, 7)
-        // The session ends on another loop, between reading it and remembering it.
+        // The session ends on another loop between the lookup and the caching.
         authenticator.forgetAll()
         authenticator.remember(token, 7, session, since: before.endings)
         #expect(authenticator.find(token, 7).session == nil)

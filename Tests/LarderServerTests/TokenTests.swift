@@ -41,7 +41,7 @@ struct TokenTests {
         if hello.contains("id: \(token)\n") {
             _ = try await stream.read(until: "behind them all")
         } else {
-            // Too many to look through: the reader sees by the token that it has to read on.
+            // Too many to scan: the token tells the reader to read the change feed.
             #expect(count > 4_096 && hello.contains("event: hello"))
         }
         await stage.backend.stop()
@@ -70,7 +70,7 @@ struct TokenTests {
         let fresh = try await end(stage)
         #expect(try await end(stage, fresh) == fresh)
         #expect(try await stage.ask("GET", "/v1/changes?since=\(early)").json["reason"] == .string("expired"))
-        // Who listened through it sees a gap: the next event follows no token that it holds.
+        // A reader that stayed connected detects a gap: the previous token of the next event is unknown to it.
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"next"}"#)
         let event = String(decoding: try await stream.read(until: "\"change\":"), as: UTF8.self)
         #expect(event.contains("\"previousToken\":\"") && !event.contains("\"previousToken\":\"\(early)"))

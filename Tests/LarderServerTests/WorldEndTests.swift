@@ -146,7 +146,7 @@ struct WorldEndTests {
                 _ = try FeedEndpoints.add(text: "one more", image: nil, author: 1, to: store, &commit)
             }
             if isLost { plan.arm(.fail(.full), atStep: 1) }
-            // Between the write and its reply another loop commits what waits.
+            // Between the write and its reply another loop commits the batch.
             world.settle()
             plan.heal()
             switch world.holdUntilCommitted(reply, exchange, batch: try #require(batch)) {
@@ -169,7 +169,7 @@ struct WorldEndTests {
         let world = try stage.backend.makeWorld(id: "taken")
         let stream = try stage.send("GET", "/w/taken/v1/live/events")
         _ = try await stream.read(until: "event: hello")
-        // The loop sets the timers behind that message; the journal is read when it has done that.
+        // The loop sets the timers after that message. Reading the journal waits for the turn of the loop.
         _ = await world.journal()
         world.clock.freeze()
         world.clock.advance(by: .seconds(29))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderStorage
 
-/// The database or its log is gone when the store is opened: what the other still has is saved, and an event says what is missing.
+/// The database or its log is missing at a start: the rows of the other file are saved, and an event reports the loss.
 @Suite("Disk store: database or log gone at a start", .oneMinute)
 struct DiskLogTests {
     private let fixture = DiskFixture()
@@ -47,7 +47,7 @@ struct DiskLogTests {
         #expect(recovery.outboxSaved == 225 && !recovery.isOutboxWhole && !recovery.areTokensKept)
         #expect(try keys(store) == (0..<225).map { "\($0)" })
         #expect(try store.entity(fixture.key("1")) == fixture.entity("1", version: 1))
-        // What the log had is kept as a database.
+        // The content of the log is kept as a database.
         #expect(FileManager.default.fileExists(atPath: try #require(recovery.setAside)))
     }
 
@@ -63,7 +63,7 @@ struct DiskLogTests {
         #expect(recovery.reason == .vanished && !recovery.isOutboxWhole)
         let saved = try keys(store)
         #expect(recovery.outboxSaved == saved.count)
-        // The first page of the log that continues a page of the database has rows of both.
+        // The first page in the log also has the rows of the database page that it continues.
         #expect(Set(saved).isSuperset(of: (300..<500).map { "\($0)" }))
         try append(500..<501, to: store)
         #expect(try keys(store).last == "500")

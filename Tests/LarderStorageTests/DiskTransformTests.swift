@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Disk store: payload transforms", .oneMinute)
 struct DiskTransformTests {
-    /// Not a cipher: only unlike the payload.
+    /// Not a cipher: the result only differs from the payload.
     private struct Mask: DiskStore.PayloadTransform {
         struct Broken: Error {}
 

@@ -25,7 +25,7 @@ struct SleeperTests {
         let start = clock.uptime
         await #expect(throws: Never.self) { try await clock.sleep(until: start) }
         #expect(clock.sleeperCount == 0 && clock.uptime == start)
-        // What has passed when it is asked for is passed whatever the clock does next.
+        // A past deadline stays past when the clock changes.
         let now = SystemMonotonicClock().uptime
         await #expect(throws: Never.self) { try await SystemMonotonicClock().sleep(until: now) }
     }

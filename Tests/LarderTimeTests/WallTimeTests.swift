@@ -38,7 +38,7 @@ struct WallTimeTests {
     }
 
     @Test func `day numbers match an independent calendar computation`() {
-        // Day by day through four centuries, with the rule for leap years and nothing else.
+        // Each day of four centuries, by the rule for leap years alone.
         var (year, month, day, weekday) = (1800, 1, 1, 3)
         var time = WallTime(rfc3339: "1800-01-01T00:00:00Z")
         while year < 2200 {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderWebSocket
 
-/// What RFC 6455 asks of frames, family by family. Every case is read whole and byte by byte.
+/// The rules of RFC 6455 for frames. Every case is decoded in one piece and byte by byte.
 @Suite("WebSocket frames", .oneMinute)
 struct WebSocketFrameTests {
     private struct SplitMix: RandomNumberGenerator {
@@ -32,7 +32,7 @@ struct WebSocketFrameTests {
         return events
     }
 
-    /// Reads it in every way that matters; all must agree.
+    /// Decodes the bytes in different pieces; all results must be equal.
     private func events(_ bytes: [UInt8], _ role: WebSocketRole = .client, limit: Int = 1 << 20) -> [WebSocketEvent] {
         let whole = read(bytes, role, limit: limit)
         #expect(read(bytes, role, limit: limit, cuts: Array(0..<bytes.count)) == whole, "\(bytes.prefix(40))")
@@ -148,7 +148,7 @@ struct WebSocketFrameTests {
             frame(.binary, [1, 2, 3, 4, 5], isFinal: false, mask: 0xDEAD_BEEF)
             + frame(.ping, [9], mask: 0) + frame(.continuation, [6, 7, 8], mask: 0x0102_0304)
         #expect(events(pieces, .server) == [.ping([9]), .binary([1, 2, 3, 4, 5, 6, 7, 8])])
-        // Under zeros the mask itself is seen, again and again.
+        // A masked payload of zeros shows the mask repeatedly.
         let zeros = Array(frame(.binary, [0, 0, 0, 0, 0], mask: 0x0102_0304).suffix(9))
         #expect(Array(zeros[4...]) == Array(zeros[..<4] + zeros[..<1]))
     }
@@ -176,7 +176,7 @@ struct WebSocketFrameTests {
         {
             let pieces = frame(.text, [65], isFinal: false) + frame(.continuation, wrong, isFinal: false)
             #expect(failure(events(pieces)) == 1_007)
-            // Bytes are bytes.
+            // Binary messages are not checked.
             #expect(events(frame(.binary, wrong)) == [.binary(wrong)])
         }
     }

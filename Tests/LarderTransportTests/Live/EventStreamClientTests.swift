@@ -101,7 +101,7 @@ struct EventStreamClientTests {
         gate.release()
         await gate.waitForHeld()
         try await clock.waitForSleepers()
-        // The comment has started the time anew.
+        // The comment has restarted the silence timeout.
         while clock.nextWakeUp.map({ $0 - clock.uptime }) != .seconds(75), !Task.isCancelled { await Task.yield() }
         clock.advance(by: .seconds(74))
         #expect(clock.sleeperCount == 1)

@@ -28,7 +28,7 @@ struct EventStreamParserTests {
                 EventStreamClient.Event(data: " third event"),
             ]
         )
-        // The last block is not ended, so it is dropped.
+        // The last block is incomplete and dropped.
         #expect(
             try parse("data\n\ndata\ndata\n\ndata:") == [
                 EventStreamClient.Event(data: ""), EventStreamClient.Event(data: "\n"),
@@ -68,7 +68,7 @@ struct EventStreamParserTests {
         let line = Array("data: x\n\n".utf8)
         for cuts in [[], [1], [2], [3], [1, 2, 3]] {
             #expect(try parse(mark + line, cuts: cuts) == [EventStreamClient.Event(data: "x")])
-            // A second one belongs to the field's name, which nobody knows.
+            // A second mark is part of the field's name, which is unknown.
             #expect(try parse(mark + mark + line, cuts: cuts) == [])
             #expect(try parse([0xEF, 0xBB] + line + line, cuts: cuts) == [EventStreamClient.Event(data: "x")])
         }
