@@ -19,18 +19,18 @@ struct JSONTests {
         #expect(error.offset == offset, "\(error)")
     }
 
-    @Test func `bytes that are not UTF-8 are refused`() {
+    @Test func `bytes that are not UTF-8 are rejected`() {
         #expect(throws: JSONError.self) { try JSONParser.parse([0x22, 0xC3, 0x28, 0x22]) }
     }
 
-    @Test func `whole numbers stay exact to the ends of 64 bits`() throws {
+    @Test func `integers are exact over the whole 64-bit range`() throws {
         #expect(try JSONParser.parse(Array("9223372036854775807".utf8)) == .integer(.max))
         #expect(try JSONParser.parse(Array("-9223372036854775808".utf8)) == .integer(.min))
         #expect(try JSONParser.parse(Array("9007199254740993".utf8)) == .integer(9_007_199_254_740_993))
     }
 
-    @Test func `many members are read as fast as few, and one that comes twice is found among them`() throws {
-        // A megabyte of names, compared one by one, would be minutes of work for one request.
+    @Test func `parsing time per member is constant, and a duplicate name among many is found`() throws {
+        // Comparing the names of one megabyte pairwise would take minutes for one request.
         let names = (0..<100_000).map { "\"n\($0)\":0" }.joined(separator: ",")
         #expect(try JSONParser.parse(Array("{\(names)}".utf8)).object?.members.count == 100_000)
         for twice in ["n0", "n15", "n99999"] {
@@ -41,17 +41,17 @@ struct JSONTests {
         }
     }
 
-    @Test func `a pointer escapes what it must, also before a sign that combines`() {
+    @Test func `a JSON pointer escapes ~ and /, also before a combining character`() {
         #expect(JSONPointer.escape("a/b~c") == "a~1b~0c")
         #expect(JSONPointer.escape("/\u{301}~\u{301}") == "~1\u{301}~0\u{301}")
     }
 
-    @Test func `nesting is bounded`() {
+    @Test func `the nesting depth is limited`() {
         let deep = Array(String(repeating: "[", count: 100_000).utf8)
         #expect(throws: JSONError.self) { try JSONParser.parse(deep) }
     }
 
-    @Test func `what is written is read again, whatever it is`() throws {
+    @Test func `random values survive encoding and parsing`() throws {
         let seed: UInt64 = 0x5EED_0002
         var random = SplitMix(state: seed)
         for round in 0..<500 {
@@ -101,7 +101,7 @@ struct CodingTests {
     @Test(arguments: [
         ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy"),
     ])
-    func `Base64 gives RFC 4648's examples and takes them back`(text: String, encoded: String) {
+    func `the examples of RFC 4648 are encoded and decoded`(text: String, encoded: String) {
         #expect(Base64.encode(Array(text.utf8)) == encoded)
         #expect(Base64.decode(encoded) == Array(text.utf8))
         let unpadded = encoded.replacing("=", with: "")
@@ -112,11 +112,11 @@ struct CodingTests {
     }
 
     @Test(arguments: ["Zg", "Zg=", "Z===", "Zh==", "Zm9v=", "Zm 9", "Zm-_"])
-    func `Base64 refuses wrong padding, foreign characters and bits that belong to no byte`(text: String) {
+    func `Base64 with wrong padding, foreign characters or surplus bits is rejected`(text: String) {
         #expect(Base64.decode(text) == nil)
     }
 
-    @Test func `digests are those of FIPS 180-4`() {
+    @Test func `digests match the examples of FIPS 180-4`() {
         #expect(hexEncode(SHA256.hash([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
         #expect(
             hexEncode(SHA256.hash(Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)))
@@ -142,7 +142,7 @@ struct CodingTests {
         #expect(first == same)
     }
 
-    @Test func `a shorter text of zeros has another hash`() {
+    @Test func `zero bytes of different lengths have different hashes`() {
         let hashes = (0..<64).map { ContentHash.hash64([UInt8](repeating: 0, count: $0).span) }
         #expect(Set(hashes).count == 64)
     }

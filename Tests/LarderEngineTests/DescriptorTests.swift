@@ -20,7 +20,7 @@
             func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
         }
 
-        /// How many sockets of connections to that port the system still keeps for somebody on the server's side.
+        /// The number of server-side sockets on the port that a process still holds.
         private static func held(_ port: Int) throws -> Int {
             guard let file = unsafe fopen("/proc/net/tcp", "r") else { throw RawClient.Failure(reason: "no /proc") }
             defer { unsafe fclose(file) }
@@ -31,7 +31,7 @@
             while unsafe getline(&line, &room, file) > 0 {
                 guard let start = unsafe line else { break }
                 let fields = unsafe String(cString: start).split(separator: " ")
-                // Local address, state (0A listens), and the inode, which is 0 once nobody holds the socket any more.
+                // Local address, state (0A: listening), and the inode, which is 0 if no process holds the socket.
                 guard fields.count > 9, fields[3] != "0A", fields[9] != "0",
                     let local = fields[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }), local == port
                 else { continue }
@@ -41,8 +41,7 @@
         }
 
         @Test(arguments: EngineTests.pollers)
-        func `ten thousand connections, however they end, leave no descriptor behind`(poller: PollerChoice) async throws
-        {
+        func `ten thousand connections with different endings leak no descriptor`(poller: PollerChoice) async throws {
             var configuration = ServerConfiguration()
             configuration.poller = poller
             configuration.headReadTimeout = .seconds(600)
@@ -54,7 +53,7 @@
                 ("GET / HTTP/1.1\r\nHo", false), ("GET / HTTP/1.1\r\n\r\n", true), ("", false),
                 ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", false),
             ]
-            // Both pollers together make ten thousand.
+            // Five thousand for each of the two pollers.
             for round in 0..<50 {
                 var clients: [(client: RawClient, waits: Bool)] = []
                 for number in 0..<100 {
@@ -65,7 +64,7 @@
                 }
                 for (client, waits) in clients where waits { _ = try await client.reply() }
             }
-            // Who is answered now was looked at after all of them, or with the last.
+            // A reply on a new connection proves that the loop has handled the earlier endings.
             var left = try Self.held(port)
             while left > 0, !Task.isCancelled {
                 let client = try RawClient(port: port)

@@ -11,14 +11,14 @@ import Synchronization
     import Glibc
 #endif
 
-/// Repeats what it is told: a request as its method, target and body, a message as it came.
+/// Echoes requests as method, target and body, and WebSocket messages unchanged.
 final class EchoHandler: ExchangeHandler {
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         if request.isWebSocketUpgrade { return .webSocket(WebSocketAcceptance(handler: Messages())) }
         return Self.reply(to: request)
     }
 
-    /// A request as its method, target and body.
+    /// The method, the target and the body of a request.
     static func reply(to request: Request) -> Reply {
         let text = "\(request.method) \(request.targetText) \(String(decoding: request.body, as: UTF8.self))"
         return .response(Response(status: .ok, body: .bytes(Array(text.utf8))))
@@ -60,7 +60,7 @@ final class EchoHandler: ExchangeHandler {
         _ body: (HTTPServer) async throws -> Void
     ) async throws {
         var configuration = ServerConfiguration()
-        // A connection may have to wait its turn while other tests have the processors: no time passes for it.
+        // Manual time: on a loaded machine a connection may wait for a processor without a timeout.
         configuration.monotonic = ManualClock()
         change(&configuration)
         let server = try HTTPServer(configuration, handler: handler)
@@ -75,7 +75,7 @@ final class EchoHandler: ExchangeHandler {
 }
 
 extension HTTPServer {
-    /// Keeps the first loop busy while `body` runs: everything that `body` sends is there in the loop's next turn.
+    /// Blocks the first loop while `body` runs, so that its next turn sees everything that `body` has sent.
     func holdingLoop(_ body: () throws -> Void) throws {
         let (isHeld, isOver) = (Signal(), Signal())
         loops[0].execute {

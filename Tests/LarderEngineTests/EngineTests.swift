@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderEngine
 
-/// Answers with what it was asked, and keeps what is at `/later`.
+/// Echoes the request, and completes requests for `/later` later.
 private final class Mirror: ExchangeHandler {
     let kept = Mutex<[Exchange]>([])
     let records = Mutex<[ExchangeRecord]>([])
@@ -57,7 +57,7 @@ struct EngineTests {
     static let pollers: [PollerChoice] = [.automatic, .poll]
 
     @Test(arguments: pollers)
-    func `pipelined requests are answered in order, in whatever pieces they come`(poller: PollerChoice) async throws {
+    func `pipelined requests in any pieces are answered in order`(poller: PollerChoice) async throws {
         try await serve(poller) { port, _, _ in
             let bytes = Array(
                 """
@@ -109,7 +109,7 @@ struct EngineTests {
     ]
 
     @Test(arguments: pollers)
-    func `what could mean two things is refused and the connection closed`(poller: PollerChoice) async throws {
+    func `an ambiguous request is rejected and its connection is closed`(poller: PollerChoice) async throws {
         try await serve(poller) { port, _, _ in
             for (bytes, status) in Self.malformed {
                 let client = try RawClient(port: port)
@@ -124,7 +124,7 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `a reply that is kept holds back those behind it`(poller: PollerChoice) async throws {
+    func `a delayed reply delays the pipelined replies after it`(poller: PollerChoice) async throws {
         try await serve(poller) { port, mirror, _ in
             let client = try RawClient(port: port)
             try client.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -141,7 +141,7 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `a client that waits for 100 gets it`(poller: PollerChoice) async throws {
+    func `a request with Expect: 100-continue gets 100`(poller: PollerChoice) async throws {
         try await serve(poller) { port, _, _ in
             let client = try RawClient(port: port)
             try client.send("POST /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
@@ -152,7 +152,7 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `a large reply reaches a reader who takes his time`(poller: PollerChoice) async throws {
+    func `a large reply reaches a slow reader completely`(poller: PollerChoice) async throws {
         try await serve(poller) { port, _, _ in
             let client = try RawClient(port: port)
             try client.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\nGET /after HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -162,7 +162,7 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `HTTP 1.0 is served, and kept alive only when it asks`(poller: PollerChoice) async throws {
+    func `an HTTP/1.0 connection persists only with keep-alive`(poller: PollerChoice) async throws {
         try await serve(poller) { port, _, _ in
             let client = try RawClient(port: port)
             try client.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -174,7 +174,7 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `silent connections are closed and slow heads refused when their time is over`(poller: PollerChoice)
+    func `idle connections are closed and slow heads are rejected after their timeouts`(poller: PollerChoice)
         async throws
     {
         let clock = ManualClock()
@@ -200,7 +200,9 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `a WebSocket echoes, answers pings and closes in order`(poller: PollerChoice) async throws {
+    func `a WebSocket echoes messages, answers pings and completes the closing handshake`(poller: PollerChoice)
+        async throws
+    {
         try await serve(poller) { port, _, _ in
             let client = try RawClient(port: port)
             try client.send(
@@ -226,7 +228,7 @@ struct EngineTests {
         }
     }
 
-    @Test func `a WebSocket of another version is told which one is spoken`() async throws {
+    @Test func `an upgrade with another WebSocket version gets the supported version`() async throws {
         try await serve(.automatic) { port, _, _ in
             let client = try RawClient(port: port)
             try client.send(
@@ -242,7 +244,7 @@ struct EngineTests {
     }
 
     @Test(arguments: pollers)
-    func `stopping answers what has begun and says 1001 to WebSockets`(poller: PollerChoice) async throws {
+    func `a stop answers requests in progress and closes WebSockets with 1001`(poller: PollerChoice) async throws {
         try await serve(poller) { port, mirror, server in
             let waiting = try RawClient(port: port)
             try waiting.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -270,7 +272,7 @@ struct EngineTests {
         }
     }
 
-    @Test func `beyond the limit a connection is told so`() async throws {
+    @Test func `a connection beyond the limit gets an error reply`() async throws {
         try await serve(.automatic, { $0.connectionsMaximum = 1 }) { port, _, _ in
             let first = try RawClient(port: port)
             try first.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -279,7 +281,7 @@ struct EngineTests {
         }
     }
 
-    @Test func `every exchange is reported once, when its last byte has left`() async throws {
+    @Test func `every exchange is recorded once, after its last byte was written`() async throws {
         try await serve(.automatic) { port, mirror, _ in
             let client = try RawClient(port: port)
             for _ in 0..<3 {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderEngine
 
-/// Answers with what it was asked, or with as many bytes as it was asked for; remembers of which exchanges it was told.
+/// Echoes the request or returns the requested number of bytes, and collects the exchange records.
 private final class Notebook: ExchangeHandler {
     let told = Mutex<[String]>([])
 
@@ -29,16 +29,16 @@ private final class Notebook: ExchangeHandler {
     }
 }
 
-@Suite("Replies that leave together", .oneMinute)
+@Suite("Held writes", .oneMinute)
 struct HeldWriteTests {
     @Test(arguments: EngineTests.pollers)
-    func `who asks at the same moment is answered, each on their connection and in order`(poller: PollerChoice)
+    func `simultaneous requests are answered on their own connections and in order`(poller: PollerChoice)
         async throws
     {
         let notebook = Notebook()
         try await EchoHandler.serve(notebook, { $0.poller = poller }) { server in
             let port = server.address.port
-            // More than leave together, and of each kind some.
+            // More than the maximum that is held, of each kind.
             let clients = try (0..<150).map { _ in try RawClient(port: port) }
             for client in clients { try client.send("GET /hello HTTP/1.1\r\nHost: h\r\n\r\n") }
             for client in clients { #expect(try await client.reply().status == 200) }
@@ -82,9 +82,9 @@ struct HeldWriteTests {
         }
     }
 
-    /// Of many lengths, because what is left of a body when the socket takes no more is to be all kinds of little.
+    /// Different lengths leave different remainders when the socket blocks.
     @Test(arguments: Array(stride(from: 8_000_000, to: 12_000_000, by: 500_000)))
-    func `a connection that writes what was blocked and reads on in one turn loses nothing and mixes up nothing`(
+    func `a connection that flushes blocked output and reads in one turn loses and reorders no byte`(
         byteCount: Int
     ) async throws {
         try await EchoHandler.serve(Notebook()) { server in
@@ -94,7 +94,7 @@ struct HeldWriteTests {
             var bytes: [UInt8] = []
             let rounds = 40
             for round in 1...rounds {
-                // All of it in one turn: room for what is blocked, another request, and somebody else who asks.
+                // In one turn: room for the blocked output, another request, and a request of another connection.
                 try server.holdingLoop {
                     bytes += reader.takeAvailable()
                     try reader.send("GET /p\(round) HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -110,7 +110,8 @@ struct HeldWriteTests {
         }
     }
 
-    @Test func `who has left by then harms nobody, and who has a reply finds its record`() async throws {
+    @Test func `a closed connection does not affect held replies, and each delivered reply has a record`() async throws
+    {
         let notebook = Notebook()
         try await EchoHandler.serve(notebook) { server in
             let port = server.address.port
@@ -128,7 +129,7 @@ struct HeldWriteTests {
                 for client in staying { try client.send("GET /stays HTTP/1.1\r\nHost: h\r\n\r\n") }
             }
             for client in staying { #expect(try await client.reply().text == "GET /stays ") }
-            // Whoever has a reply finds its record: it is written before the reply leaves.
+            // The record is written before the reply is sent.
             #expect(notebook.told.withLock { $0.count { $0 == "/stays" } } == 3)
         }
     }

@@ -12,7 +12,7 @@ import Testing
     import Glibc
 #endif
 
-/// Counts jobs, and remembers how many had run when a request was handled.
+/// Counts jobs, and stores the count at which a request was handled.
 private final class JobCount: ExchangeHandler {
     let jobs = Atomic<Int>(0)
     let atRequest = Atomic<Int>(-1)
@@ -31,7 +31,7 @@ private final class JobCount: ExchangeHandler {
 
 @Suite("Event loop", .oneMinute)
 struct LoopTests {
-    @Test func `a request is served between the jobs that wait`() async throws {
+    @Test func `requests are served between queued jobs`() async throws {
         let handler = JobCount()
         try await EchoHandler.serve(handler) { server in
             let client = try RawClient(port: server.address.port)
@@ -55,7 +55,7 @@ struct LoopTests {
             mayGoOn.set()
             #expect(try await client.reply().text == "GET /second ")
             #expect(handler.atRequest.load(ordering: .relaxed) < 10_000)
-            // Every job runs, in whichever turn.
+            // Every job runs eventually.
             await server.passTurn()
             #expect(handler.jobs.load(ordering: .relaxed) == 10_000)
         }
@@ -68,7 +68,7 @@ struct LoopTests {
     }
 
     @Test(arguments: [1, 2])
-    func `a port that is paused and resumed at once accepts connections`(loops: Int) async throws {
+    func `a port that is paused and immediately resumed accepts connections`(loops: Int) async throws {
         try await EchoHandler.serve(EchoHandler(), { $0.loops = loops }) { server in
             for _ in 0..<20 {
                 try server.holdingLoop {
@@ -82,7 +82,7 @@ struct LoopTests {
         }
     }
 
-    @Test func `a port that was paused twice accepts connections when it was resumed twice`() async throws {
+    @Test func `a port that was paused twice accepts connections after the second resume`() async throws {
         try await EchoHandler.serve(EchoHandler()) { server in
             server.pauseListening()
             server.pauseListening()
@@ -97,7 +97,7 @@ struct LoopTests {
         }
     }
 
-    @Test func `a port that somebody else listens on is opened again when it is free`() async throws {
+    @Test func `a port taken by another listener is reopened when it is free`() async throws {
         let clock = ManualClock()
         try await EchoHandler.serve(EchoHandler(), { $0.monotonic = clock }) { server in
             server.pauseListening()

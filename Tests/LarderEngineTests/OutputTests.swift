@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Output", .oneMinute)
 struct OutputTests {
-    @Test func `bytes that were sent are released although the reader is never quite drained`() throws {
+    @Test func `sent bytes are released although the output is never empty`() throws {
         var ends: [Int32] = [0, 0]
         #if canImport(Darwin)
             let kind = SOCK_STREAM
@@ -28,7 +28,7 @@ struct OutputTests {
         var chunk = [UInt8](repeating: 0, count: 4_096)
         var heldMaximum = 0
         for _ in 0..<20_000 {
-            // As much waits as the reader takes in a round and more, so that something waits at any time.
+            // More than the reader takes in a round, so that the output is never empty.
             repeat {
                 output.append(event)
                 appended += event.count
@@ -38,7 +38,7 @@ struct OutputTests {
             heldMaximum = max(heldMaximum, output.heldBytes)
         }
         #expect(heldMaximum < 1 << 20)
-        // Nothing was lost on the way.
+        // No byte was lost.
         while !output.isEmpty || received < appended {
             if case .failed = output.flush(to: ends[0]) { break }
             let count = unsafe recv(ends[1], &chunk, chunk.count, 0)

@@ -42,7 +42,7 @@ struct PipelineTests {
     private func number(_ reply: RawReply) -> Int? { reply.text.split(separator: " ").first.flatMap { Int($0) } }
 
     @Test(arguments: EngineTests.pollers)
-    func `a request waits while more than one buffer of earlier replies waits`(poller: PollerChoice) async throws {
+    func `a request is not parsed while more than one buffer of replies is pending`(poller: PollerChoice) async throws {
         let handler = PaddedReplies()
         try await EchoHandler.serve(handler, { $0.poller = poller }) { server in
             let client = try RawClient(port: server.address.port)
@@ -55,7 +55,7 @@ struct PipelineTests {
     }
 
     @Test(arguments: EngineTests.pollers)
-    func `a peer that has finished sending gets all replies of its pipeline, and then the end`(poller: PollerChoice)
+    func `a peer that has closed its sending side gets all pipelined replies, then the end`(poller: PollerChoice)
         async throws
     {
         try await EchoHandler.serve(PaddedReplies(), { $0.poller = poller }) { server in
@@ -71,7 +71,7 @@ struct PipelineTests {
         }
     }
 
-    @Test func `a server that stops answers the pipelined requests that it has read`() async throws {
+    @Test func `a stopping server answers the pipelined requests that it has read`() async throws {
         let handler = PaddedReplies()
         try await EchoHandler.serve(handler) { server in
             let client = try RawClient(port: server.address.port)
@@ -92,13 +92,13 @@ struct PipelineTests {
         try await EchoHandler.serve(handler, { $0.poller = poller }) { server in
             let client = try RawClient(port: server.address.port)
             let other = try RawClient(port: server.address.port)
-            // Both are known to the loop.
+            // The loop has accepted both connections.
             for client in [client, other] {
                 try client.send("GET /0 HTTP/1.1\r\nHost: h\r\n\r\n")
                 #expect(try await client.reply().status == 200)
             }
             try server.holdingLoop {
-                // Few enough for the smallest buffers of a system, because nobody reads them yet.
+                // Few enough for the smallest socket buffers, because no reply is read yet.
                 try client.send(String(repeating: Self.request, count: 300))
                 try other.send("GET /marker HTTP/1.1\r\nHost: h\r\n\r\n")
             }
@@ -108,8 +108,7 @@ struct PipelineTests {
         }
     }
 
-    @Test func `a peer that does not read is cut off after the idle timeout, although it goes on sending`() async throws
-    {
+    @Test func `a peer that sends but does not read is disconnected after the idle timeout`() async throws {
         let clock = ManualClock()
         try await EchoHandler.serve(PaddedReplies(), { $0.monotonic = clock }) { server in
             let client = try RawClient(port: server.address.port)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderEngine
 
-/// Answers every request with a number that counts up, and lets that reply stand until it is told otherwise.
+/// Answers each request with an increasing number, and keeps that reply current until it is invalidated.
 private final class Counter: ExchangeHandler {
     let handled = Atomic<Int>(0)
     let repeatable = CountingReply()
@@ -40,7 +40,7 @@ private final class Counter: ExchangeHandler {
     func finished(_ record: ExchangeRecord) {}
 }
 
-@Suite("Replies that stand", .oneMinute)
+@Suite("Repeatable replies", .oneMinute)
 struct RepeatableReplyTests {
     private static let get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -69,7 +69,7 @@ struct RepeatableReplyTests {
     }
 
     @Test(arguments: [get, "GET /a HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\n\r\n"])
-    func `the same bytes are answered without the handler for as long as the reply stands`(get: String) async throws {
+    func `identical bytes are answered without the handler while the reply is current`(get: String) async throws {
         try await serve { client, counter, _ in
             var first: [Int?] = []
             for _ in 0..<3 { first.append(try await ask(get, client)) }
@@ -90,7 +90,7 @@ struct RepeatableReplyTests {
         "HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", "\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET /a HTTP/1.0\r\nHost: h\r\n\r\n", "GET /b HTTP/1.1\r\nHost: h\r\n\r\n",
     ])
-    func `one byte more or less is another request`(other: String) async throws {
+    func `a request that differs in one byte goes to the handler`(other: String) async throws {
         try await serve { client, counter, _ in
             _ = try await ask(Self.get, client)
             try client.send(other)
@@ -105,7 +105,7 @@ struct RepeatableReplyTests {
         "GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
         "GET /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ])
-    func `what is more than a head, or speaks of the connection, is always handled`(text: String) async throws {
+    func `a request with framing fields or of HTTP/1.0 always goes to the handler`(text: String) async throws {
         try await serve { client, counter, _ in
             var numbers: [Int?] = []
             for _ in 0..<3 { numbers.append(try await ask(text, client)) }
@@ -114,10 +114,10 @@ struct RepeatableReplyTests {
         }
     }
 
-    @Test func `a body that reads like a request that was answered is a body`() async throws {
+    @Test func `a body with the bytes of a cached request is treated as a body`() async throws {
         try await serve { client, counter, _ in
             _ = try await ask(Self.get, client)
-            // Told to go on, so that the body is read by itself.
+            // With 100 Continue the body is read separately.
             try client.send(
                 "POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: \(Self.get.utf8.count)\r\n\r\n"
             )
@@ -127,7 +127,7 @@ struct RepeatableReplyTests {
         }
     }
 
-    @Test func `requests in pieces and requests in one piece are answered in order, whatever stands`() async throws {
+    @Test func `fragmented and whole requests are answered in order, with and without a current reply`() async throws {
         try await serve { client, counter, _ in
             _ = try await ask(Self.get, client)
             try client.send(String(Self.get.prefix(9)))
@@ -142,7 +142,7 @@ struct RepeatableReplyTests {
         }
     }
 
-    @Test func `a reply that stands tells the present date`() async throws {
+    @Test func `a repeated reply has the present date`() async throws {
         try await serve { client, counter, clock in
             try client.send(Self.get)
             let first = try await client.reply()
@@ -156,10 +156,10 @@ struct RepeatableReplyTests {
         }
     }
 
-    @Test func `who does not read is sent the rest later, and in order`() async throws {
+    @Test func `a slow reader gets the rest of repeated replies later and in order`() async throws {
         try await serve(bodyBytes: 30_000) { client, counter, _ in
             _ = try await ask(Self.get, client)
-            // Each is sent by itself, so that most are read by themselves.
+            // Each is sent separately, so that most are read separately.
             for _ in 0..<400 { try client.send(Self.get) }
             var numbers: [Int] = []
             for _ in 0..<400 {

@@ -3,16 +3,16 @@ import Testing
 
 @testable import LarderEngine
 
-/// Requests that one recipient reads in one way and another in another (RFC 9112 §11.2), as they are known from the wild.
+/// Requests that one recipient reads in one way and another in another (RFC 9112 §11.2), from known attacks.
 ///
-/// Each is followed by a second request on the connection. Either both are answered, because the first could mean one thing
-/// only, or the first is refused and the connection closed before anybody looks at the second.
+/// Each is followed by a second request on the connection. Either both are answered, because the first is
+/// unambiguous, or the first is rejected and the connection closed before the second is parsed.
 @Suite("Smuggling", .oneMinute)
 struct SmugglingTests {
     struct Vector: CustomTestStringConvertible {
         let name: String
         let bytes: String
-        /// What the reply to it says; nothing where it is refused.
+        /// The expected body of the reply; nil if the request is rejected.
         var text: String?
         var status = 400
 
@@ -164,7 +164,7 @@ struct SmugglingTests {
         ),
     ]
 
-    @Test func `what could hide a second request is refused, and the second is never seen`() async throws {
+    @Test func `ambiguous framing is rejected, and the hidden request is never handled`() async throws {
         try await EchoHandler.serve { port in
             for vector in Self.lengths + Self.codings + Self.chunking + Self.heads {
                 let client = try RawClient(port: port)
@@ -180,7 +180,7 @@ struct SmugglingTests {
         }
     }
 
-    @Test func `what can mean one thing only is taken, and the next request begins behind it`() async throws {
+    @Test func `unambiguous framing is accepted, and the next request is found`() async throws {
         try await EchoHandler.serve { port in
             for vector in Self.harmless {
                 let client = try RawClient(port: port)
@@ -191,7 +191,7 @@ struct SmugglingTests {
         }
     }
 
-    @Test func `a hundred mixed requests in one write are answered in order`() async throws {
+    @Test func `a hundred requests of different kinds in one write are answered in order`() async throws {
         try await EchoHandler.serve { port in
             var bytes = ""
             for index in 0..<100 {
@@ -218,7 +218,7 @@ struct SmugglingTests {
         }
     }
 
-    @Test func `a body that is refused is not asked for`() async throws {
+    @Test func `a request that is rejected by its head gets no 100 Continue`() async throws {
         try await EchoHandler.serve { port in
             let client = try RawClient(port: port)
             try client.send("POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")

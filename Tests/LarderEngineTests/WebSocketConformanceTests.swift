@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderEngine
 
-/// RFC 6455 as a suite from outside would try it, over a socket: what is sent in one write, and what comes back before the
+/// RFC 6455 over a socket, like an external conformance suite: the bytes of one write, and the frames received before the
 /// connection ends or is left open.
 @Suite("WebSocket conformance", .oneMinute)
 struct WebSocketConformanceTests {
@@ -36,7 +36,7 @@ struct WebSocketConformanceTests {
     struct Case {
         let name: String
         let frames: [[UInt8]]
-        /// Opcode and payload of what comes back; of a close frame the code.
+        /// Opcode and payload of each received frame; the code of a close frame.
         let replies: [(UInt8, [UInt8])]
         /// Whether the server ends the connection.
         var isEnd = true
@@ -160,15 +160,15 @@ struct WebSocketConformanceTests {
     }
 
     @Test(arguments: [1 << 20, 1])
-    func `a peer's words, right or wrong, have the answer that the RFC wants`(step: Int) async throws {
+    func `valid and invalid frames are answered as RFC 6455 requires`(step: Int) async throws {
         try await EchoHandler.serve({ $0.webSocketMessageBytesMaximum = 100_000 }) { port in
-            // Byte by byte only what is small: the lengths say nothing new then.
+            // Only small cases are sent byte by byte; large ones add no coverage.
             for one in Self.text + Self.frames + Self.control + Self.codes
             where step > 1 || one.frames.joined().count < 1_000 {
                 let client = try await Self.connect(port)
                 let bytes = Array(one.frames.joined())
                 for start in stride(from: 0, to: bytes.count, by: step) {
-                    // A server that has closed need not take what is left.
+                    // A server that has closed may reject the rest.
                     guard (try? client.send(Array(bytes[start..<min(start + step, bytes.count)]))) != nil else { break }
                 }
                 for (opcode, payload) in one.replies {
@@ -186,7 +186,8 @@ struct WebSocketConformanceTests {
         }
     }
 
-    @Test func `whoever sends too much is told why, and not cut off in the middle of it`() async throws {
+    @Test func `a peer that exceeds the message limit receives the close code before the connection ends`() async throws
+    {
         try await EchoHandler.serve({ $0.webSocketMessageBytesMaximum = 1_000 }) { port in
             let client = try await Self.connect(port)
             let large = [UInt8](repeating: 7, count: 100_000)
@@ -200,7 +201,7 @@ struct WebSocketConformanceTests {
         }
     }
 
-    @Test func `pings without end are all answered, and their answers wait for who does not read them`() async throws {
+    @Test func `every ping is answered, and pongs wait for a slow reader`() async throws {
         try await EchoHandler.serve { port in
             let client = try await Self.connect(port)
             let ping = Self.frame(9, [1])

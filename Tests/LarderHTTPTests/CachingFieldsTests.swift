@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Cache-Control, RFC 9111 §5.2", .oneMinute)
 struct CacheControlTests {
-    @Test func `names have no case, arguments are tokens or quoted strings, empty members are passed over`() {
+    @Test func `names are case-insensitive, arguments are tokens or quoted strings, empty members are ignored`() {
         let terms = CacheControl(parsing: ["Max-AGE=60, , NO-store,", "stale-if-error=\"30\""])
         #expect(terms.maxAge == 60 && terms.noStore && terms.staleIfError == 30)
         #expect(terms.directives.map(\.name) == ["max-age", "no-store", "stale-if-error"])
@@ -17,15 +17,15 @@ struct CacheControlTests {
         ("max-age=60, max-age=1", 60), ("extension=\"max-age=3600\", max-age=1", 1),
         ("extension=\"a\\\"b, max-age=5\", max-age=1", 1), ("max-age=99999999999999999999999", 2_147_483_648),
         ("max-age=2147483649", 2_147_483_648),
-        // What is no number of seconds allows nothing.
+        // An invalid number of seconds counts as 0.
         ("max-age", 0), ("max-age=", 0), ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age='60'", 0), ("max-age=60a", 0),
         ("max-age =60", 0), ("max-age= 60", 0), ("max-age=６０", 0), ("max-age=\"60", 0), ("max-age=+60", 0),
     ])
-    func `max-age is the first one, and nothing where it cannot be understood`(text: String, seconds: Int64) {
+    func `the first max-age counts, and an invalid one is 0`(text: String, seconds: Int64) {
         #expect(CacheControl(parsing: [text]).maxAge == seconds)
     }
 
-    @Test func `what is not said is not there, and a name within a name is another`() {
+    @Test func `a missing directive is absent, and a name inside another name does not match`() {
         let terms = CacheControl(parsing: ["s-maxage=60, x-no-store, no-stores"])
         #expect(terms.maxAge == nil && !terms.noStore && terms.noCache == .none && terms.maxStale == nil)
     }
@@ -36,24 +36,24 @@ struct CacheControlTests {
         ("no-cache=\"\"", .all), ("no-cache=\"a b\"", .all), ("no-cache=\"ETag\", no-cache", .all),
         ("no-cache=\"ETag\", no-cache=\"Age\"", .fields([.etag, .age])), ("public", .none),
     ])
-    func `no-cache reaches everything unless it names fields`(text: String, scope: CacheControl.Scope) {
+    func `no-cache applies to the whole response unless it names fields`(text: String, scope: CacheControl.Scope) {
         #expect(CacheControl(parsing: [text]).noCache == scope)
     }
 
-    @Test func `of a request, what cannot be understood demands the most`() {
+    @Test func `an invalid request directive has its strictest meaning`() {
         let wishes = CacheControl(parsing: ["max-stale=a, min-fresh=a, max-age=a"])
         #expect(wishes.maxStale == nil && wishes.minFresh == DeltaSeconds.maximum && wishes.maxAge == 0)
         #expect(CacheControl(parsing: ["max-stale"]).maxStale == .any)
         #expect(CacheControl(parsing: ["max-stale=5"]).maxStale == .seconds(5))
     }
 
-    @Test func `Pragma stands in for a Cache-Control that is not there`() {
+    @Test func `Pragma: no-cache applies only without Cache-Control`() {
         #expect(CacheControl(request: [.pragma: "no-cache"]).noCache == .all)
         #expect(CacheControl(request: [.pragma: "no-cache", .cacheControl: "max-age=1"]).noCache == .none)
         #expect(CacheControl(response: [.pragma: "no-cache"]).noCache == .none)
     }
 
-    @Test func `a megabyte of anything is read in linear time`() {
+    @Test func `a field of one megabyte is parsed in linear time`() {
         let long = String(repeating: "a,\"", count: 350_000)
         #expect(CacheControl(parsing: [long + ", max-age=1"]).directives.count > 100_000)
         #expect(CacheControl(parsing: [String(repeating: "x", count: 1 << 20)]).maxAge == nil)
@@ -68,11 +68,11 @@ struct CachingFieldsTests {
         ("7", 7), ("0", 0), ("7200,0", 7_200), ("0, 7200", 0), ("-1", 0), ("abc", 0), ("1.5", 0), ("", 0),
         ("99999999999999999999", 2_147_483_648), (" 7 ", 7),
     ])
-    func `Age is the first number, or none`(text: String, seconds: Int64) {
+    func `Age is a non-negative integer; an invalid value is 0`(text: String, seconds: Int64) {
         #expect(Age.seconds(in: [.age: text]) == seconds)
     }
 
-    @Test func `of several Age lines the first counts`() {
+    @Test func `the first of several Age lines is used`() {
         #expect(Age.seconds(in: [.age: "5", .age: "500"]) == 5)
         #expect(Age.seconds(in: Fields()) == 0)
     }
@@ -81,22 +81,24 @@ struct CachingFieldsTests {
         ("120", 120), (" 0 ", 0), ("Sun, 06 Nov 1994 08:50:37 GMT", 60), ("Sunday, 06-Nov-94 08:50:37 GMT", 60),
         ("Sun Nov  6 08:50:37 1994", 60), ("Sun, 06 Nov 1994 08:49:36 GMT", 0), ("99999999999999999", 2_147_483_648),
     ])
-    func `Retry-After is seconds or a date, never in the past`(text: String, seconds: Int64) {
+    func `Retry-After is seconds or a date, and the wait is never negative`(text: String, seconds: Int64) {
         #expect(RetryAfter(parsing: text, now: Self.now)?.wait(from: Self.now) == .seconds(seconds))
     }
 
     @Test(arguments: ["", "soon", "-1", "1.5", "120 s"])
-    func `what Retry-After cannot mean is nothing`(text: String) {
+    func `an invalid Retry-After is ignored`(text: String) {
         #expect(RetryAfter(parsing: text, now: Self.now) == nil)
     }
 
-    @Test func `Vary is a set of names; what is none, and a star anywhere, is everything`() {
+    @Test func `Vary is a set of names; an invalid name or a star anywhere counts as *`() {
         #expect(Vary([.vary: "Origin, accept", .vary: "ACCEPT,"]) == .fields([.accept, .origin]))
         #expect(Vary(Fields()) == .fields([]))
         for text in ["*", "Origin, *", "a b", "\"Origin\"", "Origin; q=1"] { #expect(Vary([.vary: text]) == .any) }
     }
 
-    @Test func `spellings of one meaning are one value, and absent is not empty`() throws {
+    @Test func `equivalent spellings are normalised to one value, and a missing field differs from an empty one`()
+        throws
+    {
         let encoding = try #require(FieldName("Accept-Encoding"))
         let language = try #require(FieldName("Accept-Language"))
         func value(_ name: FieldName, _ lines: String...) -> String? {

@@ -21,7 +21,7 @@ struct HTTPURLTests {
     ])
     func `an invalid URL is rejected`(text: String) { #expect(HTTPURL(text) == nil) }
 
-    // The examples of RFC 3986 §5.4, as far as they lead to web addresses.
+    // The examples of RFC 3986 §5.4, as far as the result is an http URL.
     @Test(arguments: [
         ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"), ("g?y", "/b/c/g?y"),
         ("#s", "/b/c/d;p?q"), ("g#s", "/b/c/g"), (";x", "/b/c/;x"), ("", "/b/c/d;p?q"), (".", "/b/c/"), ("./", "/b/c/"),

@@ -54,7 +54,7 @@ struct PreconditionsTests {
         Row(modified: changed, method: .post, outcome: .proceed),
         Row(noneMatch: "\"x\"", modified: after, outcome: .proceed),
         Row(match: "\"a\"", noneMatch: "\"a\"", outcome: .notModified),
-        // Where there is nothing, * and every tag ask for something that is not there.
+        // Without a representation, `*` and every tag fail to match.
         Row(match: "*", method: .put, exists: false, outcome: .preconditionFailed),
         Row(match: "\"a\"", method: .put, exists: false, outcome: .preconditionFailed),
         Row(noneMatch: "*", method: .put, exists: false, outcome: .proceed),
@@ -64,7 +64,7 @@ struct PreconditionsTests {
     ]
 
     @Test(arguments: table)
-    func `conditions are evaluated in order, with the comparison each asks for`(row: Row) throws {
+    func `preconditions are evaluated in order, each with its own comparison`(row: Row) throws {
         let conditions = Preconditions(
             ifMatch: row.match,
             ifNoneMatch: row.noneMatch,
@@ -81,7 +81,7 @@ struct PreconditionsTests {
         #expect(outcome == row.outcome)
     }
 
-    @Test func `If-Range wants the same bytes: a strong tag, or exactly the date`() throws {
+    @Test func `If-Range holds for a strong tag or the exact strong date only`() throws {
         let tag = try #require(EntityTag(opaque: "a"))
         let date = try #require(HTTPDate.parse(Self.changed, now: Self.now))
         func holds(_ value: String, _ sent: WallTime = Self.now, _ modified: WallTime? = nil) -> Bool {
@@ -91,7 +91,7 @@ struct PreconditionsTests {
         #expect(!holds("W/\"a\""))
         #expect(holds(Self.changed, Self.now, date))
         #expect(!holds(Self.after, Self.now, date))
-        // In the second in which it changed, a date does not tell which of two contents is meant.
+        // Within the second of the change, a date does not identify the content.
         #expect(!holds(Self.changed, date, date))
         #expect(holds(Self.changed, date + .seconds(1), date))
     }
@@ -102,7 +102,7 @@ struct HTTPDateTests {
     static let now = WallTime(seconds: 1_767_225_600)
 
     @Test(arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
-    func `all three forms are read`(text: String) {
+    func `all three date forms are parsed`(text: String) {
         #expect(HTTPDate.parse(text, now: Self.now)?.seconds == 784_111_777)
     }
 
@@ -122,7 +122,7 @@ struct HTTPDateTests {
         ("Mon, 01 Jan 0001 00:00:00 GMT", .min), ("Mon, 01 Jan 1900 00:00:00 GMT", -2_208_988_800_000_000_000),
         ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800_000_000_000),
     ])
-    func `dates at the ends of time are read`(text: String, nanoseconds: Int64) {
+    func `the earliest and latest dates are parsed`(text: String, nanoseconds: Int64) {
         #expect(HTTPDate.parse(text, now: Self.now)?.nanosecondsSinceEpoch == nanoseconds)
     }
 
@@ -149,7 +149,7 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse(text, now: Self.now) == nil)
     }
 
-    @Test func `what is written is read again`() {
+    @Test func `a formatted date is parsed to the same time`() {
         var random = SeededGenerator(seed: 0x5EED_0003)
         for _ in 0..<1_000 {
             let time = WallTime(seconds: Int64(random.uniform(in: 0..<8_000_000_000)))
@@ -161,7 +161,7 @@ struct HTTPDateTests {
 
 @Suite("Fields and values", .oneMinute)
 struct FieldsTests {
-    @Test func `names are compared without case, order and repeats are kept`() {
+    @Test func `names are case-insensitive, and fields keep their order and repeats`() {
         var fields: Fields = [.etag: "\"a\""]
         fields.add(.vary, "Origin")
         fields.add(.vary, "Accept")
@@ -208,13 +208,13 @@ struct FieldsTests {
         #expect(Accept(parsing: text).accepts("application/json") == isAccepted)
     }
 
-    @Test func `structured strings are unquoted by their grammar alone`() {
+    @Test func `structured strings are parsed by the grammar of RFC 9651 only`() {
         #expect(StructuredField.string(parsing: #""a\"b\\c""#) == #"a"b\c"#)
         #expect(StructuredField.string(parsing: #""a\n""#) == nil)
         #expect(StructuredField.string(parsing: "a") == nil)
     }
 
-    @Test func `queries are decoded to the letter, or not at all`() {
+    @Test func `a query is decoded completely or rejected`() {
         let query = QueryString(parsing: Array("a=1&a=2&b=%F0%9F%91%8B+x&c".utf8))
         #expect(query?.items.map(\.name) == ["a", "a", "b", "c"])
         #expect(query?.first("b") == "👋 x")

@@ -14,7 +14,7 @@ import Testing
 
     typealias Outcome = Result<Whole, ResponseReader.Failure>
 
-    /// Reads pieces, and then the connection's end where the reply has none of its own.
+    /// Reads the pieces, then the end of the connection if the reply needs it.
     private func read(_ pieces: [ArraySlice<UInt8>], isHead: Bool = false) -> Outcome {
         var reader = ResponseReader(isHead: isHead)
         var events: [ResponseReader.Event] = []
@@ -81,7 +81,7 @@ import Testing
                 switch read([bytes[..<cut]]) {
                 case .failure(let failure): #expect(cut == 0 ? failure == .noResponse : failure != .noResponse)
                 case .success(let part):
-                    // Only content without a length ends where its connection does.
+                    // Only content without a length ends with its connection.
                     #expect(reply.hasPrefix("HTTP/1.0") && !part.keepsAlive && part.fields == ["X: y"], "\(cut)")
                 }
             }

@@ -7,7 +7,7 @@ import Testing
 @testable import LarderStorage
 @testable import LarderTransport
 
-/// What RFC 9111 says of pictures, in memory and on disk.
+/// RFC 9111 for pictures in memory and on disk.
 @Suite("Image pipeline, HTTP caching", .oneMinute)
 struct ImageCachingTests {
     private let url = "http://pictures/a.png"
@@ -41,7 +41,7 @@ struct ImageCachingTests {
         #expect(conditions(setting) == [nil, "\"v1\""])
         #expect(setting.log.decodes == 1 && reused(setting) == 1)
         #expect(setting.pipeline.cachedImage(for: request) == first)
-        // And when it has changed, the new one is shown.
+        // A changed picture is replaced.
         setting.clock.advance(by: .seconds(60))
         setting.server[url]?.bytes = changed
         setting.server[url]?.tag = "\"v2\""
@@ -68,7 +68,7 @@ struct ImageCachingTests {
         #expect(setting.pipeline.cachedImage(for: request) == nil)
         #expect(try await setting.pipeline.image(for: request) == first)
         #expect(conditions(setting) == [nil, "\"v1\""] && setting.log.decodes == 1)
-        // Without the server's consent it is not shown.
+        // Without a successful validation it is not shown.
         setting.server.isOffline = true
         await #expect(throws: ImageError.self) { try await setting.pipeline.image(for: request) }
     }
@@ -120,7 +120,7 @@ struct ImageCachingTests {
         setting.server[url]?.tag = "\"v2\""
         #expect(try await setting.pipeline.image(for: request(language, "fr", "3")) != german)
         #expect(setting.server.requests.count == 2)
-        // Both stay.
+        // Both variants stay stored.
         #expect(try await setting.restarted().image(for: request(language, "de", "4")) == german)
         #expect(setting.server.requests.count == 2)
     }
@@ -197,7 +197,7 @@ struct ImageCachingTests {
         #expect(setting.pipeline.workload.loads == 1)
         setting.pipeline.cancelPending()
         #expect(setting.pipeline.workload.loads == 0)
-        // It was stopped, and not only forgotten: its gate is shut, and its place is free.
+        // The download was stopped: its gate is closed, and its place is free.
         setting.server[url]?.gate = nil
         #expect(try await setting.pipeline.image(for: request).width > 0)
     }
@@ -213,7 +213,7 @@ struct ImageCachingTests {
         #expect(silent.pipeline.cachedImage(for: request) != nil)
         silent.clock.advance(by: .seconds(1))
         #expect(silent.pipeline.cachedImage(for: request) == nil)
-        // A tenth of the time since it was changed (RFC 9111 §4.2.2).
+        // A tenth of the time since the last change (RFC 9111 §4.2.2).
         let guessed = try setting(Fields())
         defer { guessed.remove() }
         let modified = guessed.clock.now - .seconds(1_000)

@@ -117,7 +117,7 @@ struct ImageFailureTests {
         let ids = try setting.disk.read { transaction in try transaction.entityIDs(ofType: "image.body") }
         let id = try #require(ids.first)
         var entity = try #require(try setting.disk.entity(EntityKey(type: "image.body", id: id)))
-        // As if by the store itself, so that only the format's own checksum tells.
+        // Written through the store, so that only the checksum of the format detects the damage.
         entity.payload[entity.payload.count - 200] ^= 1
         try setting.disk.put(entity)
         #expect(try await setting.restarted().image(for: request) == whole())
@@ -176,7 +176,7 @@ struct ImageFailureTests {
         setting.server[url] = .init(bytes: picture, statuses: [503], statusFields: [.retryAfter: "7"])
         #expect(try await setting.pipeline.image(for: ImageRequest(url: url)).width == 24)
         #expect(waits.withLock { $0 } == [.milliseconds(7_001)])
-        // Too long to wait for: there is no other try, and none soon.
+        // The wait exceeds the limit: no retry, and later requests fail for a while.
         setting.server["b"] = .init(bytes: picture, statuses: [429, 429], statusFields: [.retryAfter: "60"])
         #expect(await failure { try await setting.pipeline.image(for: ImageRequest(url: "b")) }?.status == 429)
         setting.clock.advance(by: .seconds(59))
@@ -252,7 +252,7 @@ struct ImageFailureTests {
     }
 }
 
-/// A format of one gray: `GRAY`, width, height, gray, and padding. What its header says wrong only decoding finds out.
+/// A format of one gray: `GRAY`, width, height, gray, and padding. A wrong size in its header is detected by decoding only.
 struct PlainDecoder: ImageDecoder {
     let name = "Plain"
 

@@ -11,7 +11,7 @@ import Testing
 @testable import LarderMemory
 @testable import LarderStorage
 
-/// What memory keeps of pictures, what leaves it first, where that goes, and what pressure does.
+/// Pictures in memory: eviction order, re-creation cost and memory pressure.
 @Suite("Image pipeline, memory", .oneMinute)
 struct ImageMemoryTests {
     /// 1,024 bytes of pixels.
@@ -35,7 +35,7 @@ struct ImageMemoryTests {
     @Test func `pictures that are cheap to get again are evicted before expensive ones, regardless of age`()
         async throws
     {
-        // The first is dear. Three fit.
+        // The first one is expensive. Memory has room for three.
         let setting = try setting(12) { configuration in
             configuration.memory = .init(small: 3_072, large: 0, threshold: 1 << 20)
             configuration.score = { worth in Double(worth.fileByteCount) }
@@ -75,7 +75,7 @@ struct ImageMemoryTests {
             for number in 0..<20 { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
         }
         try await scroll()
-        // What belongs to large ones is lent.
+        // The budget of large pictures is lent.
         #expect(setting.pipeline.memoryCost == 10_240)
         source.signal(.warning)
         #expect(setting.pipeline.memoryCost == 5_120)

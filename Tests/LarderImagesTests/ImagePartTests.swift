@@ -7,7 +7,7 @@ import Testing
 @testable import LarderStorage
 @testable import LarderTransport
 
-/// Downloads that break off and go on, also in another process.
+/// Interrupted downloads that resume, also in another process.
 @Suite("Image pipeline, parts of files", .oneMinute)
 struct ImagePartTests {
     private let url = "http://pictures/a.png"
@@ -36,7 +36,7 @@ struct ImagePartTests {
         #expect(ranges == [nil, "bytes=300-", "bytes=500-", "bytes=750-"])
         #expect(setting.server.requests.dropFirst().allSatisfy { $0.fields[.ifRange] == "\"v1\"" })
         #expect(try setting.parts().isEmpty)
-        // What was put together is stored whole.
+        // The assembled file is stored.
         #expect(try await setting.restarted().image(for: request) == whole())
         #expect(setting.server.requests.count == 4)
     }
@@ -60,7 +60,7 @@ struct ImagePartTests {
         #expect(try await pipeline.image(for: request).width == 4)
         let resumed = try #require(setting.server.requests.last?.fields[.range])
         let start = try #require(Int(resumed.dropFirst(6).dropLast()))
-        // Written in pieces: at most one of them is lost.
+        // Parts are written in pieces: at most one piece is lost.
         #expect(start > 300_000 - ImagePartStore.pieceLength - 10_000 && start <= 300_000, "\(resumed)")
         task.cancel()
     }

@@ -10,7 +10,7 @@ import Testing
 @testable import LarderStorage
 @testable import LarderTransport
 
-/// A pipeline over a server in the test's hand, with a store of its own.
+/// A pipeline with its own store over a scripted server.
 struct ImageSetting {
     let server: PictureServer
     let log = ImageLog()
@@ -46,7 +46,7 @@ struct ImageSetting {
         ImagePipeline(Self.configuration(server, disk, clock, log, change))
     }
 
-    /// How many responses of a picture's URL are on disk.
+    /// The number of stored responses for a picture's URL.
     func storedCount(_ request: ImageRequest) throws -> Int {
         try DiskHTTPCacheStorage(disk, name: "image").entries(for: ImageSourceKey(request).place).count
     }
@@ -180,7 +180,7 @@ struct ImagePipelineTests {
         #expect(setting.log.cancelled == 0)
         second.cancel()
         #expect(setting.log.cancelled == 1 && setting.pipeline.workload == (0, 0))
-        // Nothing of it is remembered as a failure.
+        // A cancellation is not remembered as a failure.
         setting.server[url]?.gate = nil
         #expect(try await setting.pipeline.image(for: request).width == 24)
     }
@@ -338,7 +338,7 @@ struct ImagePipelineTests {
         #expect(try await seen.image.width == 24)
         for task in others { #expect(await code { try await task.image } == .cancelled) }
         #expect(await prefetch.finish() == 0)
-        // What is in view is there, and nothing else came back.
+        // Visible pictures are in memory, and no others.
         #expect(setting.pipeline.memoryCost == 24 * 16 * 4 && setting.log.decodes == 5)
     }
 
@@ -357,7 +357,7 @@ struct ImagePipelineTests {
         #expect(try await task.image.width == 24)
         #expect(setting.pipeline.cachedImage(for: request) == nil)
         #expect(try setting.storedCount(request) == 0)
-        // And whoever asks afterwards has it fetched anew.
+        // A later request downloads it again.
         _ = try await setting.pipeline.image(for: request)
         #expect(setting.log.downloads == 2)
         #expect(try setting.storedCount(request) == 1)

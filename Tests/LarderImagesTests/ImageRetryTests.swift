@@ -10,7 +10,7 @@ import Testing
 @testable import LarderImages
 @testable import LarderTransport
 
-@Suite("Image downloads that are tried again", .oneMinute)
+@Suite("Image retries", .oneMinute)
 struct ImageRetryTests {
     @Test func `a client's image retries use the client's clock and random numbers`() async throws {
         let scene = CacheScene()
@@ -33,7 +33,7 @@ struct ImageRetryTests {
         let loading = Task { try await client.images.image(for: ImageRequest(url: "http://server/v1/images/a")) }
         let moving = Task {
             try await clock.waitForSleepers()
-            // Up to a quarter of a second, by a random number of a half.
+            // The back-off is half of the maximum of a quarter of a second.
             #expect(clock.nextWakeUp == clock.uptime + .milliseconds(125))
             clock.advance(by: .milliseconds(125))
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import LarderImages
 @testable import LarderTelemetry
 
-@Suite("What an image pipeline tells", .oneMinute)
+@Suite("Image pipeline events", .oneMinute)
 struct ImageStageEventsTests {
     /// Takes three seconds of the test's clock.
     private struct SlowDecoder: ImageDecoder {

@@ -50,7 +50,7 @@ struct ImageStageTests {
         }
         #expect(widths.last == 64 && widths == widths.sorted())
         #expect(setting.pipeline.cachedImage(for: request)?.width == 64)
-        // Who comes late gets the end, and not nothing.
+        // A late reader gets the final stage.
         for try await stage in task.stages { #expect(stage.image.width == 64) }
     }
 

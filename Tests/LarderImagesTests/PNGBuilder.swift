@@ -1,6 +1,6 @@
 @testable import LarderImages
 
-/// Takes PNGs apart and puts them together again, right or wrong.
+/// Splits PNGs into chunks and builds valid and invalid ones.
 enum PNGBuilder {
     struct Chunk {
         var type: String
@@ -40,7 +40,7 @@ enum PNGBuilder {
         return chunks
     }
 
-    /// Sets the checksums of all chunks that are whole.
+    /// Corrects the checksums of all complete chunks.
     static func mendChecksums(_ file: inout [UInt8]) {
         var position = 8
         while position + 12 <= file.count {
@@ -52,7 +52,7 @@ enum PNGBuilder {
         }
     }
 
-    /// A zlib stream that compresses nothing.
+    /// A zlib stream of stored (uncompressed) blocks.
     static func stored(_ bytes: [UInt8]) -> [UInt8] {
         var stream: [UInt8] = [0x78, 0x01]
         for start in stride(from: 0, to: bytes.count, by: 60_000) {
@@ -83,7 +83,7 @@ enum PNGBuilder {
         ])
     }
 
-    /// The same picture in a larger file: with a chunk that nobody knows.
+    /// The same picture in a larger file, with an unknown chunk.
     static func padded(_ file: [UInt8], _ padding: [UInt8]) -> [UInt8] {
         var chunks = chunks(file)
         chunks.insert(Chunk(type: "paDd", content: padding), at: 1)

@@ -14,7 +14,7 @@ struct PNGDecoderTests {
         try PNGDecoder().decode(bytes, into: target, limits: limits)
     }
 
-    /// The error of decoding, or nil where it works.
+    /// The error of decoding; nil if it succeeds.
     private func failure(_ bytes: [UInt8], limits: DecodedImage.Limits = DecodedImage.Limits()) -> ImageDecodingError? {
         do {
             _ = try decode(bytes, limits: limits)
@@ -169,7 +169,7 @@ struct PNGDecoderTests {
     }
 
     @Test func `an endless stream is read only as far as the picture needs`() throws {
-        // A thousand pixels are said, and zeros for a million are there.
+        // The header announces a thousand pixels, and the stream has zeros for a million.
         let body = [UInt8](repeating: 0, count: 1_000_000)
         let file = PNGBuilder.file([
             PNGBuilder.header(width: 10, height: 10, depth: 8, color: 0),

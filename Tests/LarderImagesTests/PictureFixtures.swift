@@ -12,7 +12,7 @@ struct PictureFixture: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// All of them, as `Fixtures/make.py` wrote them.
+    /// All fixtures, written by `Fixtures/make.py`.
     static let all: [PictureFixture] = {
         guard let url = Bundle.module.url(forResource: "png", withExtension: "txt", subdirectory: "Fixtures"),
             let text = try? String(contentsOf: url, encoding: .utf8)
@@ -34,11 +34,11 @@ struct PictureFixture: Sendable, CustomTestStringConvertible {
 
     static func named(_ name: String) throws -> PictureFixture { try #require(all.first { $0.name == name }) }
 
-    /// What a part of the picture is when it is made smaller, computed the slow and plain way.
+    /// The downsampled part of the picture, by a plain reference computation.
     func averaged(_ plan: ImageTarget.Plan) -> [UInt8] {
         var result: [UInt8] = []
         if plan.width == plan.sourceWidth, plan.height == plan.sourceHeight {
-            // Nothing is averaged: transparent pixels too keep their colours.
+            // Without averaging, transparent pixels keep their colours.
             for y in plan.y..<(plan.y + plan.height) {
                 result += pixels[((y * width + plan.x) * 4)..<((y * width + plan.x + plan.width) * 4)]
             }
@@ -71,7 +71,7 @@ struct PictureFixture: Sendable, CustomTestStringConvertible {
 }
 
 extension DecodedImage {
-    /// Whether both are the same but for the rounding of halves.
+    /// Whether both are equal except for the rounding of halves.
     func isNearly(_ other: [UInt8]) -> Bool {
         pixels.count == other.count && zip(pixels, other).allSatisfy { abs(Int($0) - Int($1)) <= 1 }
     }

@@ -5,7 +5,7 @@ import LarderTransport
 import Synchronization
 import Testing
 
-/// A gate that tasks wait at until it is opened. A cancelled one passes with an error.
+/// A gate at which tasks wait until it is opened. A cancelled task throws.
 final class Gate: Sendable {
     private struct State {
         var isOpen: Bool
@@ -47,19 +47,19 @@ final class Gate: Sendable {
     }
 }
 
-/// A server of pictures in the test's hand: what it has, how its replies break, and when they come.
+/// A scripted server of pictures: its files, the faults of its replies, and gates for their times.
 final class PictureServer: Transport {
     struct File {
         var bytes: [UInt8]
         var tag: String? = "\"v1\""
         var fields: Fields = [.cacheControl: "max-age=60"]
-        /// For each reply in turn: after how many bytes it breaks off.
+        /// For each reply in turn: the number of bytes after which it is interrupted.
         var breaks: [Int] = []
-        /// For each reply in turn: which byte is flipped.
+        /// For each reply in turn: the index of the flipped byte.
         var flips: [Int] = []
         /// For each reply in turn: the status instead of a picture.
         var statuses: [Int] = []
-        /// What those say beside it.
+        /// The fields of those replies.
         var statusFields = Fields()
         var gate: Gate?
         /// In the middle of the content.
@@ -150,7 +150,7 @@ final class PictureServer: Transport {
     }
 }
 
-/// What a pipeline told, and a way to wait until it has told something.
+/// Records the events of a pipeline and waits for them.
 final class ImageLog: Sendable {
     private struct State {
         var events: [ImagePipeline.Event] = []
@@ -172,7 +172,7 @@ final class ImageLog: Sendable {
         for isAwake in ready { isAwake.finish(()) }
     }
 
-    /// Waits until the events are enough, or the waiting task is cancelled.
+    /// Waits until the events satisfy a condition or the waiting task is cancelled.
     func wait(until holds: @escaping @Sendable ([ImagePipeline.Event]) -> Bool) async {
         let isAwake = Pending<Void>()
         let isReady = state.withLock { state in
@@ -183,7 +183,7 @@ final class ImageLog: Sendable {
         if !isReady { await isAwake.value(ifCancelled: ()) }
     }
 
-    /// How often what is asked for happened.
+    /// The number of matching events.
     func count(_ holds: (ImagePipeline.Event) -> Bool) -> Int { events.count(where: holds) }
 
     var downloads: Int { count { if case .downloadStarted = $0 { true } else { false } } }
@@ -191,18 +191,18 @@ final class ImageLog: Sendable {
     var cancelled: Int { count { if case .cancelled = $0 { true } else { false } } }
     var damaged: Int { count { if case .damaged = $0 { true } else { false } } }
 
-    /// Waits for so many downloads to have begun.
+    /// Waits until a number of downloads have started.
     func waitForDownloads(_ count: Int) async {
         await wait { $0.count { if case .downloadStarted = $0 { true } else { false } } >= count }
     }
 }
 
-/// A clock for which every wait is over at once, without time passing.
+/// A clock on which every wait ends immediately and no time passes.
 struct NoWaitClock: MonotonicClock, Sleeper {
     private let base: any MonotonicClock
     private let onWait: @Sendable (Duration) async throws -> Void
 
-    /// - Parameter onWait: called with the length of each wait, and waited for.
+    /// - Parameter onWait: called and awaited with the length of each wait.
     init(_ base: any MonotonicClock, onWait: @escaping @Sendable (Duration) async throws -> Void = { _ in }) {
         self.base = base
         self.onWait = onWait

@@ -7,7 +7,7 @@ import Testing
 @Suite("Hashes of keys", .oneMinute)
 struct KeyHashTests {
     @Test func `every character canonically equivalent to an ASCII one has the same hash`() {
-        // As a key: a dictionary finds it under the very equality that is asked about.
+        // A dictionary uses the equality under test.
         let ascii = Set((UInt8(0)..<128).map { String(UnicodeScalar($0)) })
         var found = 0
         // Beyond the third plane no character has a canonical equivalent.
@@ -66,7 +66,7 @@ struct KeyHashTests {
             parts[Int(hash >> 48 & 15)] += 1
             buckets[Int(hash & 255)] += 1
         }
-        // A thousand each, by far less than six standard deviations; 62.5 in a bucket.
+        // Expected: 1,000 in each part, and 62.5 in each bucket; the tolerance is six standard deviations.
         #expect(parts.allSatisfy { (820...1_180).contains($0) }, "\(parts)")
         #expect(buckets.allSatisfy { (15...110).contains($0) }, "\(buckets)")
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Memory tier, scores", .oneMinute)
 struct MemoryScoreTests {
-    /// GreedyDual the plain way: the least due leaves, and what it was due by is the floor for who comes.
+    /// A plain GreedyDual: the entry with the lowest score is evicted, and its score is added to new ones.
     private struct Model {
         private struct Entry {
             var cost: Int
@@ -80,7 +80,7 @@ struct MemoryScoreTests {
         }
         #expect(isThere(after: 100, score: 32) && !isThere(after: 100, score: 1))
         #expect(!isThere(after: 1_000, score: 32))
-        // Without any it is LRU.
+        // Without scores the policy is LRU.
         for score in [Double.nan, -1, 0, -Double.infinity] { #expect(!isThere(after: 10, score: score)) }
         #expect(isThere(after: 10_000, score: Double.infinity))
     }
@@ -108,7 +108,7 @@ struct MemoryScoreTests {
         #expect(tier.small.statistics.departures[.pressure] == 50)
         fillSmall()
         #expect(tier.cost == 500)
-        // What is lent is given back under pressure too.
+        // Lent budget is returned under pressure too.
         for key in 1_000..<1_004 { tier.store(key, for: key, cost: 50) }
         #expect(tier.large.cost == 200 && tier.small.cost == 300)
         tier.setShare(0)
@@ -120,7 +120,7 @@ struct MemoryScoreTests {
             fillSmall()
             #expect(tier.cost == cost)
         }
-        // The large ones have their own again.
+        // Large entries have their own budget again.
         for key in 1_000..<1_020 { tier.store(key, for: key, cost: 50) }
         #expect(tier.large.cost == 400 && tier.small.cost == 600)
     }

@@ -13,7 +13,7 @@ struct MemoryTierOracleTests {
         var expires: Int64
     }
 
-    /// What must be there: what was stored, without what has left with a word.
+    /// The expected content: stored entries without the reported departures.
     private final class Oracle: Sendable {
         private struct State {
             var entries: [String: Known] = [:]
@@ -50,7 +50,7 @@ struct MemoryTierOracleTests {
         }
     }
 
-    /// Cheaper than `#expect`, for what is looked at some hundred thousand times.
+    /// Cheaper than `#expect`, for checks that run some hundred thousand times.
     private static func check(_ isRight: Bool, _ note: @autoclosure () -> String) {
         if !isRight { Issue.record("\(note())") }
     }
@@ -76,7 +76,7 @@ struct MemoryTierOracleTests {
                     let cost = generator.uniform(in: 0..<(generator.uniform(in: 0..<20) == 0 ? 4_000 : 30))
                     let seconds = generator.uniform(in: 0..<4) == 0 ? generator.uniform(in: 0..<50) : nil
                     tier.store(step, for: key, cost: cost, lifetime: seconds.map { .seconds($0) })
-                    // Whatever left for it was told of before this, the one before it under the same key too.
+                    // Departures are reported before `store` returns, including a replaced value.
                     Self.check(oracle[key] == nil, note)
                     if seconds != 0, limits.count > 0, limits.cost > 0, cost <= limits.cost {
                         let expires = seconds.map { (clock.uptime + .seconds($0)).nanoseconds } ?? .max
@@ -113,7 +113,7 @@ struct MemoryTierOracleTests {
         }
     }
 
-    /// The simplest thing that does what a policy says: an array, oldest first.
+    /// A reference model of a policy: an array, oldest first.
     private struct Plain {
         let policy: EvictionPolicy
         var order: [(key: Int, used: Bool)] = []
@@ -184,8 +184,8 @@ struct MemoryTierOracleTests {
         tier.store(-1, for: "half", cost: 2_500)
         #expect(tier["half"] == -1 && tier.cost == 5_000 && tier.count == 2_501)
         let left = tier.keys.compactMap(Int.init)
-        // Every part gave as much as the others, so the oldest half has left, but for what the parts differ by: the hashes of
-        // a process decide how many keys each has. Had it left at random, 1,250 would stay.
+        // All parts evict equally, so about the oldest half is evicted. The parts differ in size, because the hashes of
+        // a process distribute the keys. With random eviction 1,250 would stay.
         #expect(left.filter { $0 >= 2_500 }.count > 2_000)
         tier.store(-2, for: "all", cost: 5_000)
         #expect(tier["all"] == -2 && tier.count == 1 && tier.cost == 5_000)

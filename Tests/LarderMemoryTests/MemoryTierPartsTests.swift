@@ -27,7 +27,7 @@ struct MemoryTierPartsTests {
                 for position in 0...index.mask where index.buckets[position] != 0 {
                     let bucket = index.buckets[position]
                     found[SlotIndex.slot(bucket)] = SlotIndex.hash(bucket)
-                    // From its home without a gap.
+                    // No gap between its home bucket and its place.
                     var place = Int(SlotIndex.hash(bucket)) & index.mask
                     while place != position {
                         isReachable = isReachable && index.buckets[place] != 0
@@ -47,7 +47,7 @@ struct MemoryTierPartsTests {
         for hash in hashes { ghosts.add(hash, capacity: 1_000) }
         let early = hashes.prefix(2_999).filter { ghosts.remove($0) }.count
         let late = hashes.suffix(1_000).filter { ghosts.remove($0) }.count
-        // Where more than eight meet in a bucket the oldest is forgotten early: a few in a hundred.
+        // A bucket with more than eight keys drops the oldest early: a few percent.
         #expect(early == 0 && late > 950, "\(early), \(late)")
         #expect(hashes.allSatisfy { !ghosts.remove($0) })
     }

@@ -13,7 +13,7 @@ import Testing
 struct DatabaseTests {
     struct Failure: Error {}
 
-    @Test func `values come back as they went in`() throws {
+    @Test func `stored values are read back unchanged`() throws {
         let database = try Database(.memory)
         let statement = try database.prepare("SELECT ?1, ?2, ?3, ?4, ?5, ?6")
         try statement.bind(Int64.min, at: 1)
@@ -31,7 +31,7 @@ struct DatabaseTests {
         #expect(statement.isNull(5))
     }
 
-    @Test func `texts that are bound for a while are as others, and gone afterwards`() throws {
+    @Test func `borrowed texts are bound like copied ones, and only for one call`() throws {
         let database = try Database(.memory)
         let statement = try database.prepare("SELECT ?1, ?2, typeof(?1)")
         for (first, second) in [("", "a\u{0}b😀"), ("ä", ""), (String(repeating: "x", count: 5_000), "short")] {
@@ -50,7 +50,7 @@ struct DatabaseTests {
         #expect(statement.isNull(0))
     }
 
-    @Test func `a transaction that throws leaves nothing behind, a nested one only takes its own back`() throws {
+    @Test func `a transaction that throws is rolled back, and a nested one reverts only its own changes`() throws {
         let database = try Database(.memory)
         try database.execute("CREATE TABLE t (x)")
         #expect(throws: Failure.self) {
@@ -71,7 +71,7 @@ struct DatabaseTests {
         #expect(try database.integer("SELECT sum(x) FROM t") == 2)
     }
 
-    @Test func `the file and its journals are for their owner alone`() throws {
+    @Test func `the file and its journals are readable by their owner only`() throws {
         let directory = try ScratchDirectory()
         let database = try Database(.file(directory.path + "/db"))
         try database.execute("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
@@ -80,7 +80,7 @@ struct DatabaseTests {
         #expect(try directory.mode("db-shm") == 0o600)
     }
 
-    @Test func `a broken constraint says which kind`() throws {
+    @Test func `a constraint violation names its kind`() throws {
         let database = try Database(.memory)
         try database.execute("CREATE TABLE t (x UNIQUE); INSERT INTO t VALUES (1)")
         let error = try #require(throws: SQLiteError.self) { try database.execute("INSERT INTO t VALUES (1)") }
@@ -88,7 +88,7 @@ struct DatabaseTests {
         #expect(error.extendedCode == 2_067)
     }
 
-    @Test func `two writers do not wait for ever`() throws {
+    @Test func `a second writer fails after the busy timeout`() throws {
         let directory = try ScratchDirectory()
         var options = Database.Options()
         options.busyTimeoutMilliseconds = 0
@@ -104,7 +104,7 @@ struct DatabaseTests {
         }
     }
 
-    @Test func `what is no database is refused with a remedy`() throws {
+    @Test func `a file that is not a database is rejected with a remedy`() throws {
         let directory = try ScratchDirectory()
         let path = directory.path + "/db"
         let descriptor = unsafe open(path, O_CREAT | O_WRONLY, 0o600)
@@ -116,7 +116,7 @@ struct DatabaseTests {
         #expect(error.description.contains("move it away"))
     }
 
-    @Test func `migrations run once each, and a newer schema is refused`() throws {
+    @Test func `each migration runs once, and a newer schema is rejected`() throws {
         let database = try Database(.memory)
         let one = Migration("one") { database throws(SQLiteError) in try database.execute("CREATE TABLE a (x)") }
         let two = Migration("two") { database throws(SQLiteError) in try database.execute("CREATE TABLE b (x)") }
@@ -128,7 +128,7 @@ struct DatabaseTests {
         #expect(throws: MigrationError.self) { try Migrations(applicationID: 8, [one, two]).run(on: database) }
     }
 
-    @Test func `a migration that fails half-way leaves the schema before it`() throws {
+    @Test func `a failed migration leaves the schema of the previous step`() throws {
         let database = try Database(.memory)
         let good = Migration("good") { database throws(SQLiteError) in try database.execute("CREATE TABLE a (x)") }
         let bad = Migration("bad") { database throws(SQLiteError) in

@@ -31,7 +31,8 @@ struct FaultPlanTests {
     }
 
     @Test(arguments: [FaultPlan.Action.kill, .tear])
-    func `killed at any step, a transaction is there whole or not at all`(_ action: FaultPlan.Action) throws {
+    func `after a kill at any step a transaction is stored completely or not at all`(_ action: FaultPlan.Action) throws
+    {
         let whole = try ScratchDirectory()
         let plan = FaultPlan()
         var all: Int64 = 0
@@ -53,7 +54,7 @@ struct FaultPlanTests {
         }
     }
 
-    @Test func `a step fails once, or until it is healed, and the transaction is undone`() throws {
+    @Test func `a step fails once or until heal, and its transaction is rolled back`() throws {
         let directory = try ScratchDirectory()
         let plan = FaultPlan()
         let database = try Database(.file(directory.path + "/db"), faults: plan)
@@ -76,7 +77,7 @@ struct FaultPlanTests {
     }
 
     #if os(Linux)
-        @Test func `opening a file again does not cost the locks of the first connection`() throws {
+        @Test func `a second connection to a file does not release the locks of the first`() throws {
             let directory = try ScratchDirectory()
             let first = try Database(.file(directory.path + "/db"))
             try first.execute("CREATE TABLE t (x)")
@@ -95,7 +96,7 @@ struct FaultPlanTests {
         }
     #endif
 
-    @Test func `a file that was renamed has moved, and one that may not be made is not made`() throws {
+    @Test func `a renamed file counts as moved, and a missing file is not created without the option`() throws {
         let directory = try ScratchDirectory()
         let database = try Database(.file(directory.path + "/db"))
         try database.execute("CREATE TABLE t (x)")
@@ -111,7 +112,7 @@ struct FaultPlanTests {
         #expect(!Database.fileExists(directory.path + "/none"))
     }
 
-    @Test func `a disk with limited room is full when files have grown by it, and what is truncated gives it back`()
+    @Test func `growth beyond the limited room fails, and truncation returns room`()
         throws
     {
         let directory = try ScratchDirectory()
@@ -125,7 +126,7 @@ struct FaultPlanTests {
         #expect(error?.code == .full)
         #expect((3...10).contains(try database.integer("SELECT count(*) FROM t")))
         plan.limitRoom(to: 1_000_000)
-        // The log is longer than what it adds to the file.
+        // The log is longer than the growth of the file.
         #expect(try database.checkpoint())
         #expect(try #require(plan.room) > 1_000_000)
         plan.limitRoom(to: nil)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Bank", .oneMinute)
 struct BankTests {
-    /// Ana's account, somebody else's of the same currency, and that person's handle.
+    /// An account of Ana, one of another person in the same currency, and that person's handle.
     private func accounts(_ scene: Scene) async throws -> (mine: JSONValue, other: String, handle: String) {
         let mine = try #require(try await scene.ask("GET", "/v1/accounts").json["items"]?[0])
         for person in 2...12 {
@@ -63,7 +63,7 @@ struct BankTests {
         await scene.backend.stop()
     }
 
-    @Test func `money that is not there is not moved, and the refusal is replayed`() async throws {
+    @Test func `a transfer without sufficient funds is rejected, and the rejection is replayed`() async throws {
         let scene = try Scene()
         let (mine, other, _) = try await accounts(scene)
         let much = body(mine, other, 900_000_000)
@@ -79,7 +79,7 @@ struct BankTests {
         await scene.backend.stop()
     }
 
-    @Test func `nobody's token opens another's account, and nothing tells that it exists`() async throws {
+    @Test func `another person's account is reported as not found`() async throws {
         let scene = try Scene()
         let (_, other, _) = try await accounts(scene)
         let foreign = try await scene.ask("GET", "/v1/accounts/\(other)")
@@ -91,7 +91,7 @@ struct BankTests {
         await scene.backend.stop()
     }
 
-    @Test func `random transfers conserve money and agree with their own history`() async throws {
+    @Test func `random transfers conserve money and match their transactions`() async throws {
         let scene = try Scene()
         let seed: UInt64 = 0x5EED_0004
         var random = SeededGenerator(seed: seed)

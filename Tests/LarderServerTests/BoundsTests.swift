@@ -6,9 +6,9 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-@Suite("What somebody makes up", .oneMinute)
+@Suite("Bounds of hostile input", .oneMinute)
 struct BoundsTests {
-    @Test func `a cursor at the end of all numbers is refused, and one at their beginning is an end of the list`()
+    @Test func `a cursor with the largest row is rejected, and one with the smallest row ends the list`()
         async throws
     {
         let scene = try Scene()
@@ -32,7 +32,7 @@ struct BoundsTests {
         await scene.backend.stop()
     }
 
-    @Test func `callers from ever new addresses buy no memory, and those who stay keep their count`() {
+    @Test func `a flood of new addresses takes bounded memory, and active callers keep their count`() {
         let limiter = RateLimiter(quota: 2, window: .seconds(60))
         let start = WallTime(seconds: 1_790_000_000)
         for number in 0..<40_000 {
@@ -44,7 +44,7 @@ struct BoundsTests {
         #expect(!limiter.take("caller 39999", now: last).isAllowed)
     }
 
-    @Test func `a timer far ahead on a clock that hardly moves is waited for`() async throws {
+    @Test func `a distant timer on a very slow clock does not overflow`() async throws {
         let stage = try Stage()
         stage.world.clock.run(factor: 0.000_001)
         stage.world.perform(ScriptedAction("GET", "/v1/feed", as: nil), after: .seconds(31_536_000))
@@ -55,7 +55,7 @@ struct BoundsTests {
         await stage.backend.stop()
     }
 
-    @Test func `a window that comes round in no time at all is one that never ends`() async throws {
+    @Test func `a window whose period rounds to zero never ends`() async throws {
         let stage = try Stage()
         let faults = #"{"action":{"type":"respond","status":503},"match":{"path":"/v1/feed","periodSeconds":1e-10}}"#
         #expect(try await stage.ask("POST", "/_larder/faults", faults, as: nil).status == 201)
@@ -63,14 +63,14 @@ struct BoundsTests {
         await stage.backend.stop()
     }
 
-    @Test func `a recorded run is read however many exchanges it has`() throws {
+    @Test func `a recording is read with any number of exchanges`() throws {
         let step = #"{"atNanoseconds":0,"connection":1,"ending":"","faults":[],"request":"AAAA","reply":"AAAA"}"#
         let exchanges = Array(repeating: step, count: 10_001).joined(separator: ",")
         let json = #"{"format":"larder-recording-1","snapshot":"AAAA","exchanges":[\#(exchanges)]}"#
         #expect(try RecordingFile(Array(json.utf8)).steps.count == 10_001)
     }
 
-    @Test func `a path that is no pattern matches nothing, and says so`() async throws {
+    @Test func `an invalid path pattern matches nothing and is reported`() async throws {
         let stage = try Stage()
         let fault = Fault(.reset, when: FaultMatch("GET", "v1/feed"))
         #expect(fault.reasonItNeverMatches != nil)

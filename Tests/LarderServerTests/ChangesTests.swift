@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Change feed and live events", .oneMinute)
 struct ChangesTests {
-    /// Reads the feed to its end and returns the last token and what was told.
+    /// Reads the feed to its end and returns the last token and the changes.
     private func drain(_ scene: Scene, _ token: String?, as handle: String = "ana") async throws -> (
         String, [JSONValue]
     ) {
@@ -23,7 +23,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `reading from nothing tells everything that the reader may see, and nothing else`() async throws {
+    @Test func `reading from the beginning returns exactly what the reader may see`() async throws {
         let scene = try Scene()
         let (_, items) = try await drain(scene, nil)
         let posts = items.filter { $0["type"] == .string("post") }
@@ -49,7 +49,7 @@ struct ChangesTests {
         await scene.backend.stop()
     }
 
-    @Test func `a token of another database, another reader or other types is told so`() async throws {
+    @Test func `a token of another database, reader or filter is rejected with its reason`() async throws {
         let scene = try Scene()
         let other = try Scene { $0.seed = 2 }
         let (foreign, _) = try await drain(other, nil)
@@ -63,7 +63,7 @@ struct ChangesTests {
         await other.backend.stop()
     }
 
-    @Test func `a token older than a forgotten deletion leads to a resync, a newer one does not`() async throws {
+    @Test func `a token older than a removed tombstone leads to a resync, a newer one does not`() async throws {
         let scene = try Scene { $0.settings.tombstoneRetention = .seconds(3_600) }
         let (old, _) = try await drain(scene, nil)
         let gone = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"x"}"#).json["id"]?.string)
@@ -78,7 +78,7 @@ struct ChangesTests {
         await scene.backend.stop()
     }
 
-    @Test func `a long poll is answered by the change, or by the end of its time`() async throws {
+    @Test func `a long poll ends with the first change or its timeout`() async throws {
         let scene = try Scene()
         let (token, _) = try await drain(scene, nil)
         let waiting = try RawClient(port: scene.backend.port)
@@ -93,7 +93,7 @@ struct ChangesTests {
         let next = try #require(page["nextToken"]?.string)
         try waiting.send(request.replacing(token, with: next))
         while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
-        // The loop sets the timer behind that; the journal is read when it has done that.
+        // The loop sets the timer after that. Reading the journal waits for the turn of the loop.
         _ = await scene.backend.main.journal()
         scene.clock.advance(by: .seconds(31))
         let empty = try await waiting.reply().json
@@ -140,7 +140,7 @@ struct ChangesTests {
         await scene.backend.stop()
     }
 
-    @Test func `others' money and chats are not told`() async throws {
+    @Test func `changes of other people's accounts and chats are not delivered`() async throws {
         let scene = try Scene()
         let stranger = try await drain(scene, nil, as: "person9").1
         let conversations = try await scene.ask("GET", "/v1/conversations", as: "person9").json["items"]?.array ?? []

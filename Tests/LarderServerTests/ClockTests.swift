@@ -25,7 +25,7 @@ struct ClockTests {
         stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"new"}"#))
     }
 
-    @Test func `an advance over many heartbeats gives one, and the heartbeat goes on`() async throws {
+    @Test func `an advance over many heartbeats sends one, and heartbeats continue`() async throws {
         let stage = try Stage()
         let stream = try await openStream(stage)
         stage.world.clock.advance(by: .seconds(1_000))
@@ -41,7 +41,7 @@ struct ClockTests {
         await stage.backend.stop()
     }
 
-    @Test func `a heart that stopped without readers beats again for the next`() async throws {
+    @Test func `heartbeats stop without readers and restart for the next reader`() async throws {
         let stage = try Stage()
         for _ in 0..<2 {
             let stream = try await openStream(stage)
@@ -63,7 +63,7 @@ struct ClockTests {
         clock.advance(by: .seconds(10_000_000_000))
         let runs = Atomic<Int>(0)
         @Sendable func again() {
-            // Bounded, so that the test ends where the timer is due for ever.
+            // Bounded, so that the test ends even if the timer is always due.
             guard runs.add(1, ordering: .relaxed).newValue < 1_000 else { return }
             _ = clock.schedule(after: .seconds(30)) { again() }
         }
@@ -76,7 +76,7 @@ struct ClockTests {
         #expect(runs.load(ordering: .relaxed) == 1)
     }
 
-    @Test func `an advance over the end of the clock's range ends although there is a reader`() async throws {
+    @Test func `an advance beyond the clock's range ends although a reader is connected`() async throws {
         let stage = try Stage()
         stage.world.clock.advance(by: .seconds(7_000_000_000))
         let stream = try await openStream(stage)
@@ -87,18 +87,18 @@ struct ClockTests {
         await stage.backend.stop()
     }
 
-    @Test func `a clock is not moved beyond its range over HTTP`() async throws {
+    @Test func `a movement beyond the range is rejected over HTTP`() async throws {
         let stage = try Stage()
         func put(_ time: String) async throws -> RawReply {
             try await stage.ask("PUT", "/_larder/clock", #"{"time":"\#(time)"}"#)
         }
         #expect(try await put("2250-12-31T00:00:00Z").status == 200)
-        // The date would come to its end.
+        // The date would exceed its range.
         let far = try await stage.ask("POST", "/_larder/clock/advance", #"{"seconds":1000000000}"#)
         #expect(far.status == 422)
         #expect(try far.json["errors"]?[0]?["pointer"] == .string("/seconds"))
         #expect(try await put("2020-01-01T00:00:00Z").status == 200)
-        // The time that passes in a world does not go back with the date.
+        // Setting the date back does not change the uptime.
         let again = try await put("2250-12-31T00:00:00Z")
         #expect(again.status == 422)
         #expect(try again.json["errors"]?[0]?["pointer"] == .string("/time"))

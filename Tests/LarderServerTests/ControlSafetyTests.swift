@@ -4,7 +4,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Who may steer, and with what", .oneMinute)
+@Suite("Control plane access", .oneMinute)
 struct ControlSafetyTests {
     private func raw(_ stage: Stage, _ head: String) async throws -> RawReply {
         let client = try stage.connect()
@@ -12,7 +12,7 @@ struct ControlSafetyTests {
         return try await client.reply()
     }
 
-    @Test func `a rebound name and a page elsewhere are refused, the server's own page is not`() async throws {
+    @Test func `a rebound host name and a foreign page are rejected, the server's own page is not`() async throws {
         let stage = try Stage()
         let port = stage.backend.port
         #expect(try await raw(stage, "Host: 127.0.0.1:\(port)").status == 200)
@@ -32,8 +32,7 @@ struct ControlSafetyTests {
         await stage.backend.stop()
     }
 
-    @Test func `a token is wanted where one is set, and nothing is there where the plane is switched off`() async throws
-    {
+    @Test func `a configured token is required, and a disabled control plane is not found`() async throws {
         let guarded = try Stage { $0.controlToken = "sesame" }
         #expect(try await raw(guarded, "Host: 127.0.0.1").status == 401)
         #expect(try await raw(guarded, "Host: 127.0.0.1\r\nAuthorization: Bearer sesam").status == 401)
@@ -44,7 +43,7 @@ struct ControlSafetyTests {
         await without.backend.stop()
     }
 
-    @Test func `an address with a sign, a leading zero or a number too large is not this machine`() async throws {
+    @Test func `an address with a sign, a leading zero or an octet above 255 is not loopback`() async throws {
         let stage = try Stage()
         for host in ["127.0.0.+1", "127.+0.0.1", "127.0.0.01", "127.0.0.256", "127.0.0.", "127.0.0.1.", "127.1"] {
             let reply = try await raw(stage, "Host: \(host)")
@@ -56,7 +55,7 @@ struct ControlSafetyTests {
         await stage.backend.stop()
     }
 
-    @Test func `the host of an absolute target counts, not that of the Host field`() async throws {
+    @Test func `the host of an absolute target overrides the Host field`() async throws {
         let stage = try Stage()
         func ask(_ target: String, host: String) async throws -> RawReply {
             let client = try stage.connect()
@@ -73,7 +72,7 @@ struct ControlSafetyTests {
         await stage.backend.stop()
     }
 
-    @Test func `a second field of a kind that must stand alone does not get a foreign page in`() async throws {
+    @Test func `a repeated Origin or Sec-Fetch-Site field does not admit a foreign page`() async throws {
         let stage = try Stage()
         let own = "127.0.0.1:\(stage.backend.port)"
         for head in [
@@ -88,7 +87,7 @@ struct ControlSafetyTests {
     }
 
     @Test(arguments: ["Bearer", "bearer", "BEARER"])
-    func `the name of the scheme is taken in any case`(scheme: String) async throws {
+    func `the authentication scheme is case-insensitive`(scheme: String) async throws {
         let stage = try Stage { $0.controlToken = "sesame" }
         #expect(try await raw(stage, "Host: h\r\nAuthorization: \(scheme) sesame").status == 200)
         #expect(try await raw(stage, "Host: h\r\nAuthorization: \(scheme)  sesame").status == 200)
@@ -102,7 +101,7 @@ struct ControlSafetyTests {
         await stage.backend.stop()
     }
 
-    @Test func `whatever is sent to the control plane is answered, and the server lives`() async throws {
+    @Test func `random requests to the control plane are answered, and the server keeps running`() async throws {
         let stage = try Stage()
         var generator = SeededGenerator(seed: 20_261_121)
         let targets = [

@@ -4,7 +4,7 @@ import LarderServer
 import LarderTime
 import TestSupport
 
-/// A world of a backend and words to ask it things, each on a connection of its own unless one is given.
+/// A world of a backend, and requests to it, each on a new connection unless one is given.
 struct Stage {
     let backend: MockBackend
     let world: MockWorld
@@ -27,7 +27,7 @@ struct Stage {
 
     func connect() throws -> RawClient { try RawClient(port: backend.port) }
 
-    /// Sends a request and leaves the reply to be read.
+    /// Sends a request without reading the reply.
     func send(
         _ method: String,
         _ target: String,
@@ -55,7 +55,7 @@ struct Stage {
         try await send(method, target, body, as: handle, fields: fields).reply(isHead: method == "HEAD")
     }
 
-    /// Lets the world's time pass until the reply to what was sent begins to arrive; returns how much had to.
+    /// Advances the world's clock until the reply begins to arrive; returns the elapsed time.
     func advance(_ world: MockWorld, until client: RawClient) async -> Duration {
         let start = world.clock.now
         while !client.hasNews, !Task.isCancelled {

@@ -5,7 +5,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-/// What a page of another origin may ask and read (Fetch): of the API, of faults, and of the control plane.
+/// The access of pages of other origins (Fetch) to the API, to fault replies and to the control plane.
 @Suite("Pages of other origins", .oneMinute)
 struct CrossOriginTests {
     private static let page = "http://localhost:3000"
@@ -45,7 +45,7 @@ struct CrossOriginTests {
         )
     }
 
-    @Test func `a preflight passes where the request behind it is struck, held or counted`() async throws {
+    @Test func `a preflight passes although its request meets a fault, a gate or a limit`() async throws {
         let stage = try Stage { $0.rateLimit = 2 }
         var twice = Fault.Occurrence()
         twice.count = 1
@@ -65,7 +65,7 @@ struct CrossOriginTests {
         await stage.backend.stop()
     }
 
-    @Test func `a fault for OPTIONS strikes preflights, and an OPTIONS that is none is struck like anything`()
+    @Test func `a fault for OPTIONS applies to preflights, and any fault applies to other OPTIONS requests`()
         async throws
     {
         let stage = try Stage()
@@ -80,14 +80,14 @@ struct CrossOriginTests {
     }
 
     @Test(arguments: ["overloaded", "captive-portal", "offline"])
-    func `a journey lets preflights pass`(name: String) async throws {
+    func `a journey does not affect preflights`(name: String) async throws {
         let stage = try Stage()
         try stage.world.set(try #require(Journey(rawValue: name)))
         for _ in 0..<6 { #expect(try await preflight(stage, "/v1/me").status == 204) }
         await stage.backend.stop()
     }
 
-    @Test func `a stub on a path of its own answers its preflight`() async throws {
+    @Test func `a stub for an unknown path answers its preflight`() async throws {
         let stage = try Stage()
         try stage.world.set(
             Fault(id: "stub", .respond(CannedReply(status: 200)), when: FaultMatch("PUT", "/api/recipes/*")),
@@ -104,7 +104,7 @@ struct CrossOriginTests {
         await stage.backend.stop()
     }
 
-    @Test func `what a fault answers can be read by a page, its own fields too`() async throws {
+    @Test func `a page can read the reply of a fault with its fields`() async throws {
         let stage = try Stage()
         var canned = CannedReply(status: 503)
         canned.retryAfter = .seconds(7)
@@ -128,7 +128,7 @@ struct CrossOriginTests {
         await stage.backend.stop()
     }
 
-    @Test func `a second request with a key in flight can be read by a page`() async throws {
+    @Test func `a page can read the rejection of a key in flight`() async throws {
         let stage = try Stage()
         try stage.world.set(Gate(id: "g", when: FaultMatch("POST", "/v1/posts"), stage: .reply))
         let fields = ["Idempotency-Key": "k", "Origin": Self.page]
@@ -142,7 +142,9 @@ struct CrossOriginTests {
         await stage.backend.stop()
     }
 
-    @Test func `with the token a page of this machine may steer, and a page elsewhere reads nothing`() async throws {
+    @Test func `with the token a loopback page may use the control plane, and a foreign page reads nothing`()
+        async throws
+    {
         let stage = try Stage { $0.controlToken = "sesame" }
         let token = ["Authorization": "Bearer sesame"]
         for origin in ["http://localhost:3000", "http://127.0.0.1:5173", "http://[::1]:80", "https://localhost"] {
@@ -165,7 +167,7 @@ struct CrossOriginTests {
         await stage.backend.stop()
     }
 
-    @Test func `without a token a page of another port may steer only if its origin is named`() async throws {
+    @Test func `without a token a page of another port needs --control-origin`() async throws {
         let stage = try Stage { $0.controlOrigins = ["http://localhost:3000", "https://app.example"] }
         for origin in ["http://localhost:3000", "https://app.example"] {
             let allowed = try await preflight(stage, "/_larder/faults", "POST", origin: origin)
@@ -181,14 +183,14 @@ struct CrossOriginTests {
             let read = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin)
             #expect(read.status == 403 && read.field("Access-Control-Allow-Origin") == nil, "\(origin)")
         }
-        // A name that was rebound to this machine is refused whatever the page says of its origin.
+        // A rebound host name is rejected for any origin.
         let client = try stage.connect()
         try client.send("GET /_larder HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://localhost:3000\r\n\r\n")
         #expect(try await client.reply().status == 403)
         await stage.backend.stop()
     }
 
-    @Test func `an exchange of the control plane that is answered later can be read too`() async throws {
+    @Test func `a page can read a control reply that is completed later`() async throws {
         let stage = try Stage {
             $0.controlToken = "sesame"
             $0.server.loops = 2

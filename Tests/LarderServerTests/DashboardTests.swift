@@ -15,7 +15,7 @@ struct DashboardTests {
         return try await client.reply(isHead: method == "HEAD")
     }
 
-    @Test func `the page is there for the server and for each world, and the API keeps its place`() async throws {
+    @Test func `the page is served for the server and each world, beside the control API`() async throws {
         let stage = try Stage()
         let world = try stage.backend.makeWorld(id: "blue")
         for target in ["/_larder/", "/_larder/dashboard", "/w/\(world.id)/_larder/", "/_larder/?world=blue"] {
@@ -28,13 +28,13 @@ struct DashboardTests {
         let post = try await raw(stage, "/_larder/", "Host: 127.0.0.1\r\nContent-Length: 0", "POST")
         #expect(post.status == 405 && post.field("Allow") == "GET, HEAD")
         #expect(try await raw(stage, "/_larder", "Host: 127.0.0.1").json["id"] == .string("main"))
-        // Looking at the page is no exchange of any world.
+        // A request for the page is in no journal.
         #expect(try await stage.ask("GET", "/_larder/journal").json["written"] == .integer(0))
         #expect(try await stage.ask("GET", "/_larder/worlds/blue/journal").json["written"] == .integer(0))
         await stage.backend.stop()
     }
 
-    @Test func `its policy lets this style and this script run, and asks nobody but the server`() async throws {
+    @Test func `its policy allows its own style and script, and requests to the server only`() async throws {
         let stage = try Stage()
         let reply = try await raw(stage, "/_larder/", "Host: 127.0.0.1")
         let policy = try #require(reply.field("Content-Security-Policy"))
@@ -54,9 +54,9 @@ struct DashboardTests {
         await stage.backend.stop()
     }
 
-    @Test func `the page names nothing outside of itself and reads nothing as markup`() {
+    @Test func `the page loads no outside resource and inserts no data as markup`() {
         let page = String(decoding: DashboardDocument.shared.bytes, as: UTF8.self)
-        // A name of SVG's elements is no address that anybody asks for.
+        // The SVG namespace is an identifier that is never requested.
         let text = page.split(separator: "http://www.w3.org/2000/svg").joined()
         for word in [
             "http:", "https:", "//cdn", "src=", "@import", "url(", "import(", "innerHTML", "outerHTML",
@@ -79,8 +79,7 @@ struct DashboardTests {
         #expect(missing.isEmpty, "a script looks for what the page does not have")
     }
 
-    @Test func `another machine's name and a frame elsewhere are refused, a link that is followed is not`() async throws
-    {
+    @Test func `a foreign host name and a foreign frame are rejected, a followed link is not`() async throws {
         let stage = try Stage()
         let port = stage.backend.port
         for head in [
@@ -95,12 +94,12 @@ struct DashboardTests {
         }
         let followed = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document"
         #expect(try await raw(stage, "/_larder/", "Host: 127.0.0.1:\(port)\r\n\(followed)").status == 200)
-        // The link leads to the page and to nothing that the page could ask for.
+        // The link is accepted for the page only, not for the requests of the page.
         #expect(try await raw(stage, "/_larder/worlds", "Host: 127.0.0.1:\(port)\r\n\(followed)").status == 403)
         await stage.backend.stop()
     }
 
-    @Test func `the page needs no token, what it asks for does, and without a control plane there is none`()
+    @Test func `the page needs no token, its requests do, and a disabled control plane has no page`()
         async throws
     {
         let guarded = try Stage { $0.controlToken = "sesame" }
@@ -114,7 +113,7 @@ struct DashboardTests {
         await without.backend.stop()
     }
 
-    @Test func `the totals that it shows tell errors of clients, of the server, and replies that did not arrive`()
+    @Test func `its totals count client errors, server errors and replies that did not arrive`()
         async throws
     {
         let stage = try Stage()

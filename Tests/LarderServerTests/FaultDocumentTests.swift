@@ -3,7 +3,7 @@ import LarderServer
 import TestSupport
 import Testing
 
-/// What the server says of a fault that it is sent: errors, each once, and warnings that are true.
+/// Errors and warnings in the replies to fault documents: each error once, and no wrong warning.
 @Suite("Fault documents", .oneMinute)
 struct FaultDocumentTests {
     private func errors(_ stage: Stage, _ document: String) async throws -> [String] {
@@ -14,7 +14,7 @@ struct FaultDocumentTests {
         }
     }
 
-    @Test func `a member that is wrong is reported once`() async throws {
+    @Test func `an invalid member is reported once`() async throws {
         let stage = try Stage()
         let table = [
             (#"{"type":"respond","status":"503"}"#, "/action/status must be an integer"),
@@ -47,7 +47,7 @@ struct FaultDocumentTests {
         ("oracles/converged", #"{"as":"ana","held":7}"#), ("act", #"{"as":"ana","method":7,"path":"/v1/posts"}"#),
         ("worlds", #"{"from":{"generator":7}}"#), ("worlds", #"{"from":{"fork":7}}"#),
     ])
-    func `so it is elsewhere`(path: String, document: String) async throws {
+    func `an invalid member of other documents is reported once`(path: String, document: String) async throws {
         let stage = try Stage()
         let method = path == "clock" ? "PUT" : "POST"
         let reply = try await stage.ask(method, "/_larder/" + path, document, as: nil)
@@ -63,7 +63,7 @@ struct FaultDocumentTests {
         #"{"match":{"method":"GET","path":"/v1/recipes"},"stage":"afterCommit","action":{"type":"close"}}"#,
         #"{"match":{"method":"GET","path":"/v1/sessions"},"action":{"type":"close"}}"#,
     ])
-    func `a fault that strikes is not said to match nothing`(document: String) async throws {
+    func `a fault that can apply has no warning`(document: String) async throws {
         let stage = try Stage()
         let set = try await stage.ask("POST", "/_larder/faults", document, as: nil)
         let path = document.contains("recipes") ? "/v1/recipes" : "/v1/sessions"
@@ -71,7 +71,7 @@ struct FaultDocumentTests {
         let listed = try #require(try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?[0])
         #expect(listed["strikes"] == .integer(1) && listed["neverMatches"] == nil, "\(listed)")
         #expect(!set.text.contains("neverMatches"))
-        // A stub is meant for such a path; anything else may be a slip of the pen.
+        // A stub is intended for an unknown path; for other faults the path may be misspelled.
         #expect(set.text.contains("notServed") != document.contains("respond"), "\(set.text)")
         #expect((listed["notServed"] == nil) == document.contains("respond"))
         await stage.backend.stop()
@@ -81,7 +81,7 @@ struct FaultDocumentTests {
 extension RawClient {
     /// Waits until a reply is there or the connection has ended.
     fileprivate func readToEndOrReply() async {
-        // Either way the exchange is over, which is all that is asked for.
+        // In both cases the exchange is over.
         if (try? await reply()) == nil { _ = await readToEnd() }
     }
 }

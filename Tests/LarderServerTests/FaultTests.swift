@@ -4,15 +4,15 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Faults, seen from the client's side of the socket", .oneMinute)
+@Suite("Faults on the wire", .oneMinute)
 struct FaultTests {
     private let feed = FaultMatch("GET", "/v1/feed")
 
-    @Test func `a delayed reply leaves when the world's clock has advanced that far`() async throws {
+    @Test func `a delayed reply is sent at its time on the world's clock`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.latency(connect: nil, firstByte: .fixed(.seconds(3)), body: nil), when: feed))
         let client = try stage.send("GET", "/v1/feed")
-        // Another connection is answered meanwhile: the delayed one has been taken up and waits.
+        // The reply on another connection proves that the delayed request is being handled.
         #expect(try await stage.ask("GET", "/v1/posts").status == 200)
         while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
         stage.world.clock.advance(by: .milliseconds(2_999))
@@ -25,7 +25,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a committed transfer whose reply is lost took place once, and the same key tells its outcome`()
+    @Test func `a transfer with a lost reply is committed once, and its key returns the outcome`()
         async throws
     {
         let stage = try Stage()
@@ -47,7 +47,7 @@ struct FaultTests {
     }
 
     @Test(arguments: [FaultAction.reset, .close])
-    func `a connection ends at the byte that was asked for, with RST or FIN`(_ action: FaultAction) async throws {
+    func `a connection ends at the given byte with RST or FIN`(_ action: FaultAction) async throws {
         let stage = try Stage()
         try stage.world.set(
             Fault(id: "head", action, when: FaultMatch("GET", "/v1/feed"), stage: .head, at: 9),
@@ -67,7 +67,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a reply that never comes leaves the connection open`() async throws {
+    @Test func `a fault without a reply leaves the connection open`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.never, when: feed))
         let client = try stage.send("GET", "/v1/feed")
@@ -81,7 +81,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `another status comes with its problem, its fields and Retry-After in both forms`() async throws {
+    @Test func `a canned reply has its problem, fields and both forms of Retry-After`() async throws {
         let stage = try Stage()
         var unavailable = CannedReply(status: 503)
         unavailable.retryAfter = .seconds(7)
@@ -102,7 +102,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a truncated body promised more than it brought, also inside a character and inside a chunk's size`()
+    @Test func `a truncated body is shorter than announced, also inside a character or a chunk's size`()
         async throws
     {
         let stage = try Stage()
@@ -130,7 +130,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `bytes are flipped, types lie, JSON breaks, and lengths stay what was promised`() async throws {
+    @Test func `flipped bytes, wrong types and invalid JSON keep the announced length`() async throws {
         let stage = try Stage()
         let clean = try await stage.ask("GET", "/v1/feed")
         try stage.world.set(
@@ -148,7 +148,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `validators go missing, turn weak, change without a change, or never change`() async throws {
+    @Test func `validators can be missing, weak, changing or constant`() async throws {
         let stage = try Stage()
         func tags(_ mode: FaultAction.ValidatorFault) async throws -> [String?] {
             try stage.world.set(Fault(id: "v", .validators(mode), when: feed))
@@ -169,7 +169,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a request that is delivered twice takes place twice unless it has a key`() async throws {
+    @Test func `a duplicated request has two effects unless it has an idempotency key`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.duplicate, when: FaultMatch("POST", "/v1/**")))
         let before = stage.world.commitCount
@@ -184,7 +184,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a lagging replica shows the state of some commits ago, and of some seconds ago`() async throws {
+    @Test func `a lagging replica shows an earlier state by commits and by age`() async throws {
         let stage = try Stage()
         let original = try await stage.ask("GET", "/v1/profiles/user_1")
         try stage.world.set(Fault(id: "lag", .lag(.init(commits: 1)), when: FaultMatch("GET", "/v1/**")))
@@ -237,7 +237,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `lost packets stall and never lose a byte`() async throws {
+    @Test func `packet loss delays the reply and loses no byte`() async throws {
         let stage = try Stage()
         let clean = try await stage.ask("GET", "/v1/feed?limit=50")
         let loss = BurstLoss(goodToBad: 0.5, badToGood: 0.3, lossInGood: 0.1, lossInBad: 0.8)
@@ -258,7 +258,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `drops come one by one`() async throws {
+    @Test func `drip sends the body in small pieces`() async throws {
         let stage = try Stage()
         try stage.world.set(
             Fault(.drip(bytes: 100, every: .seconds(1)), when: FaultMatch("GET", "/v1/profiles/user_1"))
@@ -278,7 +278,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `what strikes before the body is read is answered before the body is sent`() async throws {
+    @Test func `a fault before the body is read replies before the body is sent`() async throws {
         let stage = try Stage()
         try stage.world.set(
             Fault(.respond(CannedReply(status: 503)), when: FaultMatch("POST", "/v1/posts"), stage: .beforeRead)
@@ -291,7 +291,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a fault of probability 0 changes nothing, and says that it never strikes`() async throws {
+    @Test func `a fault with probability 0 has no effect and is reported`() async throws {
         let stage = try Stage()
         let before = try await stage.ask("GET", "/v1/feed")
         var never = Fault.Occurrence()
@@ -335,7 +335,7 @@ struct FaultTests {
         #expect(first.contains { $0.hasPrefix("503") } && first.contains { $0.hasPrefix("200") })
     }
 
-    @Test func `after, every, count and windows choose the exchanges that are struck`() async throws {
+    @Test func `after, every, count and windows select exchanges`() async throws {
         let stage = try Stage()
         var some = Fault.Occurrence()
         some.after = 1
@@ -361,7 +361,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a fault is for whom it says: user, device, field, body, connection and exchange`() async throws {
+    @Test func `a fault matches by user, device, field, body, connection and exchange`() async throws {
         let stage = try Stage()
         let refuse = FaultAction.respond(CannedReply(status: 500))
         func status(_ match: FaultMatch, _ body: () async throws -> RawReply) async throws -> Int {
@@ -400,7 +400,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `the listener closes for a while and opens again`() async throws {
+    @Test func `the listener closes for the given time and reopens`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.closeListener(.seconds(5)), when: feed))
         let other = try stage.connect()
@@ -420,20 +420,20 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a listener that is closed for no time is open`() async throws {
+    @Test func `a listener that is closed for zero seconds is open`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.closeListener(.zero), when: feed))
         let other = try stage.connect()
         #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
         #expect(await (try stage.send("GET", "/v1/feed")).readToEnd().ending == .reset)
-        // On one loop, the reply to this request leaves behind the reopening.
+        // On one loop, this reply is sent after the port was reopened.
         for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
         stage.world.removeFaults()
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
         await stage.backend.stop()
     }
 
-    @Test func `the listener stays closed until the longest of its faults is over`() async throws {
+    @Test func `the listener stays closed until the last of its faults ends`() async throws {
         let stage = try Stage()
         for seconds in [5, 60] {
             var match = feed
@@ -455,7 +455,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a script that would strike other worlds is refused whole`() async throws {
+    @Test func `a script with a fault that affects other worlds is rejected as a whole`() async throws {
         let stage = try Stage()
         #expect(try await stage.ask("POST", "/_larder/worlds", #"{"id":"blue"}"#).status == 201)
         let script = """
@@ -471,7 +471,7 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `journeys change as time passes, and a captive portal answers everything with its page`() async throws {
+    @Test func `journeys change over time, and a captive portal answers every request with its page`() async throws {
         let stage = try Stage()
         try stage.world.set(.tunnel)
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)

@@ -10,7 +10,7 @@ import Testing
 struct FeedTests {
     private func ids(_ page: JSONValue) -> [String] { (page["items"]?.array ?? []).compactMap { $0["id"]?.string } }
 
-    @Test func `paging by cursor shows every post that stays exactly once while others come and go`() async throws {
+    @Test func `cursor paging returns every remaining post once while others are added and deleted`() async throws {
         let scene = try Scene()
         var seen: [String] = []
         var cursor: String?
@@ -19,7 +19,7 @@ struct FeedTests {
             let page = try await scene.ask("GET", "/v1/feed?limit=7" + (cursor.map { "&after=\($0)" } ?? "")).json
             seen += ids(page)
             cursor = page["nextCursor"]?.string
-            // Somebody posts, and deletes the very post that the cursor stands on.
+            // A post is added, and the cursor's own post is deleted.
             _ = try await scene.ask("POST", "/v1/posts", #"{"text":"new \#(step)"}"#)
             if step == 2, let last = seen.last {
                 let author = try await scene.ask("GET", "/v1/posts/\(last)").json["authorId"]?.string ?? ""
@@ -33,7 +33,7 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
-    @Test func `offset pages repeat a post when somebody writes meanwhile`() async throws {
+    @Test func `offset paging repeats a post after an insertion`() async throws {
         let scene = try Scene()
         let first = ids(try await scene.ask("GET", "/v1/feed/pages?page=1&limit=10").json)
         _ = try await scene.ask("POST", "/v1/posts", #"{"text":"shift"}"#)
@@ -42,7 +42,7 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
-    @Test func `paging backwards leads to the beginning, through an empty page too`() async throws {
+    @Test func `backward paging reaches the beginning, also through an empty page`() async throws {
         let scene = try Scene()
         let last = try await scene.ask("GET", "/v1/feed?limit=100").json
         let end = Cursor(.feed, row: 1).text
@@ -59,7 +59,7 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
-    @Test func `an ETag changes exactly when the bytes do, also by reader`() async throws {
+    @Test func `an ETag changes exactly when the bytes change, and differs between readers`() async throws {
         let scene = try Scene()
         let anonymous = try await scene.ask("GET", "/v1/posts/post_5", as: nil)
         let mine = try await scene.ask("GET", "/v1/posts/post_5")
@@ -90,7 +90,7 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
-    @Test func `Last-Modified is not said before its second is over`() async throws {
+    @Test func `Last-Modified is omitted until its second has ended`() async throws {
         let scene = try Scene()
         let post = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
         #expect(try await scene.ask("GET", post).field("Last-Modified") == nil)
@@ -100,7 +100,7 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
-    @Test func `edits need the version they are based on, and lose to a newer one`() async throws {
+    @Test func `an edit requires its base version and fails if a newer one exists`() async throws {
         let scene = try Scene()
         let post = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).field("Location"))
         let tag = try #require(try await scene.ask("GET", post).field("ETag"))
@@ -117,7 +117,7 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
-    @Test func `a batch of likes has a result for each, and does the same when sent twice`() async throws {
+    @Test func `a batch of likes has a result for each item and is idempotent`() async throws {
         let scene = try Scene()
         let body =
             #"{"items":[{"postId":"post_1","liked":true},{"postId":"post_999","liked":true},{"postId":"post_2","liked":false}]}"#
@@ -127,7 +127,7 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
-    @Test func `everything wrong with a body is named at once`() async throws {
+    @Test func `all errors of a body are reported together`() async throws {
         let scene = try Scene()
         let reply = try await scene.ask("POST", "/v1/posts", #"{"text":"","image":{"id":"img_none"},"colour":1}"#)
         #expect(reply.status == 422)
@@ -143,8 +143,7 @@ struct FeedTests {
         ("GET", "/v1/posts/post_0", 404, "not-found"), ("GET", "/v1/posts/user_1", 404, "not-found"),
         ("GET", "/v1/changes?types=likes", 400, "invalid-parameter"), ("GET", "/v1/live", 426, "upgrade-required"),
     ])
-    func `errors are problems of their kind`(method: String, target: String, status: Int, problem: String) async throws
-    {
+    func `each error has its problem type`(method: String, target: String, status: Int, problem: String) async throws {
         let scene = try Scene()
         let reply = try await scene.ask(method, target)
         #expect(reply.status == status)

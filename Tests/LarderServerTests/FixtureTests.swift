@@ -5,7 +5,7 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-/// What is said of fixtures that cannot be used.
+/// Errors of invalid fixtures.
 @Suite("Fixtures", .oneMinute)
 struct FixtureTests {
     private let directory: ScratchDirectory
@@ -52,7 +52,7 @@ struct FixtureTests {
         return try MockBackend.start(.fixtures(directory: directory.path), configuration)
     }
 
-    @Test func `sound fixtures are served`() async throws {
+    @Test func `valid fixtures are served`() async throws {
         let backend = try start()
         #expect(try backend.main.ledgerFaults() == [])
         await backend.stop()
@@ -73,7 +73,7 @@ struct FixtureTests {
         ("messages.json", #""conversation":1"#, #""conversation":3"#, ["record 1", "conversation", "3"]),
         ("messages.json", #""author":2"#, #""author":4"#, ["record 1", "author", "4", "people.json"]),
     ])
-    func `a reference that leads nowhere is named with its file, record and member`(
+    func `a dangling reference is reported with its file, record and member`(
         file: String,
         old: String,
         new: String,

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Gates, journal, verification and oracles", .oneMinute)
 struct JournalTests {
-    @Test func `what a gate holds is released in the order that somebody chooses`() async throws {
+    @Test func `held exchanges are released in any chosen order`() async throws {
         let stage = try Stage()
         try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/profiles/*"), stage: .reply))
         let first = try stage.send("GET", "/v1/profiles/user_1")
@@ -31,7 +31,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `an exchange that is let go at once, by whoever learns that it is held, is told of with its gate`()
+    @Test func `an exchange that an observer releases at once is journalled with its gate`()
         async throws
     {
         let stage = try Stage()
@@ -45,7 +45,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a key that is being worked on is refused, or waited for, as the dialect says`() async throws {
+    @Test func `a key in flight is rejected or waited for, depending on the dialect`() async throws {
         let stage = try Stage()
         let body = try await stage.transfer()
         let key = ["Idempotency-Key": "k"]
@@ -65,7 +65,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `what a client gives up before it is answered is in the journal of its world`() async throws {
+    @Test func `an abandoned exchange is in the journal of its world`() async throws {
         let stage = try Stage()
         let blue = try stage.backend.makeWorld(id: "blue")
         for (world, prefix) in [(stage.world, ""), (blue, "/w/blue")] {
@@ -82,7 +82,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `the journal tells of every exchange, and of no secret`() async throws {
+    @Test func `the journal contains every exchange and no secret`() async throws {
         let stage = try Stage()
         let page = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["Larder-Device": "phone"])
         let tag = try #require(page.field("ETag"))
@@ -104,7 +104,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `the ring keeps what is newest, whatever sizes come`() async throws {
+    @Test func `the ring keeps the newest entries for any sizes`() async throws {
         let stage = try Stage { $0.journalCapacity = 32 }
         let client = try stage.connect()
         for index in 0..<400 {
@@ -121,7 +121,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a verification that fails says what came nearest, member by member`() async throws {
+    @Test func `a failed verification names the nearest entries and their mismatches`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("GET", "/v1/feed?limit=2")
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"hello"}"#)
@@ -152,7 +152,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `waiting ends with what was waited for, or with the time`() async throws {
+    @Test func `a wait ends with its condition or its time limit`() async throws {
         let stage = try Stage()
         let waiting = try stage.send(
             "POST",
@@ -179,7 +179,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a wait counts every entry once, also those that the journal has dropped since`() async throws {
+    @Test func `a wait counts each entry once, including evicted ones`() async throws {
         let stage = try Stage { $0.journalCapacity = 8 }
         _ = try await stage.ask("GET", "/v1/feed")
         let body = #"{"entries":{"path":"/v1/feed","count":40},"timeoutSeconds":60,"clock":"world"}"#
@@ -196,7 +196,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a wait counts anew when the journal is cleared`() async throws {
+    @Test func `a wait restarts its count after the journal is cleared`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("GET", "/v1/feed")
         let body = #"{"entries":{"path":"/v1/feed","count":2},"timeoutSeconds":60,"clock":"world"}"#
@@ -210,7 +210,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a gate and a actor are replaced when there are as many as there may be`() throws {
+    @Test func `a gate and an actor can be replaced at their maximum number`() throws {
         let gates = GateSet()
         for number in 0..<GateSet.countMaximum { _ = try gates.add(Gate(id: "g\(number)", when: FaultMatch())) }
         let replaced = try gates.add(Gate(id: "g7", when: FaultMatch(), stage: .request))
@@ -225,14 +225,14 @@ struct JournalTests {
         #expect(throws: Problem.self) { try actors.add(ScriptedActor(id: "one more", [act], when: FaultMatch())) }
     }
 
-    @Test func `a gate without a name takes no other's name`() throws {
+    @Test func `a generated gate name is unused`() throws {
         let gates = GateSet()
         _ = try gates.add(Gate(id: "gate-1", when: FaultMatch()))
         _ = try gates.add(Gate(when: FaultMatch()))
         #expect(gates.gates.count == 2)
     }
 
-    @Test func `the conduct report finds what a client should not have done`() async throws {
+    @Test func `the conduct report finds each kind of violation`() async throws {
         let stage = try Stage()
         let page = try await stage.ask("GET", "/v1/feed?limit=2")
         _ = try await stage.ask("GET", "/v1/feed?limit=2")
@@ -254,7 +254,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `an archive has what HAR 1.2 asks for`() async throws {
+    @Test func `an archive has the members that HAR 1.2 requires`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("GET", "/v1/feed?limit=2&x=a%20b")
         let log = try await stage.ask("GET", "/_larder/journal/har", as: nil).json["log"]
@@ -276,7 +276,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a second device acts between a client's pull and its push, on every run`() async throws {
+    @Test func `a scripted actor acts between a client's pull and its push in every run`() async throws {
         let stage = try Stage()
         let pull = try await stage.ask("GET", "/v1/profiles/user_1")
         try stage.world.set(
@@ -328,7 +328,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `the oracle names the rows in which a client differs from the truth`() async throws {
+    @Test func `the oracle names the entities in which a client differs from the server`() async throws {
         let stage = try Stage()
         var held: [String: Int] = [:]
         var token: String?
@@ -354,7 +354,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `replies drift as a later version's would, the same way each time`() async throws {
+    @Test func `schema drift changes replies in the same way each time`() async throws {
         let stage = try Stage()
         let plain = try await stage.ask("GET", "/v1/accounts")
         stage.world.drift = SchemaDrift(seed: 5)
@@ -368,7 +368,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `limits are reported in the fields of three kinds of server`() async throws {
+    @Test func `rate limits are reported in the fields of three dialects`() async throws {
         let stage = try Stage { $0.rateLimit = 100 }
         #expect(try await stage.ask("GET", "/v1/feed").field("RateLimit-Policy") == "\"default\";q=100;w=60")
         stage.world.dialect.rateLimit = .triplet
@@ -379,7 +379,7 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `a script is checked whole before any of it happens, and every error has its pointer`() async throws {
+    @Test func `a script is validated before its first step, and every error has a pointer`() async throws {
         let stage = try Stage()
         let wrong = """
             {"steps":[{"atSeconds":-1,"faults":[{"action":{"type":"explode"}}]},

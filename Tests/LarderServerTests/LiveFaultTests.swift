@@ -25,7 +25,7 @@ struct LiveFaultTests {
             let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
             #expect(head.hasPrefix("HTTP/1.1 101"))
             #expect(try await text()?["type"] == .string("hello"))
-            // The loop sets the channel's timers behind this message; the journal is read when it has done that.
+            // The loop sets the channel's timers after this message. Reading the journal waits for the turn of the loop.
             _ = await stage.world.journal()
         }
 
@@ -61,12 +61,12 @@ struct LiveFaultTests {
         return texts
     }
 
-    @Test func `an event goes to every socket once, and each of them is written down`() async throws {
+    @Test func `an event is sent to every socket once, and each frame is journalled`() async throws {
         let stage = try Stage { $0.server.loops = 2 }
         var listeners: [Listener] = []
         for number in 0..<24 { listeners.append(try await Listener(stage, device: "d\(number)")) }
         post(stage, 1)
-        // Who comes later has another token, and sees the same.
+        // A later reader has another token and gets the same event.
         listeners.append(try await Listener(stage, device: "late"))
         post(stage, 2)
         for (index, listener) in listeners.enumerated() {
@@ -78,7 +78,7 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `frames are lost and doubled by their numbers, and the gap shows in the tokens`() async throws {
+    @Test func `frames are lost and duplicated by number, and tokens show the gap`() async throws {
         func run() async throws -> [String] {
             let stage = try Stage()
             var fault = LiveFault()
@@ -99,7 +99,7 @@ struct LiveFaultTests {
         #expect(try await run() == first)
     }
 
-    @Test func `frames change places, and none is lost`() async throws {
+    @Test func `frames are reordered, and none is lost`() async throws {
         let stage = try Stage()
         var fault = LiveFault()
         fault.reorder = 0.5
@@ -112,7 +112,7 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `frames wait for the world's clock`() async throws {
+    @Test func `frames are delayed on the world's clock`() async throws {
         let stage = try Stage()
         var fault = LiveFault()
         fault.delay = .fixed(.seconds(2))
@@ -126,7 +126,7 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a channel ends with a code, without a close frame, after a time, or falls silent`() async throws {
+    @Test func `a channel ends with a code, without a close frame or after a time, or becomes silent`() async throws {
         let stage = try Stage()
         func set(_ change: (inout LiveFault) -> Void) throws {
             var fault = LiveFault()
@@ -171,7 +171,7 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `signs of life are asked for by the world's clock`() async throws {
+    @Test func `pings are sent on the world's clock`() async throws {
         let stage = try Stage()
         let listener = try await Listener(stage)
         stage.world.clock.advance(by: .seconds(30))

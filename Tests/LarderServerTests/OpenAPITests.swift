@@ -9,7 +9,7 @@ import Testing
 struct OpenAPITests {
     private func document() throws -> JSONValue { try JSONParser.parse(OpenAPI.document) }
 
-    @Test func `the description and the router know the same operations`() throws {
+    @Test func `the description and the router have the same operations`() throws {
         let paths = try #require(try document()["paths"]?.object)
         let described = paths.members.flatMap { path in
             (path.value.object?.members ?? []).map { "\($0.name.uppercased()) \(path.name)" }
@@ -19,7 +19,7 @@ struct OpenAPITests {
         #expect(described.count == served.count)
     }
 
-    @Test func `every reference leads somewhere`() throws {
+    @Test func `every reference can be resolved`() throws {
         let document = try document()
         var references: [String] = []
         collect(document, &references)
@@ -30,7 +30,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test func `all problem types is in it`() {
+    @Test func `every problem type is listed`() {
         let text = String(decoding: OpenAPI.document, as: UTF8.self)
         for type in ProblemType.api { #expect(text.contains("\"/problems/\(type.name)\""), "\(type.name)") }
     }
@@ -43,7 +43,7 @@ struct OpenAPITests {
 
     private func parameters(_ operation: JSONValue) -> [JSONValue] { operation["parameters"]?.array ?? [] }
 
-    @Test func `where 428 is sent, If-Match is required`() throws {
+    @Test func `an operation with a 428 requires If-Match`() throws {
         var count = 0
         for (name, operation) in try operations() where operation["responses"]?["428"] != nil {
             count += 1
@@ -53,7 +53,7 @@ struct OpenAPITests {
         #expect(count == 3)
     }
 
-    @Test func `no cursor, token, key or identifier is empty`() throws {
+    @Test func `cursors, tokens, keys and identifiers have a minimum length`() throws {
         let names = [
             "after", "before", "since", "handle", "types", "access_token", "idempotencyKey", "Last-Event-ID",
             "If-Match",

@@ -8,9 +8,9 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-@Suite("Pages built anew", .oneMinute)
+@Suite("Uncached pages", .oneMinute)
 struct PageTests {
-    /// The feed as somebody sees it, read another way: by offset.
+    /// The feed of a viewer, read by offset as a reference.
     private func reference(_ scene: Scene, as handle: String?) async throws -> [JSONValue] {
         var items: [JSONValue] = []
         var number: Int64? = 1
@@ -23,7 +23,7 @@ struct PageTests {
     }
 
     @Test(arguments: [0, 16 << 20])
-    func `a page is what its posts are now, whatever was written before it`(cacheBytes: Int) async throws {
+    func `a page shows the present posts after random writes`(cacheBytes: Int) async throws {
         let seed: UInt64 = 0x5EED_0A6E
         var random = SeededGenerator(seed: seed)
         let scene = try Scene { $0.settings.responseCacheBytesMaximum = cacheBytes }
@@ -65,7 +65,7 @@ struct PageTests {
         await scene.backend.stop()
     }
 
-    @Test func `what was rolled back leaves no trace in a page`() async throws {
+    @Test func `a rolled-back write does not affect a page`() async throws {
         let scene = try Scene()
         let world = scene.backend.plane.worlds.main
         func page(_ store: Store) throws -> [UInt8] {
@@ -97,7 +97,7 @@ struct PageTests {
         await scene.backend.stop()
     }
 
-    @Test func `a timestamp is the same as its long way, and so is a number`() {
+    @Test func `fast timestamps and numbers equal the plain formatting`() {
         let seed: UInt64 = 0x5EED_7135
         var random = SeededGenerator(seed: seed)
         func written(_ time: WallTime) -> String {
@@ -127,7 +127,7 @@ struct PageTests {
         }
     }
 
-    @Test func `a query that is not taken apart says what it says when it is`() throws {
+    @Test func `the fast query lookup equals the parsed query`() throws {
         let seed: UInt64 = 0x5EED_9E51
         var random = SeededGenerator(seed: seed)
         let names: [StaticString] = ["a", "b", "ab", "limit"]
@@ -147,7 +147,7 @@ struct PageTests {
         }
     }
 
-    @Test func `every route is found by its own path, also for HEAD`() throws {
+    @Test func `every route matches its own path, also for HEAD`() throws {
         let router = Router(APIRoutes.all)
         for route in APIRoutes.all {
             let path = route.template.description.split(separator: "/").map { $0.hasPrefix("{") ? "x" : $0 }

@@ -7,10 +7,10 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-/// What HTTP promises of every resource, asked of this API's own.
+/// The requirements of HTTP for every resource, checked on the API.
 @Suite("Protocol", .oneMinute)
 struct ProtocolTests {
-    /// Beside these tests, whatever directory they run in.
+    /// Located from the path of this file, independent of the working directory.
     private static let pictures = #filePath.replacing("Tests/LarderServerTests/ProtocolTests.swift", with: "Fixtures")
 
     private func sceneWithPictures() async throws -> (MockBackend, RawClient, image: String) {
@@ -32,7 +32,7 @@ struct ProtocolTests {
     }
 
     @Test
-    func `a range is sent as it was asked for, the whole instead where it cannot be, and 416 where it is not there`()
+    func `a range is answered with 206, an unusable one with 200, and an unsatisfiable one with 416`()
         async throws
     {
         let (backend, client, image) = try await sceneWithPictures()
@@ -69,7 +69,7 @@ struct ProtocolTests {
         await backend.stop()
     }
 
-    @Test func `HEAD says what GET would`() async throws {
+    @Test func `HEAD has the status and fields of GET`() async throws {
         let scene = try Scene()
         let targets = [
             "/v1/feed?limit=3", "/v1/feed/pages?page=2", "/v1/posts/post_5", "/v1/profiles", "/v1/profiles/user_1",
@@ -80,7 +80,7 @@ struct ProtocolTests {
             "/_larder/actors", "/_larder/dialect", "/_larder/profiles", "/_larder/oracles/ledger",
         ]
         func lines(_ method: String, _ target: String) async throws -> [Substring] {
-            // The control plane answers to this machine's own names only.
+            // The control plane accepts loopback host names only.
             try scene.client.send(
                 "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev-ana\r\n\r\n"
             )
@@ -93,7 +93,7 @@ struct ProtocolTests {
         await scene.backend.stop()
     }
 
-    @Test func `conditions on a read are looked at in the order of RFC 9110`() async throws {
+    @Test func `conditions of a read are evaluated in the order of RFC 9110`() async throws {
         let scene = try Scene()
         let first = try await scene.ask("GET", "/v1/profiles/user_1")
         let tag = try #require(first.field("ETag"))
@@ -123,14 +123,14 @@ struct ProtocolTests {
                 #expect(reply.field("Date") != nil && reply.field("Content-Length") == nil)
             }
         }
-        // What is not there is not there under any condition.
+        // A missing resource is 404 under any condition.
         for field in ["If-None-Match", "If-Match"] {
             #expect(try await scene.ask("GET", "/v1/posts/post_999", nil, [field: "*"]).status == 404)
         }
         await scene.backend.stop()
     }
 
-    @Test func `conditions on a write keep it from what its sender has not seen`() async throws {
+    @Test func `conditions of a write prevent lost updates`() async throws {
         let scene = try Scene()
         let created = try await scene.ask("POST", "/v1/posts", #"{"text":"a"}"#)
         let place = try #require(created.field("Location"))
@@ -154,11 +154,11 @@ struct ProtocolTests {
         await scene.backend.stop()
     }
 
-    @Test func `a date says which version an edit is based on only where it can`() async throws {
+    @Test func `If-Unmodified-Since is accepted only if the date identifies the version`() async throws {
         let scene = try Scene()
         let place = try #require(try await scene.ask("POST", "/v1/posts", #"{"text":"a"}"#).field("Location"))
         let (old, edit) = ("Thu, 01 Jan 1970 00:00:00 GMT", #"{"text":"b"}"#)
-        // The second of the change is not over, and its date was told to nobody.
+        // The second of the change has not ended, and its date was never sent.
         for date in [old, HTTPDate.format(scene.clock.now)] {
             #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": date]).status == 412)
             #expect(try await scene.ask("DELETE", place, nil, ["If-Unmodified-Since": date]).status == 412)
@@ -171,7 +171,7 @@ struct ProtocolTests {
         await scene.backend.stop()
     }
 
-    @Test func `a body that is needed and not there is asked for by its length`() async throws {
+    @Test func `a missing required body is answered with 411`() async throws {
         let scene = try Scene()
         let fields = "Host: h\r\nAuthorization: Bearer dev-ana\r\nContent-Type: application/json\r\n"
         for (length, status) in [("", 411), ("Content-Length: 0\r\n", 400)] {
@@ -195,7 +195,7 @@ struct ProtocolTests {
             "identity"
         ),
     ])
-    func `a body that is not taken is answered with what would be`(
+    func `an unsupported body is answered with the accepted media types`(
         line: String,
         fields: String,
         name: String,
@@ -211,7 +211,7 @@ struct ProtocolTests {
         await scene.backend.stop()
     }
 
-    @Test func `who comes to a WebSocket without one is told what is spoken`() async throws {
+    @Test func `a plain request to a WebSocket path gets 426 with the protocol`() async throws {
         let scene = try Scene()
         for fields in [[:], ["Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "8"]] {
             let reply = try await scene.ask("GET", "/v1/live", nil, fields)
@@ -222,7 +222,7 @@ struct ProtocolTests {
         await scene.backend.stop()
     }
 
-    @Test func `what can be done with a resource is told, also of the server as a whole`() async throws {
+    @Test func `OPTIONS lists the methods of a resource and of the server`() async throws {
         let scene = try Scene()
         let table = [
             ("PUT", "/v1/feed", "GET, HEAD, OPTIONS"), ("GET", "/v1/likes", "OPTIONS, POST"),
@@ -242,7 +242,7 @@ struct ProtocolTests {
         await scene.backend.stop()
     }
 
-    @Test func `documents are revalidated, and browsers alone get pages`() async throws {
+    @Test func `documents are revalidated, and only browsers get HTML`() async throws {
         let scene = try Scene()
         for target in ["/openapi.json", "/problems", "/", "/problems/not-found"] {
             let tag = try #require(try await scene.ask("GET", target).field("ETag"), "\(target)")
@@ -262,7 +262,7 @@ struct ProtocolTests {
         "/v1/feed", "/v1/accounts", "/v1/changes", "/v1/changes?since=now&wait=30", "/v1/transfers?idempotencyKey=a",
         "/v1/transfers/xfer_1", "/v1/live/events",
     ])
-    func `who takes neither JSON nor events gets neither`(target: String) async throws {
+    func `a client that accepts neither JSON nor events gets 406`(target: String) async throws {
         let scene = try Scene()
         for accept in ["text/html", "application/json;q=0, text/event-stream;q=0", "*/*;q=0"] {
             #expect(try await scene.ask("GET", target, nil, ["Accept": accept]).problem == "not-acceptable")
@@ -270,14 +270,14 @@ struct ProtocolTests {
         await scene.backend.stop()
     }
 
-    @Test func `a developer's token outlives its sign-out`() async throws {
+    @Test func `a developer token is valid after a sign-out`() async throws {
         let scene = try Scene()
         #expect(try await scene.ask("DELETE", "/v1/sessions/current").status == 204)
         #expect(try await scene.ask("GET", "/v1/me").status == 200)
         await scene.backend.stop()
     }
 
-    @Test func `a stop answers those who wait for changes, also those who come to wait during it`() async throws {
+    @Test func `a stop answers waiting long polls, including those that begin during the stop`() async throws {
         let scene = try Scene()
         let token = try #require(try await scene.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
         let fields = "HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n"

@@ -7,7 +7,7 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-/// What becomes of a session when its refresh token is presented more than once (RFC 9700 §4.14).
+/// Repeated use of one refresh token (RFC 9700 §4.14).
 @Suite("Repeated token renewals", .oneMinute)
 struct RefreshTests {
     private struct Grant {
@@ -43,7 +43,7 @@ struct RefreshTests {
         #expect(Set([first.refresh, lost.refresh, repeated.refresh]).count == 3)
         #expect(try await status(scene, repeated.access) == 200)
         #expect(try await status(scene, first.access) == 401)
-        // The session goes on from what arrived.
+        // The session continues with the received tokens.
         scene.clock.advance(by: .seconds(3_600))
         let next = try Grant(try await renew(scene, repeated.refresh))
         #expect(try await status(scene, next.access) == 200)
@@ -62,7 +62,7 @@ struct RefreshTests {
         await scene.backend.stop()
     }
 
-    @Test func `a repeat after the grace period ends the session for everybody`() async throws {
+    @Test func `a repeat after the grace period ends the session for all holders`() async throws {
         let scene = try Scene()
         let first = try await signIn(scene)
         let second = try Grant(try await renew(scene, first.refresh))
@@ -88,7 +88,7 @@ struct RefreshTests {
         await scene.backend.stop()
     }
 
-    @Test func `two processes that renew with one token both go on`() async throws {
+    @Test func `two processes that renew with one token both stay signed in`() async throws {
         let scene = try Scene()
         let shared = try await signIn(scene)
         var (one, other) = (
@@ -102,14 +102,14 @@ struct RefreshTests {
             scene.clock.advance(by: .seconds(600))
             other = try Grant(try await renew(scene, other.refresh))
         }
-        // They are one session: who signs out in one has signed out in both.
+        // Both grants belong to one session: signing out in one ends both.
         #expect(try await scene.ask("DELETE", "/v1/sessions/current", as: one.access).status == 204)
         #expect(try await status(scene, other.access) == 401)
         #expect(try await renew(scene, other.refresh).status == 401)
         await scene.backend.stop()
     }
 
-    @Test func `the grace period and its end outlive a restart`() async throws {
+    @Test func `the grace period and its end survive a restart`() async throws {
         let directory = try ScratchDirectory()
         func scene(at seconds: Int64) throws -> Scene {
             let scene = try Scene { $0.databasePath = directory.path + "/world.sqlite" }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Repeated reads", .oneMinute)
 struct RepeatableReadTests {
-    /// What is asked over and over, in the same bytes.
+    /// The requests that are repeated byte for byte.
     private static let reads: [(target: String, handle: String?)] = [
         ("/v1/feed?limit=5", nil), ("/v1/feed?limit=5", "ana"), ("/v1/feed?limit=5", "person2"),
         ("/v1/posts/post_60", "ana"),
@@ -17,15 +17,15 @@ struct RepeatableReadTests {
     ]
 
     @Test(arguments: 1...6)
-    func `with replies that are kept and without, a run has the same bytes and the same journal`(seed: UInt64)
+    func `runs with and without repeatable replies have equal bytes and journals`(seed: UInt64)
         async throws
     {
-        // The same world twice; in one every reply is made anew.
+        // Two equal worlds; one of them never repeats replies.
         let kept = try Scene()
         let anew = try Scene { $0.settings.responseCacheBytesMaximum = 0 }
         var generator = SeededGenerator(seed: seed)
         var tags: [String: String] = [:]
-        // Each world has secrets of its own.
+        // The two worlds have different secrets.
         var tokens = ["ana", "ana"]
         for step in 0..<300 {
             let before = generator
@@ -47,14 +47,14 @@ struct RepeatableReadTests {
                         try await scene.ask("PATCH", "/v1/me", as: token, "{\"bio\":\"at \(step)\"}", fields)
                     )
                 case 3:
-                    // Signs out and in again: what stood for the old token falls with it.
+                    // Signs out and in again: replies for the old token become invalid.
                     if token != "ana" {
                         replies.append(try await scene.ask("DELETE", "/v1/sessions/current", as: token))
                     }
                     let body = #"{"handle":"ana","password":"larder"}"#
                     replies.append(try await scene.ask("POST", "/v1/sessions", as: nil, body))
                 case 4:
-                    // What has left is in the journal first: its time is that of its end.
+                    // A sent reply is in the journal already, with the time of its end.
                     _ = await scene.backend.main.journal()
                     scene.clock.advance(by: .seconds(Int.random(in: 1...2_000, using: &generator)))
                 case 5:
@@ -101,7 +101,7 @@ struct RepeatableReadTests {
         return text
     }
 
-    @Test func `a token that expires between two requests of the same bytes is told so`() async throws {
+    @Test func `a token that expires between two identical requests is rejected`() async throws {
         let scene = try Scene()
         let session = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
             .json
@@ -114,7 +114,7 @@ struct RepeatableReadTests {
         await scene.backend.stop()
     }
 
-    @Test func `a token that was signed out is refused, also for bytes that were answered before`() async throws {
+    @Test func `a signed-out token is rejected for a repeated request`() async throws {
         let scene = try Scene()
         let session = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"larder"}"#)
             .json

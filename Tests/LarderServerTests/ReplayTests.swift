@@ -45,7 +45,7 @@ struct ReplayTests {
     }
 
     @Test(arguments: ["main", "blue"])
-    func `a recorded run gives every byte again`(_ id: String) async throws {
+    func `a replay returns every recorded byte`(_ id: String) async throws {
         let stage = try Stage()
         let world = id == "main" ? stage.world : try stage.backend.makeWorld(id: id)
         world.clock.freeze(at: WallTime(seconds: 1_790_000_000))
@@ -55,7 +55,7 @@ struct ReplayTests {
         #expect(report.difference == nil && report.exchanges == 28, "\(report)")
     }
 
-    @Test func `a run that goes otherwise is told by the first byte that differs`() async throws {
+    @Test func `a different run is reported with its first different byte`() async throws {
         let stage = try Stage()
         var file = String(decoding: try await record(stage, in: stage.world), as: UTF8.self)
         await stage.backend.stop()
@@ -64,7 +64,7 @@ struct ReplayTests {
         #expect(report.difference?.contains("byte") ?? false)
     }
 
-    @Test func `two hundred tests run against one server, each in a world of its own`() async throws {
+    @Test func `two hundred concurrent clients are isolated in worlds of one server`() async throws {
         let stage = try Stage()
         let counts = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<200 {

@@ -7,10 +7,10 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-@Suite("Secrets stay where they are", .oneMinute)
+@Suite("Secrets", .oneMinute)
 struct SecretsTests {
     @Test(arguments: ["access_token", "access%5Ftoken", "%61ccess_token"])
-    func `a token in a query is shown nowhere, however its name is spelled`(name: String) async throws {
+    func `a token in a query is masked everywhere, for any spelling of its name`(name: String) async throws {
         let stage = try Stage()
         try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/feed")))
         let client = try stage.send("GET", "/v1/feed?\(name)=dev-ana&limit=1", as: nil)
@@ -29,7 +29,7 @@ struct SecretsTests {
         await stage.backend.stop()
     }
 
-    @Test func `a password in a body is shown nowhere, also where the body breaks off`() async throws {
+    @Test func `a password in a body is masked everywhere, also in a truncated body`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("POST", "/v1/sessions", #"{"handle":"ana","password":"hunter-2"}"#, as: nil)
         _ = try await stage.ask("POST", "/v1/sessions", #"{"handle":"ana","password":"hunter-2"#, as: nil)
@@ -75,7 +75,7 @@ struct SecretsTests {
         }
     }
 
-    @Test func `a world that takes the place of another of its name and seed has other secrets`() async throws {
+    @Test func `a world that replaces one with the same name and seed has different secrets`() async throws {
         let stage = try Stage()
         var old: [String: String]?
         for handle in ["ana", "person2", "person3"] {
@@ -88,7 +88,7 @@ struct SecretsTests {
         await stage.backend.stop()
     }
 
-    @Test func `a fork and a reset world do not repeat the secrets of what they go on from`() async throws {
+    @Test func `a fork and a reset world do not repeat earlier secrets`() async throws {
         let stage = try Stage()
         let fork = try stage.world.fork(id: "fork", seed: 7)
         let here = try bearer(try await signIn(stage, as: "ana"))
@@ -114,7 +114,7 @@ struct SecretsTests {
         await stage.backend.stop()
     }
 
-    @Test func `tokens that were expired stay expired when a server with a seed starts again`() async throws {
+    @Test func `expired tokens stay expired after a restart with the same seed`() async throws {
         let directory = try ScratchDirectory()
         var tokens: [String] = []
         for round in 0..<3 {
@@ -133,7 +133,7 @@ struct SecretsTests {
         }
     }
 
-    @Test func `a problem of the database names neither its statements nor its columns`() throws {
+    @Test func `a database problem reveals no statement and no column`() throws {
         let problem = World.problem(
             SQLiteError(
                 code: .constraint,

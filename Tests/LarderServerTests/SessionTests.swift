@@ -32,7 +32,7 @@ struct SessionTests {
         await scene.backend.stop()
     }
 
-    @Test func `a session that ends because its token came twice takes its live channels with it`() async throws {
+    @Test func `a session that ends by token reuse closes its live channels`() async throws {
         let scene = try Scene()
         let body = #"{"handle":"ana","password":"larder"}"#
         let session = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
@@ -49,7 +49,7 @@ struct SessionTests {
         await scene.backend.stop()
     }
 
-    @Test func `who signs in has the sessions forgotten that nothing can continue any more`() async throws {
+    @Test func `a sign-in deletes expired sessions`() async throws {
         let scene = try Scene()
         let body = #"{"handle":"ana","password":"larder"}"#
         let old = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
@@ -67,19 +67,19 @@ struct SessionTests {
         let new = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
         #expect(try count() == before)
         #expect(try await scene.ask("GET", "/v1/me", as: new["accessToken"]?.string).status == 200)
-        // The tokens of the documentation stay.
+        // Developer tokens stay.
         #expect(try await scene.ask("GET", "/v1/me").status == 200)
         let refresh = #"{"refreshToken":"\#(old["refreshToken"]?.string ?? "")"}"#
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
         await scene.backend.stop()
     }
 
-    @Test func `what was read before all was forgotten is not remembered`() {
+    @Test func `a session that was looked up before a revocation is not cached`() {
         let authenticator = Authenticator()
         let session = SessionRow(row: 1, user: 1, accessExpires: nil)
         let token = Array("dev-ana".utf8)
         let before = authenticator.find(token, 7)
-        // The session ends on another loop, between reading it and remembering it.
+        // The session ends on another loop between the lookup and the caching.
         authenticator.forgetAll()
         authenticator.remember(token, 7, session, since: before.endings)
         #expect(authenticator.find(token, 7).session == nil)
@@ -98,7 +98,7 @@ struct SessionTests {
         await scene.backend.stop()
     }
 
-    @Test func `beyond the quota a caller waits for the window, and is told how long`() async throws {
+    @Test func `a caller beyond the quota gets 429 with the time to wait`() async throws {
         let scene = try Scene { $0.settings.rateLimit = 3 }
         for left in [2, 1, 0] {
             let reply = try await scene.ask("GET", "/v1/me")
@@ -115,7 +115,7 @@ struct SessionTests {
         await scene.backend.stop()
     }
 
-    @Test func `browsers of any origin may read, and are told what they may send`() async throws {
+    @Test func `pages of any origin may read replies, and preflights list the allowed fields`() async throws {
         let scene = try Scene()
         let reply = try await scene.ask("GET", "/v1/nothing", ["Origin": "https://app.example"])
         #expect(reply.status == 404)
@@ -128,7 +128,7 @@ struct SessionTests {
         await scene.backend.stop()
     }
 
-    @Test func `a message sent twice with one client id is there once`() async throws {
+    @Test func `a message sent twice with one client ID exists once`() async throws {
         let scene = try Scene()
         let conversation = try #require(
             try await scene.ask("GET", "/v1/conversations").json["items"]?[0]?["id"]?.string

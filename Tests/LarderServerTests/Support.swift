@@ -5,7 +5,7 @@ import LarderTime
 import TestSupport
 import Testing
 
-/// A backend with a small world on a clock that is moved by hand, and words to ask it things.
+/// A backend with a small world and a manual clock, and requests to it.
 final class Scene {
     let backend: MockBackend
     let clock: ManualClock
@@ -16,7 +16,7 @@ final class Scene {
         var configuration = MockBackend.Configuration()
         configuration.use(clock)
         configuration.seed = 1
-        // Tests move the clock by days; the scene's own connection is to live through that.
+        // Tests advance the clock by days, and the scene's own connection must not time out.
         configuration.server.idleTimeout = .seconds(100_000_000)
         configuration.server.headReadTimeout = .seconds(100_000_000)
         change(&configuration)
@@ -30,7 +30,7 @@ final class Scene {
         client = try RawClient(port: backend.port)
     }
 
-    /// Sends a request on the scene's own connection. `as` names a handle; nil is nobody.
+    /// Sends a request on the scene's own connection. `as` is the handle of the user; nil is anonymous.
     func ask(
         _ method: String,
         _ target: String,

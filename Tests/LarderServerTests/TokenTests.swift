@@ -7,7 +7,7 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-@Suite("Change tokens, to the letter", .oneMinute)
+@Suite("Change tokens", .oneMinute)
 struct TokenTests {
     /// Reads the feed to its end and returns the last token.
     private func end(_ stage: Stage, _ token: String? = nil) async throws -> String {
@@ -21,7 +21,7 @@ struct TokenTests {
     }
 
     @Test(arguments: [600, 5_000])
-    func `a channel that opens behind many changes of other kinds tells its own, or shows the gap`(count: Int)
+    func `a channel that opens after many changes of other kinds delivers its own or shows a gap`(count: Int)
         async throws
     {
         let stage = try Stage()
@@ -41,13 +41,13 @@ struct TokenTests {
         if hello.contains("id: \(token)\n") {
             _ = try await stream.read(until: "behind them all")
         } else {
-            // Too many to look through: the reader sees by the token that it has to read on.
+            // Too many to scan: the token tells the reader to read the change feed.
             #expect(count > 4_096 && hello.contains("event: hello"))
         }
         await stage.backend.stop()
     }
 
-    @Test func `a poll that waits while another state takes the world's place is told to resync`() async throws {
+    @Test func `a long poll during a replacement of the state is answered with a resync`() async throws {
         let stage = try Stage()
         try stage.world.takeSnapshot("s")
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"gone soon"}"#)
@@ -60,7 +60,7 @@ struct TokenTests {
         await stage.backend.stop()
     }
 
-    @Test func `when all tokens are expired a reader who begins anew gets to the end, and stays there`() async throws {
+    @Test func `after all tokens have expired, a new reader reaches the end with valid tokens`() async throws {
         let stage = try Stage()
         let early = try await end(stage)
         let stream = try stage.send("GET", "/v1/live/events")
@@ -70,14 +70,14 @@ struct TokenTests {
         let fresh = try await end(stage)
         #expect(try await end(stage, fresh) == fresh)
         #expect(try await stage.ask("GET", "/v1/changes?since=\(early)").json["reason"] == .string("expired"))
-        // Who listened through it sees a gap: the next event follows no token that it holds.
+        // A reader that stayed connected detects a gap: the previous token of the next event is unknown to it.
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"next"}"#)
         let event = String(decoding: try await stream.read(until: "\"change\":"), as: UTF8.self)
         #expect(event.contains("\"previousToken\":\"") && !event.contains("\"previousToken\":\"\(early)"))
         await stage.backend.stop()
     }
 
-    @Test func `deletions are not forgotten without a word, wherever the disk fails`() throws {
+    @Test func `removed tombstones always lead to a resync, wherever the disk fails`() throws {
         for step in 1...12 {
             let plan = FaultPlan()
             let database = try Database(.memory, faults: plan)

@@ -9,9 +9,9 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-@Suite("What worlds keep and let go", .oneMinute)
+@Suite("Lifetime of worlds", .oneMinute)
 struct WorldEndTests {
-    @Test func `a world that was destroyed is gone, whatever was still to come in it`() async throws {
+    @Test func `a destroyed world is released although actions and scripts were pending`() async throws {
         let stage = try Stage()
         weak var gone: World?
         do {
@@ -26,7 +26,7 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a reply that was repeated on a connection ends with its world`() async throws {
+    @Test func `a repeatable reply is invalid after its world was destroyed`() async throws {
         let stage = try Stage()
         let world = try stage.backend.makeWorld(id: "brief")
         let client = try stage.connect()
@@ -40,7 +40,7 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a fork of a world that has gone back to the system's time goes by it too`() async throws {
+    @Test func `a fork of a world that follows the system's clock again follows it too`() async throws {
         let stage = try Stage()
         stage.world.clock.followSystem()
         let fork = try stage.world.fork(id: "fork")
@@ -48,7 +48,8 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a replica lags on behind a snapshot, and what nobody asks for is not remembered`() async throws {
+    @Test func `a replica lags behind a restored snapshot, and history is recorded only for a lag fault`() async throws
+    {
         let stage = try Stage()
         func rename(_ name: String) {
             let body = "{\"displayName\":\"\(name)\"}"
@@ -73,7 +74,7 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a snapshot that a newer program wrote is refused by name`() async throws {
+    @Test func `a snapshot of a newer program is rejected by name`() async throws {
         let folder = try ScratchDirectory()
         let database = try Database(.memory)
         try WorldSchema.migrations.run(on: database)
@@ -87,7 +88,7 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `somebody acts behind a commit, also where commits are shared`() async throws {
+    @Test func `a scripted actor acts after a commit, also after a shared one`() async throws {
         let folder = try ScratchDirectory()
         let stage = try Stage { $0.databasePath = folder.path + "/w" }
         let act = ScriptedAction("POST", "/v1/posts", as: "person2", body: #"{"text":"theirs"}"#)
@@ -114,7 +115,7 @@ struct WorldEndTests {
         )
     }
 
-    @Test func `a refusal is told behind the commits whose state it saw`() throws {
+    @Test func `a rejection is sent after the commits whose state it saw`() throws {
         let world = try sharing(Database(.memory))
         let (row, commit, _) = try world.writeForReply { store, commit in
             try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
@@ -145,7 +146,7 @@ struct WorldEndTests {
                 _ = try FeedEndpoints.add(text: "one more", image: nil, author: 1, to: store, &commit)
             }
             if isLost { plan.arm(.fail(.full), atStep: 1) }
-            // Between the write and its reply another loop commits what waits.
+            // Between the write and its reply another loop commits the batch.
             world.settle()
             plan.heal()
             switch world.holdUntilCommitted(reply, exchange, batch: try #require(batch)) {
@@ -163,12 +164,12 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `signs of life go on when a world's clock is taken from the system`() async throws {
+    @Test func `heartbeats continue after a world's clock stops following the system`() async throws {
         let stage = try Stage()
         let world = try stage.backend.makeWorld(id: "taken")
         let stream = try stage.send("GET", "/w/taken/v1/live/events")
         _ = try await stream.read(until: "event: hello")
-        // The loop sets the timers behind that message; the journal is read when it has done that.
+        // The loop sets the timers after that message. Reading the journal waits for the turn of the loop.
         _ = await world.journal()
         world.clock.freeze()
         world.clock.advance(by: .seconds(29))

@@ -37,7 +37,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `a reset takes everything back, and tokens from before lead to a resync if they tell of what is gone`()
+    @Test func `a reset restores the initial state, and tokens of discarded changes lead to a resync`()
         async throws
     {
         let stage = try Stage()
@@ -55,7 +55,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `a snapshot is gone back to, and a fork goes its own way`() async throws {
+    @Test func `a snapshot can be restored, and a fork is independent`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"one"}"#)
         try stage.world.takeSnapshot("s")
@@ -75,7 +75,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `three hundred worlds live side by side, and none sees another's posts`() async throws {
+    @Test func `three hundred worlds are isolated from each other`() async throws {
         let stage = try Stage()
         for number in 0..<300 {
             let world = try stage.backend.makeWorld(id: "w\(number)")
@@ -92,7 +92,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `there are no more worlds than there may be`() async throws {
+    @Test func `the number of worlds is limited`() async throws {
         let stage = try Stage { $0.worldsMaximum = 2 }
         _ = try stage.backend.makeWorld()
         let reply = try await stage.ask("POST", "/_larder/worlds", "{}")
@@ -101,7 +101,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `worlds are made over HTTP: empty, from numbers, as a fork`() async throws {
+    @Test func `worlds are made over HTTP: empty, generated, as a fork`() async throws {
         let stage = try Stage()
         let empty = try await stage.ask("POST", "/_larder/worlds", #"{"id":"e","from":"empty"}"#)
         #expect(empty.status == 201)
@@ -140,7 +140,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `a device's dates are off by its skew, and nobody else's`() async throws {
+    @Test func `a skew shifts the dates of its device only`() async throws {
         let stage = try Stage()
         stage.world.skewDates(of: "phone", by: .seconds(-86_400))
         let skewed = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"])
@@ -149,7 +149,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `the clock is read, frozen, set, advanced and run over HTTP`() async throws {
+    @Test func `the clock can be read, frozen, set, advanced and run over HTTP`() async throws {
         let stage = try Stage()
         let frozen = try await stage.ask("PUT", "/_larder/clock", #"{"mode":"frozen","time":"2030-01-01T00:00:00Z"}"#)
         #expect(try frozen.json["time"] == .string("2030-01-01T00:00:00.000Z"))
@@ -163,7 +163,7 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
-    @Test func `timers run in their order and at their time when the clock is advanced past them`() async throws {
+    @Test func `timers run in order and each at its own time during an advance`() async throws {
         let stage = try Stage()
         for (delay, text) in [(30, "third"), (10, "first"), (20, "second")] {
             stage.world.perform(

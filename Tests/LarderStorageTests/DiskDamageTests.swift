@@ -13,7 +13,7 @@ import Testing
     import Glibc
 #endif
 
-/// Files are overwritten, cut off and taken away. Nothing may crash, and nothing be read that was not stored.
+/// Files are overwritten, truncated and removed. No call traps, and no read returns a value that was not stored.
 @Suite("Disk store: damage", .oneMinute)
 struct DiskDamageTests {
     private static let count = 200
@@ -44,9 +44,9 @@ struct DiskDamageTests {
         return store
     }
 
-    /// Reads and writes everything: each is what was stored or a miss, and afterwards the store works.
+    /// Reads and writes everything. Each read is the stored value or a miss, and afterwards the store works.
     ///
-    /// - Returns: how many entities are left.
+    /// - Returns: the number of remaining entities.
     private func use(_ store: DiskStore, _ fixture: DiskFixture, _ comment: Comment) throws -> Int {
         var left = 0
         for index in 0..<Self.count {
@@ -64,7 +64,7 @@ struct DiskDamageTests {
         #expect(token == nil || token == "t", comment)
         let outbox = try store.read { transaction throws in try transaction.outbox() }
         #expect(outbox.allSatisfy { $0.payload == [UInt8($0.sequence - 1)] }, comment)
-        // Damage that was not met yet may still cost what is written next to it.
+        // Undetected damage may still lose rows that are written beside it.
         for version in [2, 3] as [Int64] {
             for index in 0..<Self.count { try store.put(fixture.entity("\(index)", payload(index), version: version)) }
             for index in 0..<Self.count {
@@ -85,11 +85,11 @@ struct DiskDamageTests {
     }
 
     @Test(arguments: 1...24 as ClosedRange<UInt64>)
-    func `random bytes over any part while it is in use`(_ seed: UInt64) throws {
+    func `random bytes over any part during use lose no operation and give no wrong value`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let fixture = DiskFixture()
         let store = try fill(fixture)
-        // Half of the times the pages are in the log, and half in the file.
+        // In half of the runs the pages are in the log, in the others in the file.
         if generator.next() % 2 == 0 { store.suspend() }
         _ = try store.entity(fixture.key("1"))
         for name in ["store.sqlite", "store.sqlite-wal"] {
@@ -108,7 +108,7 @@ struct DiskDamageTests {
     }
 
     @Test(arguments: [0, 1, 15, 100, 511, 4_095, 4_096, 4_097, 10_000, 40_000, 70_000])
-    func `a database truncated at any length, in use and when opened`(_ length: Int) throws {
+    func `a database truncated at any length is rebuilt, during use and at a start`(_ length: Int) throws {
         for isOpen in [true, false] {
             let fixture = DiskFixture()
             let store = try fill(fixture)
@@ -169,7 +169,7 @@ struct DiskDamageTests {
     @Test func `change tokens are dropped if any covered item is lost`() throws {
         let fixture = DiskFixture()
         do { _ = try fill(fixture) }
-        // One byte of one payload, and the first page so that it is noticed.
+        // One byte of a payload, and the first page so that the damage is detected.
         let bytes = fixture.directory.bytes("store.sqlite")
         let needle = payload(77)
         let start = try #require((0..<(bytes.count - 300)).first { bytes[$0..<($0 + 300)].elementsEqual(needle) })
@@ -233,7 +233,7 @@ struct DiskDamageTests {
         #expect(try again.entity(fixture.key("new")) != nil)
     }
 
-    @Test func `a newer program's file is refused and left alone, and so is another application's`() throws {
+    @Test func `files of a newer program and of another application are rejected and unchanged`() throws {
         let fixture = DiskFixture()
         do { _ = try fixture.store() }
         try fixture.directory.overwrite("store.sqlite", at: 60, with: [0, 0, 0, 99])
@@ -258,7 +258,7 @@ struct DiskDamageTests {
         #expect(fixture.directory.setAside.isEmpty && fixture.events.isEmpty)
     }
 
-    @Test func `a disk that is full refuses writes, keeps what is stored and works again when there is room`() throws {
+    @Test func `a full disk fails writes, keeps stored data, and works again with free space`() throws {
         let fixture = DiskFixture()
         let killable = KillableStore(fixture.configuration())
         let store = try killable.store()
@@ -341,10 +341,10 @@ struct DiskDamageTests {
     }
 
     #if os(Linux)
-        @Test func `a directory that may not be written is a typed error, new or with a store in it`() throws {
+        @Test func `a read-only directory is a typed error, empty or with a store`() throws {
             let fixture = DiskFixture()
             do { try fixture.store().put(fixture.entity("1")) }
-            // The superuser may write everywhere: for the length of this, this thread's files are nobody's.
+            // The superuser may write everywhere, so this thread acts as the user `nobody` meanwhile.
             guard let symbol = unsafe dlsym(nil, "setfsuid") else { return }
             let setfsuid = unsafe unsafeBitCast(symbol, to: (@convention(c) (UInt32) -> Int32).self)
             let isSuperuser = geteuid() == 0

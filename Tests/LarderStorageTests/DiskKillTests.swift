@@ -7,10 +7,10 @@ import Testing
 
 @testable import LarderStorage
 
-/// The process dies at every step of random work in turn.
+/// Random work is killed at each of its steps in turn.
 @Suite("Disk store: killed at every step", .oneMinute)
 struct DiskKillTests {
-    /// What should be stored.
+    /// The expected content.
     private struct Model: Equatable {
         var entities: [String: DiskEntity] = [:]
         var records: [String: DiskRecord] = [:]
@@ -151,7 +151,7 @@ struct DiskKillTests {
         KillableStore(fixture.configuration { $0.blobThreshold = 1_000 })
     }
 
-    /// Runs the changes until the process dies; what must be stored then, or either of two states.
+    /// Runs the changes until the process dies. Returns the states of which one must be stored.
     private func run(_ changes: [Change], _ killable: KillableStore, _ fixture: DiskFixture) throws -> [Model] {
         var model = Model()
         do {
@@ -170,7 +170,7 @@ struct DiskKillTests {
                 return [model, next]
             }
             model = next
-            // It died in what follows a commit.
+            // It died in the work after a commit.
             if killable.isDead { return [model] }
         }
         return [model]
@@ -195,7 +195,7 @@ struct DiskKillTests {
             let found = try contents(store, fixture)
             #expect(allowed.contains(found), "seed \(seed), killed at step \(step) of \(steps)")
             #expect(fixture.events.recoveries.isEmpty && fixture.events.discarded.isEmpty, "seed \(seed), step \(step)")
-            // And it can go on, with nothing left over.
+            // The store can be used again, and no leftover files exist.
             while try !store.maintain().isDone {}
             try store.put(fixture.entity("z", version: 1))
             let known = Set(found.entities.values.filter { $0.payload.count > 1_000 }.map(\.payload)).count

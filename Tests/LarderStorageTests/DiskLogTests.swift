@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderStorage
 
-/// The database or its log is gone when the store is opened: what the other still has is saved, and an event says what is missing.
+/// The database or its log is missing at a start: the rows of the other file are saved, and an event reports the loss.
 @Suite("Disk store: database or log gone at a start", .oneMinute)
 struct DiskLogTests {
     private let fixture = DiskFixture()
@@ -47,11 +47,11 @@ struct DiskLogTests {
         #expect(recovery.outboxSaved == 225 && !recovery.isOutboxWhole && !recovery.areTokensKept)
         #expect(try keys(store) == (0..<225).map { "\($0)" })
         #expect(try store.entity(fixture.key("1")) == fixture.entity("1", version: 1))
-        // What the log had is kept as a database.
+        // The content of the log is kept as a database.
         #expect(FileManager.default.fileExists(atPath: try #require(recovery.setAside)))
     }
 
-    @Test func `rows that only the lost database had are missing, and an event reports the loss`() throws {
+    @Test func `rows of a lost database are missing, and an event reports the loss`() throws {
         let killable = KillableStore(fixture.configuration())
         try append(0..<300, to: killable.store())
         try killable.store().suspend()
@@ -63,7 +63,7 @@ struct DiskLogTests {
         #expect(recovery.reason == .vanished && !recovery.isOutboxWhole)
         let saved = try keys(store)
         #expect(recovery.outboxSaved == saved.count)
-        // The first page of the log that continues a page of the database has rows of both.
+        // The first page in the log also has the rows of the database page that it continues.
         #expect(Set(saved).isSuperset(of: (300..<500).map { "\($0)" }))
         try append(500..<501, to: store)
         #expect(try keys(store).last == "500")
@@ -92,7 +92,7 @@ struct DiskLogTests {
         #expect(try keys(store) == (0..<30).map { "\($0)" })
     }
 
-    @Test func `a store that was closed as it should be has no log, and nothing is reported`() throws {
+    @Test func `a store that was closed properly has no log, and nothing is reported`() throws {
         for _ in 0..<3 { try append(0..<3, to: fixture.store()) }
         let store = try fixture.store()
         store.suspend()
@@ -100,7 +100,7 @@ struct DiskLogTests {
         #expect(fixture.events.isEmpty)
     }
 
-    @Test func `a process that dies while it replaces a database that is gone loses nothing that the log has`() throws {
+    @Test func `a process that dies while it replaces a missing database loses nothing from the log`() throws {
         var step = 0
         var isDone = false
         while !isDone {

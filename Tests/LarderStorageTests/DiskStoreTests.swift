@@ -181,7 +181,7 @@ struct DiskStoreTests {
         }
     }
 
-    @Test func `an entity knows its lists, and a list is declared stale by key`() throws {
+    @Test func `lists are found by entity, and a list is invalidated by key`() throws {
         let store = try fixture.store()
         let (one, two) = (QueryKey("feed", ["of": "ana"]), QueryKey("feed", ["of": "ben"]))
         try store.write { transaction throws in
@@ -216,7 +216,7 @@ struct DiskStoreTests {
         try store.read { transaction throws in #expect(try transaction.queries(with: fixture.key("2")) == []) }
     }
 
-    @Test func `files are for their owner alone, and erasing leaves nothing and lets nothing back`() throws {
+    @Test func `files are private, and an erased store has no files and rejects writes`() throws {
         let parent = StoreDirectory()
         let path = DiskStore.directory(forAccount: "../ana", in: parent.path)
         #expect(path.hasPrefix(parent.path + "/") && !path.contains(".."))
@@ -256,7 +256,7 @@ struct DiskStoreTests {
         #expect(mode as? Int == 0o600)
     }
 
-    @Test func `erasing leaves another's files alone`() throws {
+    @Test func `erasing keeps files of other programs`() throws {
         let store = try fixture.store()
         try Data([1]).write(to: URL(fileURLWithPath: fixture.directory.path + "/notes.txt"))
         try store.erase()

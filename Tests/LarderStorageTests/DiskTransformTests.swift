@@ -4,9 +4,9 @@ import SDKTestSupport
 import TestSupport
 import Testing
 
-@Suite("Disk store: payloads that change on their way", .oneMinute)
+@Suite("Disk store: payload transforms", .oneMinute)
 struct DiskTransformTests {
-    /// Not a cipher: only unlike the payload.
+    /// Not a cipher: the result only differs from the payload.
     private struct Mask: DiskStore.PayloadTransform {
         struct Broken: Error {}
 

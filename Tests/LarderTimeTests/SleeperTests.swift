@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Sleepers", .oneMinute)
 struct SleeperTests {
-    @Test func `a sleeper on a manual clock wakes when the clock gets there and not before`() async throws {
+    @Test func `a sleeper on a manual clock wakes at its deadline and not before`() async throws {
         let clock = ManualClock()
         let until = clock.uptime + .seconds(10)
         let sleeping = Task { () throws -> MonotonicTime in
@@ -20,17 +20,17 @@ struct SleeperTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func `a point that has passed is not waited for`() async throws {
+    @Test func `a sleep until a past time returns immediately`() async throws {
         let clock = ManualClock()
         let start = clock.uptime
         await #expect(throws: Never.self) { try await clock.sleep(until: start) }
         #expect(clock.sleeperCount == 0 && clock.uptime == start)
-        // What has passed when it is asked for is passed whatever the clock does next.
+        // A past deadline stays past when the clock changes.
         let now = SystemMonotonicClock().uptime
         await #expect(throws: Never.self) { try await SystemMonotonicClock().sleep(until: now) }
     }
 
-    @Test func `a cancelled sleeper leaves at once and is forgotten`() async throws {
+    @Test func `a cancelled sleeper throws immediately and is removed`() async throws {
         let clock = ManualClock()
         let sleeping = Task { try await clock.sleep(until: clock.uptime + .seconds(10)) }
         try await clock.waitForSleepers()

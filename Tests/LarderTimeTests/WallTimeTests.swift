@@ -28,7 +28,7 @@ struct WallTimeTests {
     )
     func refuses(text: String) { #expect(WallTime(rfc3339: text) == nil) }
 
-    @Test func `every second that is written is read again`() {
+    @Test func `formatted times are parsed to the same second`() {
         let seed: UInt64 = 0x5EED_0001
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
@@ -37,8 +37,8 @@ struct WallTimeTests {
         }
     }
 
-    @Test func `days are counted as an independent calendar counts them`() {
-        // Day by day through four centuries, with the rule for leap years and nothing else.
+    @Test func `day numbers match an independent calendar computation`() {
+        // Each day of four centuries, by the rule for leap years alone.
         var (year, month, day, weekday) = (1800, 1, 1, 3)
         var time = WallTime(rfc3339: "1800-01-01T00:00:00Z")
         while year < 2200 {
@@ -54,7 +54,7 @@ struct WallTimeTests {
         #expect(year == 2200)
     }
 
-    @Test func `arithmetic stops at the ends of time instead of trapping`() {
+    @Test func `arithmetic saturates at the ends of the range`() {
         let end = WallTime(nanosecondsSinceEpoch: .max)
         #expect(end + .seconds(1) == end)
         #expect(WallTime(seconds: .max) == end)
@@ -65,7 +65,7 @@ struct WallTimeTests {
 
 @Suite("Manual clock", .oneMinute)
 struct ManualClockTests {
-    @Test func `advancing moves both clocks, setting the wall moves one`() {
+    @Test func `advance moves both clocks, and set moves the wall clock only`() {
         let clock = ManualClock(WallTime(seconds: 100))
         clock.advance(by: .seconds(5))
         #expect(clock.now == WallTime(seconds: 105))
@@ -74,7 +74,7 @@ struct ManualClockTests {
         #expect(clock.uptime == MonotonicTime(nanoseconds: 5_000_000_000))
     }
 
-    @Test func `observers are told after the time has moved, until they are released`() {
+    @Test func `observers are called after the time has changed, until they are released`() {
         let clock = ManualClock(WallTime(seconds: 0))
         let seen = Mutex<[Int64]>([])
         var registration = clock.onJump { seen.withLock { $0.append(clock.now.seconds) } }
@@ -89,18 +89,18 @@ struct ManualClockTests {
 
 @Suite("Seeded generator", .oneMinute)
 struct SeededGeneratorTests {
-    @Test func `the same seed gives the same numbers for ever`() {
+    @Test func `a seed always gives the same numbers`() {
         var random = SeededGenerator(seed: 42)
         #expect([random.next(), random.next()] == [0x1578_0B2E_0C2E_C716, 0x6104_D986_6D11_3A7E])
     }
 
-    @Test func `numbers stay in their range and reach both of its ends`() {
+    @Test func `numbers cover their range, including both ends`() {
         var random = SeededGenerator(seed: 7)
         let numbers = (0..<1_000).map { _ in random.uniform(in: -3..<4) }
         #expect(Set(numbers) == Set(-3..<4))
     }
 
-    @Test func `the lowest and the highest times can be told like any other`() {
+    @Test func `the lowest and highest times are formatted like any other`() {
         #expect(WallTime(nanosecondsSinceEpoch: .min).rfc3339() == "1677-09-21T00:12:43.145Z")
         #expect(WallTime(nanosecondsSinceEpoch: .max).rfc3339() == "2262-04-11T23:47:16.854Z")
     }

@@ -31,7 +31,7 @@ struct WebSocketCodecTests {
         return bytes
     }
 
-    @Test func `RFC 6455's examples are read`() {
+    @Test func `the examples of RFC 6455 are decoded`() {
         #expect(events([0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f], role: .client) == [.text(Array("Hello".utf8))])
         #expect(
             events([0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58]) == [.text(Array("Hello".utf8))]
@@ -42,7 +42,7 @@ struct WebSocketCodecTests {
     }
 
     @Test(arguments: [0, 1, 125, 126, 127, 65_535, 65_536, 70_000])
-    func `every form of length round-trips, however the bytes are cut`(count: Int) {
+    func `every length encoding round-trips for any split of the bytes`(count: Int) {
         let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         for step in [1, 7, 4_096, .max] where step > 1 || count < 1_000 {
             #expect(events(frame(.binary, payload), step: step) == [.binary(payload)])
@@ -83,7 +83,7 @@ struct WebSocketCodecTests {
         }
     }
 
-    @Test func `a character may be split between frames, but not left unfinished`() {
+    @Test func `a character may be split between frames but must be complete at the end of the message`() {
         let smile = Array("😀".utf8)
         let split =
             frame(.text, Array(smile[..<2]), isFinal: false) + frame(.ping, [1])
@@ -95,7 +95,7 @@ struct WebSocketCodecTests {
         }
     }
 
-    @Test func `messages beyond the limit are failed with 1009 before they are read`() {
+    @Test func `a message above the limit fails with 1009 before its payload is read`() {
         let large = frame(.binary, [UInt8](repeating: 0, count: 101))
         guard case .failed(.messageTooBig, _)? = events(Array(large.prefix(8)), limit: 100).last else {
             Issue.record("the length alone should have been enough")
@@ -111,13 +111,13 @@ struct WebSocketCodecTests {
     }
 
     @Test(arguments: [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1014, 3000, 3999, 4000, 4999] as [UInt16])
-    func `close codes of the wire are taken`(code: UInt16) {
+    func `valid close codes are accepted`(code: UInt16) {
         let payload = [UInt8(code >> 8), UInt8(code & 255)] + Array("bye".utf8)
         #expect(events(frame(.close, payload)) == [.close(code: WebSocketCloseCode(rawValue: code), reason: "bye")])
     }
 
     @Test(arguments: [0, 999, 1004, 1005, 1006, 1015, 1016, 2000, 2999, 5000, 65_535] as [UInt16])
-    func `other close codes break the protocol`(code: UInt16) {
+    func `invalid close codes are protocol errors`(code: UInt16) {
         guard case .failed(.protocolError, _)? = events(frame(.close, [UInt8(code >> 8), UInt8(code & 255)])).last
         else {
             Issue.record("\(code) was accepted")
@@ -125,7 +125,7 @@ struct WebSocketCodecTests {
         }
     }
 
-    @Test func `messages in any fragments and pieces come out as they were sent`() {
+    @Test func `messages in any fragments and pieces are reassembled unchanged`() {
         for seed in UInt64(1)...200 {
             var random = SplitMix(state: seed)
             var bytes: [UInt8] = []
@@ -164,7 +164,7 @@ struct WebSocketCodecTests {
         }
     }
 
-    @Test func `mutated bytes end in events or a failure and never in a crash`() {
+    @Test func `mutated bytes give events or a failure, never a trap`() {
         for seed in UInt64(1)...500 {
             var random = SplitMix(state: seed &* 77)
             var bytes =
@@ -190,7 +190,7 @@ struct WebSocketCodecTests {
         }
     }
 
-    @Test func `a handshake without version 13 or with a wrong key is refused`() {
+    @Test func `a handshake without version 13 or with an invalid key is rejected`() {
         let fields = [
             "upgrade": "websocket", "connection": "keep-alive, Upgrade", "sec-websocket-version": "13",
             "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderWebSocket
 
-/// What RFC 6455 asks of frames, family by family. Every case is read whole and byte by byte.
+/// The rules of RFC 6455 for frames. Every case is decoded in one piece and byte by byte.
 @Suite("WebSocket frames", .oneMinute)
 struct WebSocketFrameTests {
     private struct SplitMix: RandomNumberGenerator {
@@ -32,7 +32,7 @@ struct WebSocketFrameTests {
         return events
     }
 
-    /// Reads it in every way that matters; all must agree.
+    /// Decodes the bytes in different pieces; all results must be equal.
     private func events(_ bytes: [UInt8], _ role: WebSocketRole = .client, limit: Int = 1 << 20) -> [WebSocketEvent] {
         let whole = read(bytes, role, limit: limit)
         #expect(read(bytes, role, limit: limit, cuts: Array(0..<bytes.count)) == whole, "\(bytes.prefix(40))")
@@ -56,7 +56,7 @@ struct WebSocketFrameTests {
 
     // MARK: Fragmentation
 
-    @Test func `fragments make one message, empty ones too`() {
+    @Test func `fragments, also empty ones, form one message`() {
         let pieces =
             frame(.binary, [1], isFinal: false) + frame(.continuation, [], isFinal: false)
             + frame(.continuation, [2, 3], isFinal: false) + frame(.continuation, [])
@@ -64,7 +64,7 @@ struct WebSocketFrameTests {
         #expect(events(frame(.text, [], isFinal: false) + frame(.continuation, [])) == [.text([])])
     }
 
-    @Test func `control frames come between fragments, and their order is kept`() {
+    @Test func `control frames between fragments are delivered in order`() {
         let pieces =
             frame(.ping, [0]) + frame(.text, Array("a".utf8), isFinal: false) + frame(.ping, [1])
             + frame(.pong, [2]) + frame(.continuation, Array("b".utf8), isFinal: false) + frame(.ping, [3])
@@ -76,12 +76,12 @@ struct WebSocketFrameTests {
         )
     }
 
-    @Test func `a close between fragments ends it, and the message is never seen`() {
+    @Test func `a close between fragments discards the incomplete message`() {
         let pieces = frame(.text, [65], isFinal: false) + frame(.close, [3, 232]) + frame(.continuation, [66])
         #expect(events(pieces) == [.close(code: .normal, reason: "")])
     }
 
-    @Test func `a continuation of nothing, and a message within a message, break the protocol`() {
+    @Test func `a continuation without a start and a message inside a message are protocol errors`() {
         for bytes in [
             frame(.continuation), frame(.continuation, isFinal: false), frame(.text) + frame(.continuation),
             frame(.text, isFinal: false) + frame(.text), frame(.text, isFinal: false) + frame(.binary),
@@ -91,7 +91,7 @@ struct WebSocketFrameTests {
 
     // MARK: Control frames
 
-    @Test func `control frames are short and whole`() {
+    @Test func `control frames above 125 bytes or in fragments are protocol errors`() {
         let full = [UInt8](repeating: 7, count: 125)
         #expect(events(frame(.ping, full)) == [.ping(full)])
         for opcode: UInt8 in [8, 9, 10] {
@@ -101,18 +101,18 @@ struct WebSocketFrameTests {
         }
     }
 
-    @Test func `reserved opcodes and bits are refused by their first byte`() {
+    @Test func `reserved opcodes and bits are rejected at the first byte`() {
         for opcode: UInt8 in [3, 4, 5, 6, 7, 11, 12, 13, 14, 15] { #expect(failure(events([0x80 | opcode])) == 1_002) }
         for bit: UInt8 in [0x10, 0x20, 0x40, 0x70] { #expect(failure(events([0x80 | bit | 1])) == 1_002) }
     }
 
-    @Test func `nothing is read behind a close or a failure`() {
+    @Test func `bytes after a close or a failure are ignored`() {
         #expect(events(frame(.close) + frame(.text, [65])) == [.close(code: nil, reason: "")])
         #expect(events([0x83] + frame(.text, [65])).count == 1)
         #expect(events([0x81, 0x01, 0xFF] + frame(.text, [65])).count == 1)
     }
 
-    @Test func `a close has no code, or two bytes of one and a reason in UTF-8`() {
+    @Test func `a close frame is empty, or has a code of two bytes and a reason in UTF-8`() {
         #expect(failure(events(frame(.close, [3]))) == 1_002)
         #expect(failure(events(frame(.close, [3, 232, 0xFF]))) == 1_007)
         let reason = String(repeating: "€", count: 41)
@@ -122,7 +122,7 @@ struct WebSocketFrameTests {
         )
     }
 
-    @Test func `a reason that is too long is cut between characters, and a code that may not be sent is left out`() {
+    @Test func `a long reason is truncated at a character boundary, and a reserved code is omitted`() {
         let cut = WebSocketEncoder.closePayload(.normal, String(repeating: "😀", count: 40))
         #expect(cut.count == 2 + 120)
         #expect(String(validating: cut[2...], as: UTF8.self) != nil)
@@ -134,7 +134,7 @@ struct WebSocketFrameTests {
 
     // MARK: Masks
 
-    @Test func `clients mask and servers do not, and both insist on it`() {
+    @Test func `frames must be masked from clients and unmasked from servers`() {
         for opcode: WebSocketEncoder.Opcode in [.text, .binary, .ping, .pong, .close] {
             #expect(failure(events(frame(opcode, mask: 1), .client)) == 1_002)
             #expect(failure(events(frame(opcode), .server)) == 1_002)
@@ -143,19 +143,19 @@ struct WebSocketFrameTests {
         }
     }
 
-    @Test func `each fragment has its own mask, and zero is one`() {
+    @Test func `each fragment has its own mask, and a mask of zero is valid`() {
         let pieces =
             frame(.binary, [1, 2, 3, 4, 5], isFinal: false, mask: 0xDEAD_BEEF)
             + frame(.ping, [9], mask: 0) + frame(.continuation, [6, 7, 8], mask: 0x0102_0304)
         #expect(events(pieces, .server) == [.ping([9]), .binary([1, 2, 3, 4, 5, 6, 7, 8])])
-        // Under zeros the mask itself is seen, again and again.
+        // A masked payload of zeros shows the mask repeatedly.
         let zeros = Array(frame(.binary, [0, 0, 0, 0, 0], mask: 0x0102_0304).suffix(9))
         #expect(Array(zeros[4...]) == Array(zeros[..<4] + zeros[..<1]))
     }
 
     // MARK: UTF-8
 
-    @Test func `a character split anywhere is one, in frames and in pieces`() {
+    @Test func `a character split between frames or pieces is valid`() {
         for character in ["é", "€", "😀", "\u{10FFFF}", "\u{800}", "\u{0}"] {
             let bytes = Array(character.utf8)
             for cut in 0...bytes.count {
@@ -170,20 +170,20 @@ struct WebSocketFrameTests {
         }
     }
 
-    @Test func `wrong bytes are found in the fragment that has them`() {
+    @Test func `invalid UTF-8 is detected in its own fragment`() {
         for wrong in [[0xC0, 0x80], [0xE0, 0x9F, 0xBF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xFE]]
             as [[UInt8]]
         {
             let pieces = frame(.text, [65], isFinal: false) + frame(.continuation, wrong, isFinal: false)
             #expect(failure(events(pieces)) == 1_007)
-            // Bytes are bytes.
+            // Binary messages are not checked.
             #expect(events(frame(.binary, wrong)) == [.binary(wrong)])
         }
     }
 
     // MARK: Limits
 
-    @Test func `a message may have as many bytes as allowed and not one more`() {
+    @Test func `a message of exactly the limit is accepted, and one more byte fails`() {
         let full = [UInt8](repeating: 0, count: 200)
         #expect(events(frame(.binary, full), limit: 200) == [.binary(full)])
         #expect(failure(events(frame(.binary, full), limit: 199)) == 1_009)
@@ -193,7 +193,7 @@ struct WebSocketFrameTests {
         #expect(events(frame(.ping, [1]) + frame(.binary), limit: 0) == [.ping([1]), .binary([])])
     }
 
-    @Test func `a length alone buys no memory, and must be in its shortest form`() {
+    @Test func `an announced length allocates no memory and must use the shortest encoding`() {
         #expect(failure(events([0x82, 127, 0x7F, 255, 255, 255, 255, 255, 255, 255])) == 1_009)
         #expect(failure(events([0x82, 127, 0x80, 0, 0, 0, 0, 0, 0, 0])) == 1_002)
         for bytes in [[0x82, 126, 0, 125], [0x82, 126, 0, 0], [0x82, 127, 0, 0, 0, 0, 0, 0, 255, 255]] as [[UInt8]] {
@@ -203,7 +203,7 @@ struct WebSocketFrameTests {
 
     // MARK: Properties
 
-    @Test func `any messages in any fragments, masks and pieces come out as they went in`() {
+    @Test func `random messages in random fragments, masks and pieces are reassembled unchanged`() {
         let base = UInt64.random(in: 0 ... .max)
         for round in 0..<60 {
             let seed = base &+ UInt64(round)
@@ -244,7 +244,7 @@ struct WebSocketFrameTests {
         }
     }
 
-    @Test func `random bytes end in at most one failure, the same however they are cut`() {
+    @Test func `random bytes give at most one failure, the same for any split`() {
         let base = UInt64.random(in: 0 ... .max)
         for round in 0..<2_000 {
             let seed = base &+ UInt64(round)

@@ -16,7 +16,7 @@ struct WebSocketHandshakeListTests {
         }
     }
 
-    @Test func `the client's first choice among those that both know is taken`() {
+    @Test func `the client's first supported subprotocol is selected`() {
         func chosen(_ offered: String?, _ supported: String...) -> String? {
             WebSocketHandshake.subprotocol(offered: offered, supported: supported)
         }
@@ -26,7 +26,7 @@ struct WebSocketHandshakeListTests {
         #expect(chosen("A", "a") == nil && chosen(nil, "a") == nil && chosen("", "a") == nil && chosen("a") == nil)
     }
 
-    @Test func `a blank within a name is part of it, and so it is none that is known`() {
+    @Test func `a subprotocol name with an inner blank matches nothing`() {
         #expect(WebSocketHandshake.subprotocol(offered: "a b", supported: ["ab"]) == nil)
         #expect(WebSocketHandshake.subprotocol(offered: "lar der, ab", supported: ["larder", "ab"]) == "ab")
         #expect(!WebSocketHandshake.isUpgrade(fields("web socket", "Upgrade")))
@@ -38,7 +38,7 @@ struct WebSocketHandshakeListTests {
         (" h2c , websocket ", "\tupgrade ", true),
         ("websocket/13", "Upgrade", false), ("websocket", "close", false), ("websockets", "Upgrade", false),
     ])
-    func `an upgrade is asked for by both fields`(upgrade: String, connection: String, isOne: Bool) {
+    func `an upgrade requires both Upgrade and Connection`(upgrade: String, connection: String, isOne: Bool) {
         #expect(WebSocketHandshake.isUpgrade(fields(upgrade, connection)) == isOne)
     }
 }

@@ -31,7 +31,7 @@ struct ReplyInboxTests {
                 _ = inbox.received([2])
             }
             #expect(taken(inbox) == "[1]")
-            // As when the time is over just now.
+            // As if the timeout fired now.
             inbox.finish(.failure(late), dropsContent: true)
             #expect(taken(inbox) == "timedOut", "whole: \(isWhole)")
             #expect(taken(inbox) == "timedOut")

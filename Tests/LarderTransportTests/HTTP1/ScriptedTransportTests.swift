@@ -20,7 +20,7 @@ struct ScriptedTransportTests {
         #expect(transport.inFlightCount == 0 && transport.abandonedCount == 0)
     }
 
-    @Test func `content comes step by step and breaks off where the script says`() async throws {
+    @Test func `content arrives in steps and fails at the scripted step`() async throws {
         let gate = TransportGate()
         let transport = ScriptedTransport(script: [
             ScriptedTransport.Reply([
@@ -40,7 +40,7 @@ struct ScriptedTransportTests {
         }
     }
 
-    @Test func `whoever waits is cancelled: at the gate, in silence, and before the start`() async throws {
+    @Test func `a request can be cancelled at a gate, during silence and before its start`() async throws {
         let gate = TransportGate()
         let transport = ScriptedTransport(script: [
             .text("x").held(by: gate), ScriptedTransport.Reply([.silence]), .text("y"),
@@ -60,7 +60,7 @@ struct ScriptedTransportTests {
         #expect(gate.heldCount == 0 && transport.inFlightCount == 0 && transport.abandonedCount == 3)
     }
 
-    @Test func `a body dropped half way counts as given up`() async throws {
+    @Test func `a body that is released early counts as abandoned`() async throws {
         let transport = ScriptedTransport(script: [ScriptedTransport.Reply([.bytes([1]), .bytes([2])])])
         do {
             let stream = try await transport.open(get)
@@ -70,7 +70,7 @@ struct ScriptedTransportTests {
         #expect(transport.inFlightCount == 0 && transport.abandonedCount == 1)
     }
 
-    @Test func `the body limit holds, and the script's end is out of reach`() async throws {
+    @Test func `the body limit is enforced, and requests after the script are unreachable`() async throws {
         let transport = ScriptedTransport(script: [.text("12345")])
         for code in [TransportError.Code.tooLarge, .unreachable] {
             do {

@@ -32,8 +32,8 @@ import Testing
         }
     }
 
-    /// Waits until there are so many connections, so many of them idle, and so many requests that wait: whoever is told of an end
-    /// may be told a moment before the pool is.
+    /// Waits for these numbers of connections, idle connections and waiting requests. A caller may get a reply
+    /// before the pool has counted its end.
     private func settle(_ transport: SocketTransport, _ counts: (Int, Int, Int)) async {
         while transport.pool.counts != counts, !Task.isCancelled { await Task.yield() }
     }
@@ -88,7 +88,7 @@ import Testing
             #expect(try await peer.readHead().hasPrefix("GET /x\(number == 0 ? "" : "\(number)") HTTP/1.1\r\n"))
             await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(number)")
             #expect(text(await sending.value) == "\(number)")
-            // The pool has it before the reply is told of.
+            // The pool has the connection before the reply is delivered.
             #expect(transport.pool.counts == (1, 1, 0))
         }
     }
@@ -135,7 +135,7 @@ import Testing
         _ = try await peer.readHead()
         await peer.send(ok)
         _ = await first.value
-        // There is room for one connection: the idle one makes way.
+        // One connection is allowed: the idle one is closed.
         let second = send(transport, TransportRequest(method: .post, url: url(server), body: [65]))
         let next = try await server.accept()
         #expect(await peer.isEnded())
@@ -231,7 +231,7 @@ import Testing
         let opening = Task { try await transport.open(TransportRequest(url: url(server))) }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        // The content ends with the connection: nothing depends on how much the system's buffers take.
+        // The content ends with the connection, so the test does not depend on the system's buffer sizes.
         await peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
         let stream = try await opening.value
         let (chunk, limit) = ([UInt8](repeating: 7, count: 1 << 20), 1 << 30)
@@ -264,7 +264,7 @@ import Testing
         async throws
     {
         let server = try WireServer(receiveBufferBytes: 262_144)
-        // Four times what the system's buffers take of a connection whose peer does not read.
+        // Four times the capacity of the system's buffers for a peer that does not read.
         let address = try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
         let probe = try SocketCall.connect(address).get()
         let unread = try await server.accept()
@@ -345,7 +345,7 @@ import Testing
 
     @Test func `a server that does not accept is unreachable after the connect timeout`() async throws {
         let server = try WireServer()
-        // It never accepts: with its queue full the system leaves further connections without an answer.
+        // It never accepts: when its queue is full, the system does not answer further connections.
         let address = try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
         let crowd = try (0..<130).map { _ in try SocketCall.connect(address).get() }
         defer { for descriptor in crowd { SocketCall.shut(descriptor) } }
@@ -390,7 +390,7 @@ import Testing
                         while (try? await peer.readHead()) != nil {
                             await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                             served += 1
-                            // It dies without a word, now and then.
+                            // Some connections end without a reply.
                             if served == 50 { return peer.finish() }
                         }
                     }

@@ -36,7 +36,7 @@ struct EventStreamClientTests {
         #expect(request.fields[.lastEventID] == "z" && request.fields[.accept] == "text/event-stream")
     }
 
-    @Test func `the id to resume from is never that of an event not yet read`() async throws {
+    @Test func `the ID to resume from is that of the last event that was read`() async throws {
         let steps = [
             bytes("id: a\ndata: 1\n\nid: b\ndata: 2\n\nid: c\ndata: 3\n\n"), ScriptedTransport.Reply.Step.silence,
         ]
@@ -101,7 +101,7 @@ struct EventStreamClientTests {
         gate.release()
         await gate.waitForHeld()
         try await clock.waitForSleepers()
-        // The comment has started the time anew.
+        // The comment has restarted the silence timeout.
         while clock.nextWakeUp.map({ $0 - clock.uptime }) != .seconds(75), !Task.isCancelled { await Task.yield() }
         clock.advance(by: .seconds(74))
         #expect(clock.sleeperCount == 1)

@@ -19,7 +19,7 @@ struct EventStreamParserTests {
 
     private func parse(_ text: String) throws -> [EventStreamClient.Event] { try parse(Array(text.utf8)) }
 
-    @Test func `the standard's examples are read`() throws {
+    @Test func `the examples of the standard are parsed`() throws {
         #expect(try parse("data: YHOO\ndata: +2\ndata: 10\n\n") == [EventStreamClient.Event(data: "YHOO\n+2\n10")])
         let numbered = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"
         #expect(
@@ -28,7 +28,7 @@ struct EventStreamParserTests {
                 EventStreamClient.Event(data: " third event"),
             ]
         )
-        // The last block is not ended, so it is dropped.
+        // The last block is incomplete and dropped.
         #expect(
             try parse("data\n\ndata\ndata\n\ndata:") == [
                 EventStreamClient.Event(data: ""), EventStreamClient.Event(data: "\n"),
@@ -54,7 +54,7 @@ struct EventStreamParserTests {
         #expect(events == [EventStreamClient.Event(data: "x", id: "5")])
     }
 
-    @Test func `an id with NUL is ignored, and a retry that is no number`() throws {
+    @Test func `an ID with NUL and an invalid retry are ignored`() throws {
         var parser = EventStreamParser(lastEventID: "old")
         var events: [EventStreamClient.Event] = []
         try parser.receive(Array("id: a\0b\nretry: 1500\nretry: 2s\nretry: \nretry: -1\n\n".utf8), &events)
@@ -68,7 +68,7 @@ struct EventStreamParserTests {
         let line = Array("data: x\n\n".utf8)
         for cuts in [[], [1], [2], [3], [1, 2, 3]] {
             #expect(try parse(mark + line, cuts: cuts) == [EventStreamClient.Event(data: "x")])
-            // A second one belongs to the field's name, which nobody knows.
+            // A second mark is part of the field's name, which is unknown.
             #expect(try parse(mark + mark + line, cuts: cuts) == [])
             #expect(try parse([0xEF, 0xBB] + line + line, cuts: cuts) == [EventStreamClient.Event(data: "x")])
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderTransport
 
-/// A source of numbers that counts how many were drawn.
+/// A random source that counts the drawn numbers.
 private struct Draws: RandomNumberGenerator, Sendable {
     private final class Counter: Sendable { let count = Mutex<UInt64>(0) }
 
@@ -30,7 +30,7 @@ struct WebSocketBoundsTests {
         func address(_ server: WireServer) throws -> SocketCall.Address {
             try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
         }
-        // It never accepts: with its queue full the system leaves further connections without an answer.
+        // It never accepts: when its queue is full, the system does not answer further connections.
         let crowd = try (0..<130).map { _ in try SocketCall.connect(try address(dead)).get() }
         defer { for descriptor in crowd { SocketCall.shut(descriptor) } }
         let addresses = [try address(dead), try address(server)]
@@ -47,7 +47,7 @@ struct WebSocketBoundsTests {
                 WebSocketClient.Configuration()
             )
         }
-        // Each attempt draws the sixteen bytes of its key, and knows by then how much time it has.
+        // Each attempt draws the sixteen bytes of its key after its deadline was set.
         while draws.count < 16, !Task.isCancelled { await Task.yield() }
         clock.advance(by: .milliseconds(7_500))
         while draws.count < 32, !Task.isCancelled { await Task.yield() }

@@ -18,7 +18,7 @@ struct WebSocketClientTests {
         #expect(pair.head.contains("\r\nAuthorization: Bearer t\r\n") && !pair.head.contains("evil"))
         #expect(pair.socket.subprotocol == "b")
         #expect(pair.socket.fields.contains { $0.name.canonical == "x-y" && $0.value == "z" })
-        // What came with the agreement, in one piece with it, is not lost.
+        // Bytes in the same piece as the 101 response are not lost.
         #expect(try await pair.socket.receive() == .text("first"))
         await pair.peer.send(WirePeer.frame(2, [1, 2, 3]))
         #expect(try await pair.socket.receive() == .binary([1, 2, 3]))
@@ -119,7 +119,7 @@ struct WebSocketClientTests {
         let clock = ManualClock()
         let pair = try await WebSocketPair.connect(configuration, clock: clock, receiveBufferBytes: 262_144)
         let large = [UInt8](repeating: 1, count: 16 << 20)
-        // The server reads nothing, so the first fills the network and the others wait.
+        // The server reads nothing, so the first message fills the socket buffers and the others wait.
         try await pair.socket.send(.binary(large))
         let waiting = Task { await failure { () async throws(WebSocketError) in try await pair.socket.send("x") } }
         let closing = Task { await pair.socket.close() }
@@ -168,7 +168,7 @@ struct WebSocketClientTests {
             #expect(ping.opcode == 9 && ping.mask != nil)
             clock.advance(by: .seconds(9))
             await pair.peer.sendFrame(10, ping.payload)
-            // The answer to this one says that the pong before it was read.
+            // The reply to this message proves that the earlier pong was read.
             async let pinged: Void = pair.socket.ping()
             await pair.peer.sendFrame(10, try await pair.peer.readFrame().payload)
             try await pinged
@@ -240,7 +240,7 @@ struct WebSocketClientTests {
         let pair = try await WebSocketPair.connect(configuration, clock: clock)
         await pair.peer.send(text("read") + text("not read") + WirePeer.frame(3, []))
         #expect(try await pair.socket.receive() == .text("read"))
-        // Whenever it is that the broken frame is seen: the time for its end is over at last.
+        // Independent of when the invalid frame is read: its timeout has ended after this.
         let moving = Task {
             while !Task.isCancelled {
                 clock.advance(by: .seconds(1))
@@ -264,7 +264,7 @@ struct WebSocketClientTests {
         let pair = try await WebSocketPair.connect(configuration, clock: clock)
         let message = [UInt8](repeating: 7, count: 10_000)
         let frame = WirePeer.frame(2, message)
-        // Until the network takes no more: had the client read on, it would take everything.
+        // Until the socket blocks: a client that continued to read would take everything.
         var (sent, rest, idle) = (0, [UInt8](), 0)
         let limit = 1 << 30
         while idle < 200, sent < limit {
@@ -276,7 +276,7 @@ struct WebSocketClientTests {
             if count == 0 { await Task.yield() }
         }
         #expect(sent < limit)
-        // Nobody listens, so nobody can be called dead.
+        // Reading is paused, so silence is no failure.
         clock.advance(by: .seconds(3_600))
         let whole = (sent + rest.count) / frame.count
         let (peer, tail) = (pair.peer, rest)
@@ -331,7 +331,7 @@ struct WebSocketClientTests {
     @Test func `a cancelled sender has sent nothing, and the next one continues`() async throws {
         var configuration = WebSocketClient.Configuration()
         configuration.outputBytesMaximum = 1_000
-        // The message does not fit into the system's buffers, and so "never" has to wait.
+        // The message exceeds the system's buffers, so "never" waits.
         let pair = try await WebSocketPair.connect(configuration, receiveBufferBytes: 262_144)
         let large = [UInt8](repeating: 1, count: 16 << 20)
         try await pair.socket.send(.binary(large))

@@ -149,7 +149,7 @@ struct WebSocketHandshakeTests {
             let error = #expect(throws: WebSocketError.self, "\(url)") {
                 try WebSocketClient.Request(url: url).checkedURL()
             }
-            // A password is not for logs.
+            // Passwords are not logged.
             #expect(error?.description.contains(":p@") == false)
         }
         for names in [["a b"], [""], ["a", "a"], ["ä"]] {

@@ -4,7 +4,7 @@ import LarderTime
 import LarderTransport
 import Testing
 
-/// A client and the server that it is connected to, which says what the test tells it.
+/// A client connected to a scripted server.
 struct WebSocketPair {
     let server: WireServer
     let peer: WirePeer
@@ -12,7 +12,7 @@ struct WebSocketPair {
     let head: String
 
     /// - Parameters:
-    ///   - rest: what the server sends in one piece with its agreement.
+    ///   - rest: bytes that the server sends in one piece with the 101 response.
     ///   - receiveBufferBytes: the size of the server's receive buffer.
     static func connect(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
@@ -37,7 +37,7 @@ struct WebSocketPair {
     }
 }
 
-/// What a call failed with; nil where it did not.
+/// The error of a call; nil if it succeeds.
 func failure(_ body: () async throws(WebSocketError) -> Void) async -> WebSocketError? {
     do throws(WebSocketError) {
         try await body()

@@ -110,7 +110,7 @@ struct RetryPolicyTests {
         let date = "Sun, 06 Nov 1994 08:50:07 GMT"
         let forms: [Fields] = [
             [.retryAfter: "30"], [.retryAfter: date],
-            // The server's clock is an hour behind ours: its own Date is what its date is meant by.
+            // The server's clock is an hour behind: the date is relative to its own `Date` field.
             [.retryAfter: "Sun, 06 Nov 1994 07:50:07 GMT", .date: "Sun, 06 Nov 1994 07:49:37 GMT"],
         ]
         for fields in forms {

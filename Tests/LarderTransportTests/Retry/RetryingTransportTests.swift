@@ -90,7 +90,7 @@ struct RetryingTransportTests {
         clock.advance(by: .seconds(1))
         var body = try await opening.value.body.makeAsyncIterator()
         #expect(try await body.next() == [2])
-        // Content that breaks off has been seen in part: it is the reader's.
+        // The reader has received a part of truncated content, so the transport does not retry.
         await #expect(throws: TransportError.self) { try await body.next() }
         #expect(scripted.requests.count == 2)
     }
