@@ -5,6 +5,8 @@ import Synchronization
 
 extension Node {
     /// The settings of a read that passes this resource.
+    ///
+    /// - Parameter policy: the reader's policy; nil: the resource's, but a rule that requires validation never shows a stale value.
     func options(
         _ resource: Resource<Value>,
         _ policy: ReadPolicy? = nil,
@@ -12,7 +14,15 @@ extension Node {
     ) -> ReadOptions {
         let isUsual = resource.freshness == first.freshness
         let rule = isUsual ? first.rule : resource.freshness.rule(in: core.configuration.freshness)
-        return ReadOptions(resource, policy, rule, fields: fields)
+        let usual = rule.level == .validated ? ReadPolicy(.fresh, .ifStale, fallback: .never) : resource.policy
+        // Passed one by one, because a copy of the resource costs a fifth of a memory hit.
+        return ReadOptions(
+            policy ?? usual,
+            rule,
+            demands: resource.demands,
+            timeout: resource.timeout,
+            fields: fields
+        )
     }
 
     /// Applies the settings of a reader that hold for all readers: tags and retention. Called before every read.

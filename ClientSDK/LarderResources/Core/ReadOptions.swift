@@ -11,16 +11,11 @@ struct ReadOptions: Sendable {
     /// The sensitive fields that the reader uses.
     var fields: Set<String>
 
-    /// - Parameters:
-    ///   - policy: the reader's policy; nil: the resource's, but a rule that requires validation never shows a stale value.
-    ///   - rule: the rule of the resource's freshness.
-    init<Value>(_ resource: Resource<Value>, _ policy: ReadPolicy?, _ rule: Freshness.Rule, fields: Set<String>) {
-        self.policy =
-            policy
-            ?? (rule.level == .validated ? ReadPolicy(.fresh, .ifStale, fallback: .never) : resource.policy)
+    init(_ policy: ReadPolicy, _ rule: Freshness.Rule, demands: Completeness, timeout: Duration?, fields: Set<String>) {
+        self.policy = policy
         self.rule = rule
-        demands = resource.demands.step
-        timeout = resource.timeout
+        self.demands = demands.step
+        self.timeout = timeout
         self.fields = fields
     }
 

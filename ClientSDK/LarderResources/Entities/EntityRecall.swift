@@ -25,11 +25,11 @@ struct EntityRecall: Sendable {
     }
 }
 
-/// The result of a lookup of all entities of one type in an index.
+/// The result of one lookup call: an array of entities, or a timeline.
 struct FoundEntities: Sendable {
     /// Facts about an entity besides its value.
     struct Remark: Sendable {
-        /// Its position among the entities of its type.
+        /// Its position among the entities of its type, or among the elements of the timeline.
         let place: Int
         let key: EntityKey
         /// The number of pending local changes.
@@ -39,10 +39,10 @@ struct FoundEntities: Sendable {
         /// Whether it is no longer stored.
         var isMissing = false
 
-        var saysAnything: Bool { pending > 0 || staleSince != nil }
+        var isNotable: Bool { pending > 0 || staleSince != nil || isMissing }
     }
 
-    /// An array of all of them, in the order of the index.
+    /// `[E]` in the order of the index, or `FoundTimeline<E>`.
     var values: any Sendable
     var remarks: [Remark] = []
 }

@@ -50,6 +50,13 @@ extension Timeline {
             }
         }
 
+        /// Replaces one item of a segment of items.
+        mutating func replace(_ segment: Int, _ offset: Int, _ item: Item) {
+            guard case .items(var items) = segments[segment] else { return }
+            items[offset] = item
+            segments[segment] = .items(items)
+        }
+
         mutating func append(_ gap: Timeline<Item>.Gap) {
             if case .gap = segments.last { return }
             segments.append(.gap(gap))
@@ -105,7 +112,7 @@ extension Timeline.List {
                 return try TimelineLayout.Details(tail: list.tail).encoded
             },
             join: { details, lookup in
-                var list = try joined(details, &lookup)
+                var list = try lookup.timeline(Item.self, details)
                 if let localName = resource.localName { list.removeDoubles(localName) }
                 return list
             }
@@ -132,36 +139,6 @@ extension Timeline.List {
             }
         }
         return normalizer
-    }
-
-    private static func joined(_ details: [UInt8], _ lookup: inout EntityLookup) throws -> Timeline<Item>.List {
-        let layout = TimelineLayout(lookup.keys, try TimelineLayout.Details(details))
-        var list = Timeline<Item>.List()
-        list.tail = layout.tail
-        // The cursor of the page that contains the next element.
-        var page: String?
-        var isNewestPage = true
-        for element in layout.elements {
-            switch element {
-            case .boundary(let cursor):
-                page = cursor
-                isNewestPage = false
-            case .gap(let number, let cursor):
-                list.append(Timeline<Item>.Gap(.gap(number)))
-                page = cursor
-                isNewestPage = false
-            case .item(let key):
-                switch lookup.item(Item.self, key, isRequired: isNewestPage) {
-                case .stored(let item, let isLocal):
-                    list.append(item)
-                    if isLocal || layout.loose[key]?.isOwn ?? false { list.localIDs.insert(item.id) }
-                case .hidden: break
-                // The item was evicted from the store: the items around it are not consecutive.
-                case .evicted: list.append(Timeline<Item>.Gap(.page(page)))
-                }
-            }
-        }
-        return list
     }
 }
 
@@ -193,33 +170,5 @@ extension DiskQuery {
         nextCursor = layout.tail.cursor
         isComplete = layout.tail == .end && !layout.elements.contains(where: \.isGap)
         details = try layout.details.encoded
-    }
-}
-
-extension EntityLookup {
-    /// The result of a lookup of an item.
-    enum Found<E: CacheEntity> {
-        /// `isLocal`: the server does not know it yet.
-        case stored(E, isLocal: Bool)
-        /// A pending change has removed it, or it is of another type.
-        case hidden
-        case evicted
-    }
-
-    /// Looks up an item of an index.
-    ///
-    /// - Parameter isRequired: whether the list is not fresh if the item is missing or stale.
-    mutating func item<E: CacheEntity>(_ type: E.Type, _ key: EntityKey, isRequired: Bool) -> Found<E> {
-        guard key.type == E.entityType else { return .hidden }
-        let stored = find(key, { try E.codec.decode($0) })
-        let (value, pending) = overlays.visible(stored?.value, key)
-        self.pending += pending
-        if isRequired, let stored, stored.isInvalidated { stale.append((key, stored.times.fetchedAt)) }
-        guard let entity = value as? E else {
-            guard stored == nil else { return .hidden }
-            if isRequired { missing += 1 }
-            return .evicted
-        }
-        return .stored(entity, isLocal: stored == nil)
     }
 }

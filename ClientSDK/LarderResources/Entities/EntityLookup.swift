@@ -1,0 +1,120 @@
+public import LarderStorage
+import LarderTime
+
+/// Looks up the entities of an index, with pending local changes applied.
+public struct EntityLookup {
+    /// The keys of the index, in order.
+    public let keys: [EntityKey]
+    /// The number of requested entities that are no longer stored.
+    public internal(set) var missing = 0
+    /// The invalidated entities, with the times of their values.
+    var stale: [(key: EntityKey, fetchedAt: WallTime)] = []
+    var pending = 0
+    /// The results of an earlier lookup for the same index, call by call, and the entities that have changed since.
+    var earlier: [FoundEntities?] = []
+    var changed: [EntityKey] = []
+    /// The results of this lookup.
+    private(set) var found: [FoundEntities?] = []
+    let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
+    let overlays: EntityTable
+
+    init(
+        keys: [EntityKey],
+        overlays: EntityTable,
+        find: @escaping (EntityKey, StoredEntityDecoder) -> StoredEntity?
+    ) {
+        self.keys = keys
+        self.overlays = overlays
+        self.find = find
+    }
+
+    /// An entity, if it is stored.
+    public mutating func entity<E: CacheEntity>(_ type: E.Type, _ key: EntityKey) -> E? {
+        var remark = FoundEntities.Remark(place: 0, key: key)
+        let entity = look(type, &remark)
+        take(remark)
+        return entity
+    }
+
+    /// The visible value of an entity, and facts about it.
+    ///
+    /// The facts are not returned together with the value: passing a value that is generic over a user's type costs more than creating
+    /// it.
+    private func look<E: CacheEntity>(_ type: E.Type, _ remark: inout FoundEntities.Remark) -> E? {
+        let stored = find(remark.key, { try E.codec.decode($0) })
+        let (value, pending) = overlays.visible(stored?.value, remark.key)
+        remark.pending = pending
+        guard let entity = value as? E else {
+            let isHidden = value == nil && stored != nil
+            remark.isMissing = !isHidden
+            return nil
+        }
+        if let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
+        return entity
+    }
+
+    private mutating func take(_ remark: FoundEntities.Remark) {
+        pending += remark.pending
+        if remark.isMissing { missing += 1 }
+        if let since = remark.staleSince { stale.append((remark.key, since)) }
+    }
+
+    /// All entities of a type in the index, in order; entities that are no longer stored are left out and counted.
+    public mutating func entities<E: CacheEntity>(_ type: E.Type) -> [E] {
+        if let (values, remarks) = foundAgain(type) {
+            note(FoundEntities(values: values, remarks: remarks))
+            return values
+        }
+        var result: [E] = []
+        result.reserveCapacity(keys.count)
+        var remarks: [FoundEntities.Remark] = []
+        var isWhole = true
+        let name = E.entityType
+        for key in keys where key.type == name {
+            var remark = FoundEntities.Remark(place: result.count, key: key)
+            guard let entity = look(type, &remark) else {
+                isWhole = false
+                take(remark)
+                continue
+            }
+            if remark.isNotable { remarks.append(remark) }
+            result.append(entity)
+        }
+        note(FoundEntities(values: result, remarks: remarks), isWhole: isWhole)
+        return result
+    }
+
+    /// The result of an earlier lookup, with changed entities looked up again; nil if there is no earlier lookup, or if an entity is no
+    /// longer stored.
+    private func foundAgain<E: CacheEntity>(_ type: E.Type) -> (values: [E], remarks: [FoundEntities.Remark])? {
+        guard let known, var values = known.values as? [E] else { return nil }
+        let name = E.entityType
+        var remarks = known.remarks
+        let changed = changed.filter { $0.type == name }
+        guard !changed.isEmpty else { return (values, remarks) }
+        var place = 0
+        for key in keys where key.type == name {
+            defer { place += 1 }
+            guard changed.contains(key) else { continue }
+            var remark = FoundEntities.Remark(place: place, key: key)
+            guard let entity = look(type, &remark) else { return nil }
+            values[place] = entity
+            remarks.removeAll { $0.place == place }
+            if remark.isNotable { remarks.append(remark) }
+        }
+        return (values, remarks.sorted { $0.place < $1.place })
+    }
+
+    /// The result of the earlier call that corresponds to the next one.
+    var known: FoundEntities? { found.count < earlier.count ? earlier[found.count] : nil }
+
+    /// Counts the remarks and keeps the result for the next lookup.
+    ///
+    /// - Parameter isWhole: whether nothing was missing. Otherwise the result is not kept.
+    mutating func note(_ entities: FoundEntities, isWhole: Bool = true) {
+        for remark in entities.remarks { take(remark) }
+        found.append(isWhole ? entities : nil)
+    }
+}
+
+typealias StoredEntityDecoder = ([UInt8]) throws -> any Sendable

@@ -1,0 +1,137 @@
+import LarderStorage
+
+/// A timeline that was assembled from its index, kept for the next assembly.
+struct FoundTimeline<Item: CacheEntity>: Sendable {
+    /// The position of an item in the segments of a list.
+    struct Position: Sendable {
+        let segment: Int
+        let offset: Int
+    }
+
+    let layout: TimelineLayout
+    var list = Timeline<Item>.List()
+    /// The positions of the elements of `layout`, in the same order; nil for an element that is not an item of the list.
+    var positions: [Position?] = []
+    /// The number of elements of the newest page. The list is not fresh if one of these is missing or stale.
+    let newestCount: Int
+
+    init(_ layout: TimelineLayout) {
+        self.layout = layout
+        newestCount = layout.elements.firstIndex { $0.item == nil } ?? layout.elements.count
+        list.tail = layout.tail
+    }
+
+    /// Whether an item was created on this device and is not confirmed by a page.
+    func isOwn(_ key: EntityKey) -> Bool { layout.loose[key]?.isOwn ?? false }
+}
+
+extension EntityLookup {
+    /// The timeline of the index. If there is an earlier lookup for the same index, only the changed items are looked up again.
+    mutating func timeline<E: CacheEntity>(_ type: E.Type, _ details: [UInt8]) throws -> Timeline<E>.List {
+        var remarks: [FoundEntities.Remark] = []
+        let found: FoundTimeline<E>
+        if let known, let values = known.values as? FoundTimeline<E>, let again = update(values, known, &remarks) {
+            found = again
+        } else {
+            remarks = []
+            found = build(TimelineLayout(keys, try TimelineLayout.Details(details)), &remarks)
+        }
+        note(FoundEntities(values: found, remarks: remarks))
+        return found.list
+    }
+
+    /// Looks the changed items up; nil if one of them has appeared or disappeared.
+    private func update<E: CacheEntity>(
+        _ earlier: FoundTimeline<E>,
+        _ known: FoundEntities,
+        _ remarks: inout [FoundEntities.Remark]
+    ) -> FoundTimeline<E>? {
+        var timeline = earlier
+        remarks = known.remarks
+        for key in changed where key.type == E.entityType {
+            guard let place = timeline.layout.elements.firstIndex(of: .item(key)) else { continue }
+            remarks.removeAll { $0.place == place }
+            let item = look(E.self, key, place, timeline.newestCount, &remarks)
+            guard let position = timeline.positions[place], case .stored(let entity, let isLocal) = item,
+                (isLocal || timeline.isOwn(key)) == timeline.list.localIDs.contains(key.id)
+            else { return nil }
+            timeline.list.replace(position.segment, position.offset, entity)
+        }
+        remarks.sort { $0.place < $1.place }
+        return timeline
+    }
+
+    private func build<E: CacheEntity>(
+        _ layout: TimelineLayout,
+        _ remarks: inout [FoundEntities.Remark]
+    ) -> FoundTimeline<E> {
+        var timeline = FoundTimeline<E>(layout)
+        timeline.positions.reserveCapacity(layout.elements.count)
+        var run: [E] = []
+        run.reserveCapacity(layout.elements.count)
+        // The cursor of the page that the next item belongs to.
+        var page: String?
+        func endRun() {
+            if !run.isEmpty { timeline.list.segments.append(.items(run)) }
+            run.removeAll()
+        }
+        func append(_ gap: TimelinePlace) {
+            endRun()
+            timeline.list.append(Timeline<E>.Gap(gap))
+        }
+        for (place, element) in layout.elements.enumerated() {
+            var position: FoundTimeline<E>.Position?
+            switch element {
+            case .boundary(let cursor): page = cursor
+            case .gap(let number, let cursor):
+                append(.gap(number))
+                page = cursor
+            case .item(let key):
+                switch look(E.self, key, place, timeline.newestCount, &remarks) {
+                case .stored(let entity, let isLocal):
+                    position = .init(segment: timeline.list.segments.count, offset: run.count)
+                    run.append(entity)
+                    if isLocal || timeline.isOwn(key) { timeline.list.localIDs.insert(entity.id) }
+                case .hidden: break
+                // The items before and after it are no longer consecutive.
+                case .evicted: append(.page(page))
+                }
+            }
+            timeline.positions.append(position)
+        }
+        endRun()
+        return timeline
+    }
+
+    /// Looks an item up, and adds a remark if there is anything to count.
+    private func look<E: CacheEntity>(
+        _ type: E.Type,
+        _ key: EntityKey,
+        _ place: Int,
+        _ newestCount: Int,
+        _ remarks: inout [FoundEntities.Remark]
+    ) -> TimelineItem<E> {
+        guard key.type == E.entityType else { return .hidden }
+        var remark = FoundEntities.Remark(place: place, key: key)
+        let stored = find(key, { try E.codec.decode($0) })
+        let (value, pending) = overlays.visible(stored?.value, key)
+        remark.pending = pending
+        let isRequired = place < newestCount
+        if isRequired, let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
+        let entity = value as? E
+        remark.isMissing = isRequired && entity == nil && stored == nil
+        if remark.isNotable { remarks.append(remark) }
+        guard let entity else { return stored == nil ? .evicted : .hidden }
+        return .stored(entity, isLocal: stored == nil)
+    }
+}
+
+/// The state of an item that the index of a timeline names.
+private enum TimelineItem<Item: CacheEntity> {
+    /// `isLocal`: the server does not know the item yet.
+    case stored(Item, isLocal: Bool)
+    /// A pending change has removed it, or it is of another type.
+    case hidden
+    /// It is no longer stored.
+    case evicted
+}
