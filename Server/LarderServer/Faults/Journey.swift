@@ -6,15 +6,15 @@ import LarderHTTP
 ///
 /// Values are round numbers within the range of public measurements. Use a script for other values.
 public enum Journey: String, Sendable, Hashable, CaseIterable {
-    /// Nothing gets through.
+    /// Every request fails.
     case offline
-    /// A slow mobile network: 750 kB/s down, about 150 ms away.
+    /// A slow mobile network: 750 kB/s down, about 150 ms of latency.
     case threeG = "3g"
-    /// A very slow one: 30 kB/s down, about 500 ms away.
+    /// A very slow mobile network: 30 kB/s down, about 500 ms of latency.
     case edge
     /// Bursts of lost packets.
     case lossyWifi = "lossy-wifi"
-    /// Good for 30 s, then all open connections are dead and a slower network takes over.
+    /// A fast network for 30 s; then all open connections are dead, and a slower network follows.
     case wifiToCell = "wifi-to-cell"
     /// No network for 20 s every two minutes, and slow before and after it.
     case tunnel
