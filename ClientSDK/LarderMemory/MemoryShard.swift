@@ -56,7 +56,7 @@
 
     @inlinable var count: Int { index.count }
 
-    /// The slot of a key; nil if it is not there.
+    /// The slot of a key; nil if there is none.
     @inlinable @inline(__always) func slot(_ key: Key, _ hash: UInt32) -> Int? {
         var position = Int(hash) & index.mask
         while true {

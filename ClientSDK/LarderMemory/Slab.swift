@@ -31,7 +31,7 @@
         }
     }
 
-    /// Initializes a number that holds nothing.
+    /// Initializes the element of a number that is uninitialized.
     @inlinable mutating func fill(_ number: Int, _ element: consuming Element) {
         assert(number >= 0 && number < capacity, "A slab was asked for what it does not have.")
         unsafe (base + number).initialize(to: element)

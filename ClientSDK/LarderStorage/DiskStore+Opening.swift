@@ -85,7 +85,7 @@ extension DiskStore {
     }
 
     /// Checks whether the file has been replaced: a replacement by another process gets this process's outbox rows; if the store
-    /// was erased and created again, nothing is brought back.
+    /// was erased and created again, nothing is restored.
     private func adoptReplacement(_ connection: DiskConnection, _ outbox: inout DiskOutboxCopy) throws {
         guard try connection.identity() != outbox.database else { return }
         guard let added = try join(connection, &outbox) else {
