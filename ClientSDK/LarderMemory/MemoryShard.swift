@@ -105,7 +105,7 @@
 
     @inlinable mutating func grow() {
         let capacity = max(16, 2 * entries.capacity)
-        precondition(capacity <= Int(Int32.max), "A part of a memory tier holds at most two thousand million entries.")
+        precondition(capacity <= Int(Int32.max), "A part of a memory tier holds at most 2^31 - 1 entries.")
         entries.grow(to: capacity, moving: slotCount)
         queue.grow(to: capacity)
     }

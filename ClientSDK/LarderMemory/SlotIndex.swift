@@ -39,7 +39,7 @@
         let bucket = Self.bucket(slot, hash)
         var gap = Int(hash) & mask
         while buckets[gap] != bucket {
-            assert(buckets[gap] != 0, "What is removed is there.")
+            assert(buckets[gap] != 0, "The removed slot must be in the index.")
             gap = (gap + 1) & mask
         }
         var position = (gap + 1) & mask

@@ -299,7 +299,7 @@ extension DiskConnection {
     func totals() throws(SQLiteError) -> (bytes: Int64, items: Int64) {
         let statement = try prepared(.totals)
         defer { statement.reset() }
-        guard try statement.step() else { throw SQLiteError(code: .corrupt, message: "the totals are gone") }
+        guard try statement.step() else { throw SQLiteError(code: .corrupt, message: "the totals are missing") }
         return (statement.int64(0), statement.int64(1))
     }
 }

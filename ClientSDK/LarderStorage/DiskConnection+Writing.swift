@@ -221,7 +221,7 @@ extension DiskConnection {
         for part in parts where part.utf8.count > Self.keyBytesMaximum {
             throw DiskError(
                 .tooLarge,
-                "A key of \(part.utf8.count) bytes: at most \(Self.keyBytesMaximum) are taken. Hash it."
+                "The key has \(part.utf8.count) bytes; the maximum is \(Self.keyBytesMaximum). Use a digest of it."
             )
         }
     }

@@ -88,7 +88,7 @@ package final class DiskContext: Sendable {
         chores.withLock { if $0.stamps.count < Self.stampsMaximum { $0.stamps[row] = stamp } }
     }
 
-    /// Notes a damaged row for removal; true if it was not known yet.
+    /// Notes a damaged row for removal by the next writer. Beyond 1,024 rows nothing is noted until some were removed.
     func noteDamage(_ row: Int64, _ damage: Damage) {
         chores.withLock { chores in
             guard chores.damaged.count < Self.damagedMaximum, chores.damaged[row]?.sum != damage.sum else { return }

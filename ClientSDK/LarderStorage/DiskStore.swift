@@ -347,7 +347,7 @@ public final class DiskStore: Sendable {
     // MARK: Connections
 
     static var erased: DiskError {
-        DiskError(.erased, "The store was erased. Make another one, for the account that is signed in now.")
+        DiskError(.erased, "The store was erased. Open a new store for the account that is signed in now.")
     }
 
     /// Closes all connections; those in use are closed when they are returned. Requires the writer's state.

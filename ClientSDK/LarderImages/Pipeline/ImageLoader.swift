@@ -110,7 +110,7 @@ struct ImageLoader: Sendable {
             case .gatewayTimeout, .unreachable:
                 throw ImageError(
                     .notCached,
-                    "\(key.url) cannot be shown from the cache: \(decision.explanation) Ask without .onlyCached to fetch it."
+                    "\(key.url) cannot be shown from the cache: \(decision.explanation) Request it without .onlyCached to download it."
                 )
             }
             do {
