@@ -23,7 +23,7 @@
     private static let small = 1
 
     @usableFromInline let policy: EvictionPolicy
-    /// The use count of a slot, as far as the policy counts.
+    /// The use count of each slot, up to the limit of the policy.
     @usableFromInline var uses: Slab<UInt8>
     private var links: Slab<Links>
     private var lists: Slab<List>
@@ -31,7 +31,7 @@
     private var touches = 0
     private var ghosts = GhostTable()
     private var count = 0
-    /// For `greedyDual`: the score by which each slot leaves, and that of the last eviction.
+    /// For `greedyDual`: the score at which each slot is evicted, and the score of the last eviction.
     private var due: Slab<Double>
     private var floor = 0.0
 
@@ -56,7 +56,7 @@
         if policy == .greedyDual { due.grow(to: capacity, moving: due.capacity) }
     }
 
-    // MARK: What happens to entries
+    // MARK: Events of entries
 
     /// - Parameters:
     ///   - hash: the hash of the key, by which the queue remembers evicted keys.

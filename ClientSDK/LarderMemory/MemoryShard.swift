@@ -56,7 +56,7 @@
 
     @inlinable var count: Int { index.count }
 
-    /// The slot of a key; nil if it is not there.
+    /// The slot of a key; nil if there is none.
     @inlinable @inline(__always) func slot(_ key: Key, _ hash: UInt32) -> Int? {
         var position = Int(hash) & index.mask
         while true {
@@ -105,7 +105,7 @@
 
     @inlinable mutating func grow() {
         let capacity = max(16, 2 * entries.capacity)
-        precondition(capacity <= Int(Int32.max), "A part of a memory tier holds at most two thousand million entries.")
+        precondition(capacity <= Int(Int32.max), "A part of a memory tier holds at most 2^31 - 1 entries.")
         entries.grow(to: capacity, moving: slotCount)
         queue.grow(to: capacity)
     }

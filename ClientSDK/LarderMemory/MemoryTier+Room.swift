@@ -10,7 +10,7 @@ extension MemoryTier {
         unsafe (shards + number * Self.stride).assumingMemoryBound(to: Mutex<Shard>.self)
     }
 
-    /// The exceeded limit, if any, after adding so much.
+    /// The limit that is exceeded after adding a count and a cost; nil if none is.
     @inlinable func excess(adding count: Int = 0, cost: Int = 0) -> Reason? {
         if countTotal.load(ordering: .sequentiallyConsistent) + count
             > countLimit.load(ordering: .sequentiallyConsistent)

@@ -3,7 +3,7 @@ public import LarderTime
 extension MemoryTier {
     /// The limits of a tier.
     public struct Limits: Sendable, Hashable {
-        /// The most entries; 0 or less stores none.
+        /// The maximum number of entries; 0 or less stores none.
         public var count: Int
         /// The maximum sum of their costs; 0 or less stores none.
         public var cost: Int

@@ -45,7 +45,7 @@ public final class SegmentedMemoryTier<Key: Hashable & Sendable, Value: Sendable
     public let large: MemoryTier<Key, Value>
     /// The budgets without pressure.
     private let full: Budgets
-    /// The budgets now. Locked while both tiers are changed, so that their sum is right.
+    /// The current budgets. Locked while both tiers are changed, so that their sum is exact.
     private let current: Mutex<Budgets>
     private let score: (@Sendable (Key, Value, Int) -> Double)?
     private let onDeparture: (@Sendable (MemoryTier<Key, Value>.Departure) -> Void)?
@@ -93,7 +93,7 @@ public final class SegmentedMemoryTier<Key: Hashable & Sendable, Value: Sendable
     /// The sum of the costs of all entries.
     public var cost: Int { small.cost + large.cost }
 
-    /// The budgets now.
+    /// The budgets at the present share (`setShare`).
     public var budgets: Budgets { current.withLock { $0 } }
 
     /// Stores a value in the tier of its size; lent budget is returned first.

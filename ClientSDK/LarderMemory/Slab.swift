@@ -22,24 +22,24 @@
 
     @inlinable subscript(number: Int) -> Element {
         _read {
-            assert(number >= 0 && number < capacity, "A slab was asked for what it does not have.")
+            assert(number >= 0 && number < capacity, "The slot number is out of the bounds of the slab.")
             yield unsafe base[number]
         }
         _modify {
-            assert(number >= 0 && number < capacity, "A slab was asked for what it does not have.")
+            assert(number >= 0 && number < capacity, "The slot number is out of the bounds of the slab.")
             yield unsafe &base[number]
         }
     }
 
-    /// Initializes a number that holds nothing.
+    /// Initializes the element of a number that is uninitialized.
     @inlinable mutating func fill(_ number: Int, _ element: consuming Element) {
-        assert(number >= 0 && number < capacity, "A slab was asked for what it does not have.")
+        assert(number >= 0 && number < capacity, "The slot number is out of the bounds of the slab.")
         unsafe (base + number).initialize(to: element)
     }
 
     /// Moves the element of a number out.
     @inlinable mutating func empty(_ number: Int) -> Element {
-        assert(number >= 0 && number < capacity, "A slab was asked for what it does not have.")
+        assert(number >= 0 && number < capacity, "The slot number is out of the bounds of the slab.")
         return unsafe (base + number).move()
     }
 

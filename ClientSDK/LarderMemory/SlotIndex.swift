@@ -21,7 +21,7 @@
         UInt64(hash) << 32 | UInt64(truncatingIfNeeded: slot + 1)
     }
 
-    /// Adds a slot that is not there.
+    /// Adds a slot. It must not be in the table.
     @inlinable mutating func insert(_ slot: Int, hash: UInt32) {
         if (count + 1) * 3 > (mask + 1) * 2 { grow() }
         place(Self.bucket(slot, hash))
@@ -34,12 +34,12 @@
         buckets[position] = bucket
     }
 
-    /// Removes a slot that is there.
+    /// Removes a slot. It must be in the table.
     @inlinable mutating func remove(_ slot: Int, hash: UInt32) {
         let bucket = Self.bucket(slot, hash)
         var gap = Int(hash) & mask
         while buckets[gap] != bucket {
-            assert(buckets[gap] != 0, "What is removed is there.")
+            assert(buckets[gap] != 0, "The removed slot must be in the index.")
             gap = (gap + 1) & mask
         }
         var position = (gap + 1) & mask

@@ -3,7 +3,7 @@ import LarderSQLite
 
 /// The files of payloads that are too large for the database, each named by the SHA-256 of its bytes.
 ///
-/// Written and removed under the database's write lock only: at such a time, a file that is not in the table and every temporary
+/// Written and removed under the database's write lock only. While it is held, a file that is not in the table and any temporary
 /// file were left by a process that died.
 struct BlobFiles: Sendable {
     let directory: String
@@ -12,7 +12,7 @@ struct BlobFiles: Sendable {
     /// The name for bytes. O(n).
     static func name(for bytes: [UInt8]) -> String { hexEncode(SHA256.hash(bytes)) }
 
-    /// Stores bytes under their name; false if they are there already.
+    /// Stores bytes under their name; false if the file exists already.
     func write(_ bytes: [UInt8], _ name: String) throws(SQLiteError) -> Bool {
         let path = path(name)
         guard files.size(path) != Int64(bytes.count) else { return false }
@@ -27,7 +27,7 @@ struct BlobFiles: Sendable {
 
     func remove(_ name: String) throws(SQLiteError) { if Self.isName(name) { try files.remove(path(name)) } }
 
-    /// Whether a string has the form of `name(for:)`. A damaged database may contain anything, and no path must be made of that.
+    /// Whether a string has the form of `name(for:)`. A damaged database may contain anything, and an invalid name must not become a path.
     private static func isName(_ text: String) -> Bool {
         text.utf8.count == 64
             && text.utf8.allSatisfy {

@@ -185,7 +185,7 @@ extension DiskConnection {
         return entity
     }
 
-    /// The payload of a row; nil if it is damaged, which is noted.
+    /// The payload of a row; nil if it is damaged. The damage is noted for removal.
     private func payload(
         _ row: DiskRow,
         _ body: [UInt8],
@@ -224,7 +224,7 @@ extension DiskConnection {
         context.noteDamage(row.row, DiskContext.Damage(sum: row.sum, item: item, reason: reason))
     }
 
-    // MARK: Which lists
+    // MARK: Lookups of lists
 
     /// The single column of a statement with one parameter.
     func texts(_ name: DiskStatement, _ parameter: String) throws(SQLiteError) -> [String] {
@@ -263,11 +263,11 @@ extension DiskConnection {
 
     /// The owner of a metadata value.
     enum MetadataKind: Int64 {
-        /// The caller's.
+        /// A value of the caller.
         case value = 0
         /// A change token.
         case token = 1
-        /// The store's.
+        /// A value of the store itself.
         case own = 2
     }
 
@@ -299,7 +299,7 @@ extension DiskConnection {
     func totals() throws(SQLiteError) -> (bytes: Int64, items: Int64) {
         let statement = try prepared(.totals)
         defer { statement.reset() }
-        guard try statement.step() else { throw SQLiteError(code: .corrupt, message: "the totals are gone") }
+        guard try statement.step() else { throw SQLiteError(code: .corrupt, message: "the totals are missing") }
         return (statement.int64(0), statement.int64(1))
     }
 }

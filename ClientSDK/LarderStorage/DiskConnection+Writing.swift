@@ -11,7 +11,7 @@ private struct NewItem {
     let fetched: Int64
     let validated: Int64
     let expires: Int64
-    /// When it is removed because of its age.
+    /// When maintenance removes it, in nanoseconds since the epoch.
     let removeAt: Int64
     var completeness: Int64 = 0
     var source: Int64 = 0
@@ -221,7 +221,7 @@ extension DiskConnection {
         for part in parts where part.utf8.count > Self.keyBytesMaximum {
             throw DiskError(
                 .tooLarge,
-                "A key of \(part.utf8.count) bytes: at most \(Self.keyBytesMaximum) are taken. Hash it."
+                "The key has \(part.utf8.count) bytes; the maximum is \(Self.keyBytesMaximum). Use a digest of it."
             )
         }
     }
@@ -326,7 +326,7 @@ extension DiskConnection {
     func enforceBudget() throws -> Int {
         var evicted = 0
         while try totals().bytes > max(0, context.configuration.bytesMaximum) {
-            // Every counted byte belongs to an item: without one, the totals are not what was stored.
+            // Every counted byte belongs to an item, so totals without an item are damaged.
             guard try evictOne() else {
                 throw SQLiteError(code: .corrupt, message: "the totals count bytes without an item")
             }
@@ -358,7 +358,7 @@ extension DiskConnection {
         return try database.transaction { () throws in
             let names = try unusedBlobs(limit)
             for name in names {
-                // First the file: if the process dies here, the row is found again, and a file that is to be stored under this name
+                // The file first: if the process dies here, the row is found again, and a file stored later under this name
                 // is written again.
                 try context.blobs.remove(name)
                 try run(.dropBlob, [name])

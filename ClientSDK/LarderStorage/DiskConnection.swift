@@ -7,26 +7,26 @@ import LarderSQLite
 package final class DiskConnection: @unchecked Sendable {
     let database: Database
     let context: DiskContext
-    /// Of which of the files that had the store's name in turn.
+    /// Counts the files that have had the store's name: this connection has opened that one.
     let generation: Int
     private var statements = [Statement?](repeating: nil, count: DiskStatement.allCases.count)
-    /// The first error that says that the file is damaged, also where the caller has caught it.
+    /// The first error that reports damage, even if the caller has caught it.
     var damage: SQLiteError?
-    /// The first failure of the present write transaction: it is not committed, also where the caller has caught it.
+    /// The first failure of the current write transaction, which is then not committed, even if the caller has caught it.
     var failure: SQLiteError?
-    /// Whether a file was not there. It may have been removed while its row was read.
+    /// Whether a payload file was missing. It may have been removed while its row was read.
     var hasMissedFile = false
-    /// The files that the present transaction has made.
+    /// The files that the current transaction has created.
     var createdBlobs: [String] = []
-    /// What the present transaction has done to the outbox.
+    /// The changes of the current transaction to the outbox.
     var outboxChanges: [DiskOutboxCopy.Change] = []
     /// The identity of the log when this connection was opened.
     private var log: DiskFiles.Identity?
-    /// Whether a write transaction was begun and not ended by us.
+    /// Whether this connection has begun a write transaction and not ended it.
     var isWriting = false
     /// The current durability of commits.
     var durability: DiskStore.Durability = .processDeath
-    /// SQLite's number for what others have committed, as it was when this connection looked last.
+    /// SQLite's `data_version` at the last check: it changes with commits of other connections.
     private var dataVersion: Int64?
 
     init(_ database: Database, _ context: DiskContext, generation: Int) {
@@ -38,8 +38,8 @@ package final class DiskConnection: @unchecked Sendable {
     /// Notes which file the log is, with the store's lock held.
     func noteLog() { log = context.files.identity(context.path + "-wal") }
 
-    /// Whether the log that this connection writes is not any more the one that others open: it was removed. While this connection is
-    /// open, SQLite itself never does that.
+    /// Whether the log that this connection writes was removed, so that others open another one. SQLite never removes it while this
+    /// connection is open.
     var hasLostLog: Bool { log != nil && log != context.files.identity(context.path + "-wal") }
 
     /// The problem with the open files that SQLite itself would not notice; nil if there is none.
@@ -73,8 +73,8 @@ package final class DiskConnection: @unchecked Sendable {
         }
     }
 
-    /// Notes whether another connection that writes has committed since this one looked last. Cost: next to nothing within a
-    /// transaction, a few microseconds outside.
+    /// Notes whether another writing connection has committed since the last check. Cost: negligible within a transaction, a few
+    /// microseconds outside.
     func lookForOthers() throws(SQLiteError) {
         let statement = try prepared(.dataVersion)
         defer { statement.reset() }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Safe from any thread. Nothing is called while its mutex is held.
 package final class DiskContext: Sendable {
-    /// Chores that readers leave for the next writer.
+    /// Pending work that readers leave for the next writer.
     private struct Chores {
         /// Access times that are not stored yet.
         var stamps: [Int64: Int64] = [:]
@@ -32,7 +32,7 @@ package final class DiskContext: Sendable {
     private let granularity: Int64
     private let chores = Mutex(Chores())
 
-    /// Beyond this they are dropped, and noted again by the next reader.
+    /// Beyond this number access times are dropped, and noted again by the next reader.
     private static let stampsMaximum = 4_096
     private static let damagedMaximum = 1_024
 
@@ -88,7 +88,7 @@ package final class DiskContext: Sendable {
         chores.withLock { if $0.stamps.count < Self.stampsMaximum { $0.stamps[row] = stamp } }
     }
 
-    /// Notes a damaged row for removal; true if it was not known yet.
+    /// Notes a damaged row for removal by the next writer. Beyond 1,024 rows nothing is noted until some were removed.
     func noteDamage(_ row: Int64, _ damage: Damage) {
         chores.withLock { chores in
             guard chores.damaged.count < Self.damagedMaximum, chores.damaged[row]?.sum != damage.sum else { return }

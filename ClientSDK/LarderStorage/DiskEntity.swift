@@ -38,7 +38,7 @@ public struct DiskEntity: Sendable, Hashable {
     public var key: EntityKey
     /// The encoded value.
     public var payload: [UInt8]
-    /// The server's version, which only grows; nil if there is none, and then any value overwrites it.
+    /// The server's version, which only increases; nil if there is none. Any value replaces one without a version.
     public var version: Int64?
     /// The entity tag of its response.
     public var entityTag: String?

@@ -29,7 +29,7 @@ package final class DiskFaults: Sendable {
     /// Simulates the death of the process now.
     package func kill() { plan.kill() }
 
-    /// Lets the `step`th step from now fail; or all from that one on, until `heal()`.
+    /// Makes the `step`th step from now fail, or all steps from that one on until `heal()`.
     package func fail(_ failure: Failure, atStep step: Int, untilHealed: Bool = false) {
         plan.arm(untilHealed ? .failOn(failure.code) : .fail(failure.code), atStep: step)
     }
@@ -46,6 +46,6 @@ package final class DiskFaults: Sendable {
     /// Whether the process has died.
     package var isDead: Bool { plan.isDead }
 
-    /// How many steps there were.
+    /// The number of steps so far.
     package var stepCount: Int { plan.stepCount }
 }

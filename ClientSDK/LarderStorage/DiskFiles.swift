@@ -23,7 +23,7 @@ package struct DiskFiles: Sendable {
         guard !path.utf8.contains(0) else {
             throw SQLiteError(
                 code: .cannotOpen,
-                message: "a path has no NUL in it: name the store's directory without one"
+                message: "the path of the store's directory has a NUL byte: use a path without one"
             )
         }
         var status = stat()

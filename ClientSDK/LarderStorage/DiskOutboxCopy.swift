@@ -13,7 +13,7 @@ struct DiskOutboxCopy: Sendable {
 
     /// The rows by sequence number.
     private(set) var rows: [Int64: DiskOutboxRow] = [:]
-    /// Metadata of some of them (`DiskOutboxRow.noteKey`).
+    /// The metadata of rows that have some (`DiskOutboxRow.noteKey`).
     private(set) var notes: [Int64: [UInt8]] = [:]
     /// The largest sequence number known to have been used.
     private(set) var largest: Int64 = 0
@@ -61,8 +61,8 @@ struct DiskOutboxCopy: Sendable {
 
 /// The identity of a database. A replacement names the rows that it has.
 ///
-/// Another process that had the damaged one open can tell which of its rows are missing: those that the replacing process neither
-/// knew nor found.
+/// Another process that had the damaged one open detects by it which of its rows are missing: those that the replacing process
+/// neither knew nor found.
 struct DiskIdentity: Sendable, Equatable {
     /// The metadata key.
     static let key = "identity"

@@ -13,8 +13,8 @@ extension DiskStore {
     public struct Configuration: Sendable {
         /// The directory of the store, one for each account (`directory(forAccount:in:)`), created with mode 0700.
         public var directory: String
-        /// The most bytes to store, files included. When they are used up, the least recently read items are removed. Not negative;
-        /// less than what a single item needs stores nothing.
+        /// The maximum number of stored bytes, files included. Beyond it the least recently read items are removed. Not negative; a
+        /// budget smaller than an item does not store it.
         public var bytesMaximum: Int64 = 256 << 20
         /// Payloads with more bytes than this, as stored, become files.
         public var blobThreshold = 64 << 10

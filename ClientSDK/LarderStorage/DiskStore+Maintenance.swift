@@ -37,7 +37,7 @@ extension DiskStore {
         }
     }
 
-    /// The most items of each kind that one step removes.
+    /// The maximum number of items of each kind that one step removes.
     private static let stepMaximum: Int64 = 64
 
     /// Does a bounded step of background work: stores access times, removes damaged and outdated items and unknown files, and

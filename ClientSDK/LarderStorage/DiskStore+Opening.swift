@@ -62,7 +62,7 @@ extension DiskStore {
         let size = files.size(context.path)
         if (size ?? 0) <= 1 {
             if wasOpen || size != nil || files.exists(context.path + "-wal") || files.exists(context.path + "-shm") {
-                let message = "The file \(context.path) is gone or empty."
+                let message = "The file \(context.path) is missing or empty."
                 try replacement.replace(.vanished, message, from: lost)
                 return (try open(generation: generation), true)
             }
@@ -72,7 +72,7 @@ extension DiskStore {
         // SQLite creates the log before its index and removes it after the index: an index alone means that the log was removed.
         // Checked in this order, because another process may be closing the file.
         if !files.exists(context.path + "-wal"), files.exists(context.path + "-shm") {
-            let message = "The log \(context.path)-wal is gone, and with it what was stored since the last checkpoint."
+            let message = "The log \(context.path)-wal is missing: everything stored since the last checkpoint is lost."
             try replacement.replace(.corrupt, message, from: nil)
             return (try open(generation: generation), true)
         }
@@ -85,7 +85,7 @@ extension DiskStore {
     }
 
     /// Checks whether the file has been replaced: a replacement by another process gets this process's outbox rows; if the store
-    /// was erased and created again, nothing is brought back.
+    /// was erased and created again, nothing is restored.
     private func adoptReplacement(_ connection: DiskConnection, _ outbox: inout DiskOutboxCopy) throws {
         guard try connection.identity() != outbox.database else { return }
         guard let added = try join(connection, &outbox) else {
@@ -97,7 +97,7 @@ extension DiskStore {
             .recovered(
                 DiskStore.Recovery(
                     reason: .replaced,
-                    description: "Another process has replaced the file \(context.path), which was damaged or gone.",
+                    description: "Another process has replaced the file \(context.path), which was damaged or missing.",
                     setAside: nil,
                     outboxSaved: added,
                     isOutboxWhole: false,

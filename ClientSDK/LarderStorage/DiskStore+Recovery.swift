@@ -7,15 +7,15 @@ extension DiskStore {
     ///
     /// | damage | while the store is open | when it is opened | reported |
     /// | --- | --- | --- | --- |
-    /// | database overwritten or cut off | every operation that this process has put in or read, and what can be read of the rest | what can be read | `notADatabase` or `corrupt` |
-    /// | database emptied | as above | what the log has | `vanished` |
-    /// | database removed or renamed, log left | everything | what the log has | `vanished` |
+    /// | database overwritten or cut off | every operation that this process has written or read, and all others that are readable | all that is readable | `notADatabase` or `corrupt` |
+    /// | database emptied | as above | the content of the log | `vanished` |
+    /// | database removed or renamed, log left | everything | the content of the log | `vanished` |
     /// | database and log removed | everything | nothing; without an index (`-shm`) the store counts as new, and nothing is reported | `vanished` |
-    /// | log removed | everything | the state of the last checkpoint; where its index is gone too, nothing is reported | `corrupt` |
-    /// | replaced by another process | every operation that this process has put in or read, unless the other had it and has sent or dropped it | – | `replaced`, where operations were added |
-    /// | directory removed, or erased by another process | nothing: it counts as erased. Writes throw `cannotOpen`, what waits is neither sent nor brought back | a new store | – |
-    /// | disk full | everything; nothing more is put in until there is room. What waits is sent with `DiskStore.Configuration.outboxReserveBytes`, and cached content is evicted for it | the same | `DiskError.Code.full`; `evicted` |
-    /// | directory not writable | writes throw `readOnly`, reads go on | it cannot be opened: `readOnly` | – |
+    /// | log removed | everything | the state of the last checkpoint; if its index is missing too, nothing is reported | `corrupt` |
+    /// | replaced by another process | every operation that this process has written or read, unless the other process knew it and has sent or removed it | – | `replaced`, if operations were added |
+    /// | directory removed, or erased by another process | nothing: it counts as erased. Writes throw `cannotOpen`; pending operations are neither sent nor restored | a new store | – |
+    /// | disk full | everything; new operations fail until there is room. Pending ones are sent from `DiskStore.Configuration.outboxReserveBytes`, and cached content is evicted for them | the same | `DiskError.Code.full`; `evicted` |
+    /// | directory not writable | writes throw `readOnly`, reads continue | it cannot be opened: `readOnly` | – |
     ///
     /// Operations keep their number, idempotency key, order and state; one that was in flight is in doubt after a restart. New
     /// numbers are above all used ones. An operation enqueued by another process and not read by this one is in the new database if

@@ -16,10 +16,10 @@ struct DiskReserve {
         bytes = context.configuration.outboxReserveBytes
     }
 
-    /// Whether it exists or none is configured.
+    /// Whether the reserve exists, or none is configured.
     var isThere: Bool { bytes <= 0 || context.files.size(path) == bytes }
 
-    /// Creates it if needed; false if the disk has no room for it.
+    /// Creates the reserve if needed; false if the disk has no room for it.
     func make() throws(DiskError) -> Bool {
         if isThere { return true }
         do {
@@ -31,14 +31,14 @@ struct DiskReserve {
         return true
     }
 
-    /// Removes it; false if it does not exist.
+    /// Removes the reserve; false if it does not exist.
     func release() throws(DiskError) -> Bool {
         guard bytes > 0, context.files.exists(path) else { return false }
         do { try context.files.remove(path) } catch { throw DiskError(error) }
         return true
     }
 
-    /// The error if it cannot be created.
+    /// The error if the reserve cannot be created.
     var failure: SQLiteError {
         SQLiteError(
             code: .full,

@@ -19,7 +19,7 @@ public final class DiskStore: Sendable {
         var foldersToSweep: [String]?
         /// This process's copy of the outbox.
         var outbox = DiskOutboxCopy()
-        /// Whether the reserve was missing at the last look.
+        /// Whether the reserve was missing at the last check.
         var lacksReserve = false
     }
 
@@ -95,7 +95,7 @@ public final class DiskStore: Sendable {
             return try withReader { connection in
                 connection.hasMissedFile = false
                 let result = try connection.perform { try body(connection) }
-                // Its row may have been replaced and its file removed between the two looks.
+                // The row may have been replaced and its file removed between the two reads.
                 return connection.hasMissedFile ? try connection.perform { try body(connection) } : result
             }
         } catch {
@@ -347,10 +347,10 @@ public final class DiskStore: Sendable {
     // MARK: Connections
 
     static var erased: DiskError {
-        DiskError(.erased, "The store was erased. Make another one, for the account that is signed in now.")
+        DiskError(.erased, "The store was erased. Open a new store for the account that is signed in now.")
     }
 
-    /// Closes all connections; those in use when they are returned. Requires the writer's state.
+    /// Closes all connections; those in use are closed when they are returned. Requires the writer's state.
     func giveUpConnections(_ state: inout WriterState) {
         state.connection = nil
         state.generation += 1

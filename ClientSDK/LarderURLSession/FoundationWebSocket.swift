@@ -298,7 +298,7 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
         }
     }
 
-    // MARK: Signs of life
+    // MARK: Heartbeat
 
     var interest: SocketInterest? {
         state.withLock { state in

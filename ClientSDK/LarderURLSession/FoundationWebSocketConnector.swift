@@ -36,7 +36,7 @@ public struct FoundationWebSocketConnector: WebSocketConnector {
         let opened = await until(clock.uptime + configuration.openTimeout, by: clock) { await socket.open() }
         guard let opened else {
             socket.cut()
-            throw WebSocketError(.timedOut, "It took longer than \(configuration.openTimeout) to open.")
+            throw WebSocketError(.timedOut, "The WebSocket was not open within \(configuration.openTimeout).")
         }
         try opened.get()
         return socket

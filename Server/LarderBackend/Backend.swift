@@ -230,7 +230,7 @@ package struct Backend: Sendable {
         return request.peer.host
     }
 
-    // MARK: What is no request, and what is over
+    // MARK: Refusals and records
 
     package func refused(_ refusal: Refusal) -> Response {
         let type: ProblemType =

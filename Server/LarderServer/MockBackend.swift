@@ -61,8 +61,8 @@ public final class MockBackend: Sendable {
             server.wall = clock
         }
 
-        /// For tests: disables connection timeouts on the system's clock, because a test that waits for a processor must not
-        /// lose its connection.
+        /// For tests: disables connection timeouts on the system's clock, because a delayed test must not lose its
+        /// connection.
         package mutating func disableConnectionTimeouts() {
             guard !(server.monotonic is ManualClock) else { return }
             server.headReadTimeout = .seconds(86_400)

@@ -94,7 +94,7 @@ public struct MockWorld: Sendable {
     /// Injects a fault into the change feed.
     public func inject(_ fault: ChangeFeedFault) throws { try plane.inject(fault, in: world) }
 
-    // MARK: Others
+    // MARK: Scripted actors
 
     /// Executes an action immediately.
     @discardableResult public func perform(_ act: ScriptedAction) -> ScriptedReply { plane.perform(act, in: world) }

@@ -106,7 +106,7 @@ private struct Replay {
             if idle > 2 { world.clock.advanceToNextTimer() }
             await Task.yield()
         }
-        // One more read to detect excess bytes.
+        // One more read detects excess bytes.
         if !socket.hasEnded { received += socket.receive(milliseconds: step.reply.isEmpty ? 20 : 0) }
         return received
     }

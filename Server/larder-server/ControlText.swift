@@ -27,7 +27,7 @@ enum ControlText {
             guard let reason = warning["neverMatches"] else {
                 return "\(fault) matches requests that are not served: \(plain(warning["notServed"]))"
             }
-            return "\(fault) never strikes: \(plain(reason))"
+            return "\(fault) never applies: \(plain(reason))"
         }
         return items.isEmpty ? "none" : (items.map(line) + warnings).joined(separator: "\n")
     }

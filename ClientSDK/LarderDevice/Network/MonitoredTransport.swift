@@ -133,7 +133,7 @@ public struct MonitoredTransport: Transport {
     }
 }
 
-/// Measures content while it is read. Read by one task, as `TransportBody` says.
+/// Measures content while it is read. Read by one task, as `TransportStream.Body` requires.
 private final class MonitoredBody: Sendable {
     struct Outcome: Sendable {
         var bytes = 0

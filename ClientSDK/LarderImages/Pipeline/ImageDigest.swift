@@ -1,11 +1,11 @@
 import LarderCoding
 import LarderHTTP
 
-/// The digest that a server sends with a representation (RFC 9530); of its algorithms SHA-256 is understood.
+/// The digest that a server sends with a representation (RFC 9530). Only SHA-256 is supported.
 enum ImageDigest {
     /// Whether there is a digest and the bytes do not have it.
     ///
-    /// - Parameter fields: of the whole reply that the bytes began with.
+    /// - Parameter fields: the fields of the first reply, which began the file.
     static func contradicts(_ fields: Fields, _ bytes: [UInt8]) -> Bool {
         let expected = [reprDigest, contentDigest].compactMap { name -> [UInt8]? in
             guard let name, let text = fields.combined(name) else { return nil }

@@ -212,10 +212,10 @@ struct ImageDownload {
     /// Verifies the complete file: its length, its digest if the server sent one (RFC 9530), and the checks of its format.
     private func verify(_ whole: PartialImage) throws(ImageError) {
         if let length = whole.length, whole.bytes.count != length {
-            throw ImageError(.damaged, "\(whole.bytes.count) bytes came and \(length) were announced.")
+            throw ImageError(.damaged, "\(url) has \(whole.bytes.count) bytes, but the server announced \(length).")
         }
         if ImageDigest.contradicts(whole.fields, whole.bytes) {
-            throw ImageError(.damaged, "The bytes do not have the digest that was sent with them.")
+            throw ImageError(.damaged, "The bytes of \(url) do not match the digest of the response.")
         }
         do {
             try loader.decoders.decoder(for: whole.bytes).verify(whole.bytes)

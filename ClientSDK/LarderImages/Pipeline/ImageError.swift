@@ -12,7 +12,7 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
     public let description: String
     /// The HTTP status, if the server answered with an error.
     public let status: Int?
-    /// Whether the error is a remembered one: no request was sent.
+    /// Whether the error was remembered from an earlier failure: no request was sent.
     public internal(set) var isRemembered = false
     /// The underlying error.
     public let cause: (any Error)?
@@ -60,24 +60,24 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ErrorCode where Scope == ImageError {
-    /// Nobody waits for it any more, or pending work was given up.
+    /// The last request was cancelled, or pending work was cancelled.
     public static var cancelled: Self { Self(rawValue: "cancelled") }
-    /// It is not in the cache, and no server was to be asked.
+    /// The picture is not in the cache, and `onlyCached` forbids a request.
     public static var notCached: Self { Self(rawValue: "notCached") }
-    /// The server cannot be reached. Ask again when there is a network.
+    /// The server cannot be reached. Request it again when there is a network.
     public static var offline: Self { Self(rawValue: "offline") }
-    /// The connection broke or was silent too often. Asking again goes on where it broke off.
+    /// The connection broke or was silent too often. A new request resumes the download.
     public static var interrupted: Self { Self(rawValue: "interrupted") }
-    /// The server answered with an error; `status` says which.
+    /// The server answered with an error: see `status`.
     public static var status: Self { Self(rawValue: "status") }
-    /// The bytes that come are not what was sent, again and again.
+    /// The received bytes were damaged repeatedly.
     public static var damaged: Self { Self(rawValue: "damaged") }
-    /// No decoder knows the format. Register one, or ask for another format.
+    /// No decoder supports the format. Register one, or request another format.
     public static var unsupportedFormat: Self { Self(rawValue: "unsupportedFormat") }
-    /// The file or the picture is beyond the limits. Ask for a smaller rendition.
+    /// The file or the picture exceeds the limits. Request a smaller rendition.
     public static var tooLarge: Self { Self(rawValue: "tooLarge") }
     /// A processor failed.
     public static var processing: Self { Self(rawValue: "processing") }
-    /// The URL is none, or the server's answer cannot be one to the request.
+    /// The URL is invalid, or the server's response does not match the request.
     public static var invalid: Self { Self(rawValue: "invalid") }
 }

@@ -53,7 +53,7 @@ struct ImagePipelineState {
     var jobs: [ImageJobKey: ImageJob] = [:]
     var waitingLoads = ImageQueue<ImageLoadKey>()
     var waitingJobs = ImageQueue<ImageJobKey>()
-    /// Includes cancelled ones that have not ended yet.
+    /// The number of running downloads, including cancelled ones that have not ended yet.
     var runningLoads = 0
     var runningDecodes = 0
     var loadsMaximum: Int

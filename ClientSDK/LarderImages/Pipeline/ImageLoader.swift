@@ -9,7 +9,7 @@ struct LoadedImage: Sendable {
     let origin: ImagePipeline.Origin
     /// Identifies the content; nil if it must not be stored.
     let contentID: String?
-    /// When its pixels stop being fresh; nil if each use needs a decision.
+    /// The period in which its pixels are fresh; nil if each use needs a decision.
     let freshness: ImageFreshness?
     /// The duration of the download.
     var duration: Duration = .zero
@@ -90,7 +90,7 @@ struct ImageLoader: Sendable {
             var stored: Stored?
             if let entry = decision.entry {
                 guard let bytes = file(of: entry, order) else {
-                    // Decided again as if it had never been stored.
+                    // Decided again without the damaged response.
                     entries.removeAll { $0.bodyID == entry.bodyID }
                     continue
                 }
@@ -110,7 +110,7 @@ struct ImageLoader: Sendable {
             case .gatewayTimeout, .unreachable:
                 throw ImageError(
                     .notCached,
-                    "\(key.url) cannot be shown from the cache: \(decision.explanation) Ask without .onlyCached to fetch it."
+                    "\(key.url) cannot be shown from the cache: \(decision.explanation) Request it without .onlyCached to download it."
                 )
             }
             do {

@@ -39,7 +39,7 @@ extension ImagePipeline {
         tellDepartures()
     }
 
-    // MARK: Coming
+    // MARK: Joining
 
     func start(_ request: ImageRequest, placeholder: Bool, keepsPicture: Bool = true) -> ImageTask {
         let waiter = ImageWaiter(keepsPictures: keepsPicture)
@@ -144,7 +144,7 @@ extension ImagePipeline {
         return false
     }
 
-    // MARK: Leaving and changing
+    // MARK: Leaving and changing priority
 
     func leave(_ key: ImageJobKey, _ id: Int) {
         change { state, effects in

@@ -30,17 +30,17 @@ public final class ImagePipeline: Sendable {
             large: 64 << 20,
             threshold: 1 << 20
         )
-        /// The most downloads at a time.
+        /// The maximum number of concurrent downloads.
         public var loadsMaximum = 6
-        /// The most decodes at a time.
+        /// The maximum number of concurrent decodes.
         public var decodesMaximum = 2
-        /// The most bytes of a file.
+        /// The maximum size of a file, in bytes.
         public var bytesMaximum = 32 << 20
         /// The score of a picture; those with the lowest score are evicted first (`EvictionPolicy.greedyDual`). The default favours
         /// pictures that are small and were expensive to make. Called when a picture is stored; it must not block. Nil uses
         /// `EvictionPolicy.standard`.
         public var score: (@Sendable (ImagePipeline.Cost) -> Double)? = { $0.effortForSize }
-        /// The most bytes of interrupted downloads to keep for resuming: on disk if the response may be stored, where they survive
+        /// The maximum number of bytes of interrupted downloads that are kept for resuming: on disk if the response may be stored, where they survive
         /// the process; otherwise in memory.
         public var partialBytesMaximum = 8 << 20
         /// The time for which interrupted downloads are kept on disk.
@@ -60,12 +60,12 @@ public final class ImagePipeline: Sendable {
         /// The back-off between tries of a download. A try that brought bytes that can be kept resets it: `attemptsMaximum` and
         /// `elapsedMaximum` limit consecutive tries without such bytes. With `.never` a download is tried once.
         public var retry = RetryPolicy(attemptsMaximum: 3, elapsedMaximum: .seconds(300), ceiling: .seconds(4))
-        /// The most tries of a download in all.
+        /// The maximum number of tries of a download in total.
         public var triesMaximum = 20
         /// The longest `Retry-After` (RFC 9110 §10.2.3) that a download waits for, in addition to the back-off. A server that asks
         /// for more gets no further try.
         public var retryAfterMaximum: Duration = .seconds(10)
-        /// Gives numbers from 0 up to but not including 1, by which the back-off is spread.
+        /// Returns random numbers in 0..<1 for the jitter of the back-off.
         public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
         /// Delays a decode until the user is idle, as `IdleScheduler.submit` does; requests of priority `.high` or higher are
         /// decoded at once. The first function tells whether the decode is still wanted, the second starts it. Nil: no decode is
@@ -146,7 +146,7 @@ public final class ImagePipeline: Sendable {
         )
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     /// The picture, if its pixels are in memory and may be shown without a request to the server: while its response is fresh (RFC
     /// 9111 §4.2), or longer with `.onlyCached`. Costs one look-up.
@@ -190,7 +190,7 @@ public final class ImagePipeline: Sendable {
         )
     }
 
-    // MARK: Steering
+    // MARK: Limits and memory
 
     /// Starts no prefetching until `resumePrefetch()`. Other requests continue.
     public func pausePrefetch() { change { state in state.isPrefetchPaused = true } }
@@ -198,7 +198,7 @@ public final class ImagePipeline: Sendable {
     /// Resumes prefetching.
     public func resumePrefetch() { change { state in state.isPrefetchPaused = false } }
 
-    /// Sets the most downloads and decodes at a time, at least 1. Running work is not stopped.
+    /// Sets the maximum numbers of concurrent downloads and decodes, each at least 1. Running work is not stopped.
     public func setConcurrency(loads: Int, decodes: Int) {
         change { state in
             state.loadsMaximum = max(1, loads)
@@ -235,7 +235,7 @@ public final class ImagePipeline: Sendable {
         state.withLock { ($0.loads.count, $0.jobs.count - $0.loads.values.reduce(0) { $0 + $1.dependents.count }) }
     }
 
-    /// Forgets remembered failures, so that the next request is sent. To be called when the network is back.
+    /// Forgets remembered failures, so that the next request is sent. Call it when the network is back.
     public func forgetFailures() { change { state in state.failures = [:] } }
 
     /// Cancels all work below a priority; its requests fail with `.cancelled`.
@@ -254,7 +254,7 @@ public final class ImagePipeline: Sendable {
         tellDepartures()
     }
 
-    // MARK: Telling
+    // MARK: Events
 
     func report(_ event: () -> ImagePipeline.Event) {
         if let onEvent = configuration.onEvent { onEvent(event()) }

@@ -11,7 +11,7 @@ extension ImageRequest {
         case normal
         /// Visible. Decoding is not delayed during interaction.
         case high
-        /// Before everything else.
+        /// Needed before all other pictures.
         case highest
 
         /// Orders from least to most urgent.
@@ -24,7 +24,7 @@ extension ImageRequest {
 extension ImageRequest {
     /// Which tiers a request may read and write.
     public struct CacheOptions: OptionSet, Sendable, Hashable {
-        /// The name.
+        /// The bits of the options.
         public let rawValue: Int
 
         /// Creates options from their bits.

@@ -18,7 +18,7 @@ struct ImageTerms: Sendable {
     /// The lifetime of a response without any freshness information: a heuristic that RFC 9111 §4.2.2 leaves to caches.
     let standardLifetime: Duration
 
-    /// The fields, with our lifetime added if they give none and allow no heuristic.
+    /// The fields, with `standardLifetime` added if they state no lifetime and allow no heuristic.
     func supplemented(_ fields: Fields, receivedAt: WallTime) -> Fields {
         let date = fields[.date].flatMap { HTTPDate.parse($0, now: receivedAt) } ?? receivedAt
         let (_, source) = HTTPCacheFreshness.lifetime(
@@ -47,12 +47,12 @@ struct ImageTerms: Sendable {
         ).entry
     }
 
-    /// Whether a response may be stored, as far as its head tells.
+    /// Whether the head of a response allows storing it.
     func mayStore(_ request: TransportRequest, _ fields: Fields) -> Bool {
         HTTPCacheStorageDecision.refusal(request, .ok, fields, policy) == nil
     }
 
-    /// When its pixels may be shown for a request with these fields; nil if each use needs a decision.
+    /// The period in which its pixels may be shown for a request with these fields; nil if each use needs a decision.
     func freshness(_ entry: HTTPCacheEntry, _ fields: Fields, now: WallTime) -> ImageFreshness? {
         // Cache directives of the request are evaluated each time.
         guard !fields.contains(.cacheControl), !fields.contains(.pragma) else { return nil }

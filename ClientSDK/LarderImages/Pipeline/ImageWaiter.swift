@@ -17,7 +17,7 @@ final class ImageWaiter: Sendable {
     private let state = Mutex(State())
     private let keepsPictures: Bool
 
-    /// - Parameter keepsPictures: false if only the end matters: a list of prefetched pictures must not hold their pixels.
+    /// - Parameter keepsPictures: false if only the end is needed: a list of prefetched pictures must not hold their pixels.
     init(keepsPictures: Bool = true) { self.keepsPictures = keepsPictures }
 
     func show(_ stage: ImageTask.Stage) {
@@ -46,7 +46,7 @@ final class ImageWaiter: Sendable {
         for sleeper in sleepers { sleeper.resume() }
     }
 
-    /// The next stage; nil after the last one; throws what ended the request.
+    /// The next stage; nil after the last one; a failure with the error that ended the request.
     func stage(after seen: Int) async -> Result<(Int, ImageTask.Stage)?, ImageError> {
         while true {
             let known = state.withLock { state -> Result<(Int, ImageTask.Stage)?, ImageError>? in

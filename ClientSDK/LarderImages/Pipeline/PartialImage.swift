@@ -5,7 +5,7 @@ import LarderTime
 struct PartialImage: Sendable {
     var bytes: [UInt8] = []
     var entityTag: EntityTag?
-    /// The length of the whole file, if the server told it.
+    /// The length of the whole file; nil if the server has not stated it.
     var length: Int?
     /// The fields of the first response, updated by those of later ranges (RFC 9110 §15.3.7.3, RFC 9111 §3.4).
     var fields = Fields()
@@ -64,7 +64,7 @@ struct PartialImage: Sendable {
     mutating func renew(by news: Fields, requestedAt: WallTime, receivedAt: WallTime) {
         self.requestedAt = requestedAt
         self.receivedAt = receivedAt
-        // The first response may have told no length.
+        // The first response may have stated no length.
         length = length ?? Self.contentRange(news)?.length
         fields.remove(.age)
         var isReplaced: Set<FieldName> = []

@@ -73,7 +73,7 @@ public struct EventStreamClient: Sendable {
             }
         }
         guard let opened else {
-            throw EventStreamError(.silent, "No reply came within \(configuration.openTimeout).")
+            throw EventStreamError(.silent, "No reply arrived within \(configuration.openTimeout).")
         }
         let stream: TransportStream
         do { stream = try opened.get() } catch { throw Self.broken(error) }

@@ -1,7 +1,7 @@
 package import LarderEvents
 
 extension TransportError: RequestFailure {
-    /// What became of the request.
+    /// The kind of failure, for retry decisions.
     package var kind: RequestFailureKind {
         switch code {
         case .cancelled: .cancelled

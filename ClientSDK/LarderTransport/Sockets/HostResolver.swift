@@ -19,7 +19,7 @@ struct Endpoint: Sendable, Hashable {
 /// Looks up hosts on its own threads, because the system's resolver blocks and cannot be interrupted.
 ///
 /// Concurrent lookups of one host share one call, and at most four calls run at a time. Results are not cached,
-/// because the system does not tell their lifetime. Safe from any thread.
+/// because the system does not report their lifetime. Safe from any thread.
 final class HostResolver: Sendable {
     typealias Found = Result<[SocketCall.Address], SocketCall.Failure>
 
@@ -35,7 +35,7 @@ final class HostResolver: Sendable {
     private let look: @Sendable (String, Int) -> Found
     private let state = Mutex(State())
 
-    /// - Parameter look: looks up a host and port. It may block.
+    /// - Parameter look: looks up the addresses of a host and port. It may block.
     init(_ look: @escaping @Sendable (String, Int) -> Found) { self.look = look }
 
     /// The number of running lookups, for tests.

@@ -1,6 +1,6 @@
 package import LarderTime
 
-/// Detects a dead connection: requests a ping after a time of silence, and fails if nothing follows.
+/// Detects a dead connection: requests a ping after a period of silence, and fails if no byte follows.
 ///
 /// A value without I/O; the time is a parameter.
 package struct Heartbeat: Sendable, Hashable {
@@ -9,7 +9,7 @@ package struct Heartbeat: Sendable, Hashable {
         case nothing
         /// Send a ping.
         case ping
-        /// Nothing followed the ping: end the connection.
+        /// No byte followed the ping: end the connection.
         case silent
     }
 

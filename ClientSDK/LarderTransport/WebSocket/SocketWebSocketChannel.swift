@@ -128,9 +128,12 @@ final class SocketWebSocketChannel: SocketHandler {
             if let deadline = state.deadline, now >= deadline {
                 switch state.phase {
                 case .connecting:
-                    return end(&state, WebSocketError(.timedOut, "The server did not take the connection in time."))
+                    return end(&state, WebSocketError(.timedOut, "The server did not accept the connection in time."))
                 case .opening:
-                    let late = WebSocketError(.timedOut, "It took longer than \(configuration.openTimeout) to open.")
+                    let late = WebSocketError(
+                        .timedOut,
+                        "The WebSocket was not open within \(configuration.openTimeout)."
+                    )
                     return end(&state, state.upgrade.end() ?? late)
                 case .open where state.failure != nil: return failNow(&state)
                 case .open, .draining: return endClosed(&state)

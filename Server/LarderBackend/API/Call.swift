@@ -3,7 +3,7 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// What is learnt about a request while it is answered. Confined to the loop that answers it.
+/// Results of a request that the reply path needs: its commit and its batch. Confined to the loop of the request.
 final class CallTrace {
     var viewer: Int64 = 0
     /// The number of the commit that the request made; 0 for none.

@@ -47,7 +47,7 @@ enum ChangeEndpoints {
             case .none, .gone: break
             }
             guard page.count == 0, !page.hasMore, let waiter else { return page }
-            // Added while the store is locked: a commit is either on this page or wakes the poll.
+            // Added while the store is locked, so that each commit is either on this page or ends the poll.
             waiter.wait(for: page.next, scope: scope, limit: limit)
             return nil
         }

@@ -261,7 +261,7 @@ enum ChatEndpoints {
     private static func own(_ row: Int64, of call: Call, in store: Store) throws -> MessageRow {
         let message = try visible(row, to: call.viewer, in: store)
         guard message.author == call.viewer else {
-            throw ProblemType.forbidden("Message msg_\(row) is somebody else's.")
+            throw ProblemType.forbidden("Message msg_\(row) belongs to another user.")
         }
         try call.checkConditions(
             on: try representation(of: row, for: call, in: store),

@@ -231,7 +231,9 @@ enum FeedEndpoints {
         guard let post = try store.posts.find(row) else {
             throw ProblemType.notFound("There is no post post_\(row).")
         }
-        guard post.author == call.viewer else { throw ProblemType.forbidden("Post post_\(row) is somebody else's.") }
+        guard post.author == call.viewer else {
+            throw ProblemType.forbidden("Post post_\(row) belongs to another user.")
+        }
         try call.checkConditions(
             on: try representation(of: row, for: call, in: store),
             version: post.version,

@@ -46,7 +46,7 @@ enum LikeEndpoints {
         return true
     }
 
-    /// As `apply` above; appends the post as the user sees it afterwards.
+    /// Sets or clears a like as the other `apply` does, and appends the post as the user sees it afterwards.
     private static func apply(
         _ isLiked: Bool,
         post: Int64,

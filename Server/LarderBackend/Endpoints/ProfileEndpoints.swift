@@ -69,7 +69,9 @@ enum ProfileEndpoints {
             guard var profile = try store.profiles.find(row) else {
                 throw ProblemType.notFound("There is no profile user_\(row).")
             }
-            guard row == call.viewer else { throw ProblemType.forbidden("Profile user_\(row) is somebody else's.") }
+            guard row == call.viewer else {
+                throw ProblemType.forbidden("Profile user_\(row) belongs to another user.")
+            }
             try call.checkConditions(
                 on: try Self.representation(of: row, for: call, in: store),
                 version: profile.version,

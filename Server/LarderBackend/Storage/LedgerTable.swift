@@ -112,7 +112,7 @@ final class LedgerTable {
         return (transfer, debit, credit)
     }
 
-    /// Each account has its balance after the transfer.
+    /// Writes one entry of a transfer with the balance of its account after the transfer.
     private func entry(
         _ transfer: Int64,
         _ account: AccountRow,

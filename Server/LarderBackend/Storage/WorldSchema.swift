@@ -6,7 +6,7 @@ package import LarderSQLite
 /// Frequently changed members are columns. The others are stored as JSON in the form that is sent (`head`: an object without
 /// its closing brace), so that a page is a scan and some copying instead of an encoding of every field.
 package enum WorldSchema {
-    /// Marks a database file as Larder's ("Lard").
+    /// The application ID of a database file: "Lard" in ASCII.
     static let applicationID: Int32 = 0x4C61_7264
 
     /// Differs between any two versions of the schema.

@@ -271,7 +271,7 @@ package final class World: Sendable {
     /// Whether the control plane cannot affect an exchange on the path.
     package func isUntouched(_ path: ArraySlice<UInt8>) -> Bool { clock.followsSystem && !hooks.affects(path) }
 
-    // MARK: The past
+    // MARK: Past states
 
     /// Starts recording how to undo each commit. Further calls have no effect.
     package func rememberHistory() throws(Problem) {

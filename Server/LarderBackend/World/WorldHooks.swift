@@ -20,7 +20,7 @@ package protocol WorldHooks: AnyObject, Sendable {
     /// - Parameter number: the number of committed transactions since the world was made.
     func committed(_ number: Int64)
 
-    /// The fault of the change feed's page after a token. Each fault is returned once.
+    /// The fault for the page of the change feed after a token. Each fault is returned once.
     func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault
 
     /// The random words for a secret of a world that is being recorded or replayed; nil otherwise.
@@ -50,7 +50,7 @@ package enum ChangePageFault: Sendable, Hashable {
     case none
     /// The token has expired.
     case gone
-    /// The page is sent, and the next token is the one that was asked with.
+    /// The page is sent, and its next token is the token of the request.
     case repeated
     /// The page is empty and says that there is more.
     case empty

@@ -8,7 +8,7 @@ package import LarderTime
     import Glibc
 #endif
 
-/// A reply that is valid for every byte-identical request until it says otherwise.
+/// A reply that is valid for every byte-identical request while `isCurrent()` returns true.
 ///
 /// If a handler attaches one to a reply (`Reply.repeatable`), repeats of the request bypass parsing and routing: the head is
 /// compared, and the serialised reply is sent again.
@@ -16,7 +16,7 @@ package protocol RepeatableReply: AnyObject, Sendable {
     /// Whether the handler would give the same reply again. Called on the loop's thread for every repeat.
     func isCurrent() -> Bool
 
-    /// Called when the reply was sent again, or is about to be in one write. Not called if nobody wants records.
+    /// Called when the reply was sent again, or is about to be in one write. Not called if `wantsRecords` is false.
     func wasRepeated(_ exchange: RepeatedExchange)
 }
 

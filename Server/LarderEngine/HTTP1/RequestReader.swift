@@ -86,7 +86,7 @@ struct RequestReader {
         }
     }
 
-    /// Decides which part of a head is too long: if no field is, the target is.
+    /// Returns 414 if the start line is too long, otherwise 431.
     private func tooLarge(_ scanner: HeadScanner) -> Refusal {
         guard scanner.lineCount ?? .max <= RequestHead.targetBytesMaximum else {
             return Refusal(.targetTooLong, "The request line is longer than a target or a head may be.")

@@ -10,7 +10,7 @@ import LarderTime
 /// Deadlines and closing.
 extension Connection {
     func updateDeadline() {
-        // Usually nothing is due, and this runs for every exchange.
+        // The common case, checked first because this runs for every exchange.
         if case .http = mode, owed == nil, output.isEmpty, !reader.isInside, !isLingering {
             deadline = MonotonicTime(nanoseconds: loop.now.nanoseconds &+ loop.idleNanoseconds)
             return

@@ -190,7 +190,7 @@ final class Connection {
         if mustResume, output.isEmpty { loop.resume(self) }
     }
 
-    // MARK: Answering
+    // MARK: Replies
 
     private func answer(_ request: consuming Request) {
         if !isAnnounced { exchangeCount += 1 }

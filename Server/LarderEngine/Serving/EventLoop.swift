@@ -92,7 +92,7 @@ package final class EventLoop: @unchecked Sendable {
         scratch.reserveCapacity(64 << 10)
     }
 
-    // MARK: From any thread
+    // MARK: Jobs and timers, from any thread
 
     /// Runs a job on the loop, after earlier ones. After the loop's end jobs are discarded.
     package func execute(_ job: @escaping @Sendable () -> Void) { executeOrElse(job, nil) }

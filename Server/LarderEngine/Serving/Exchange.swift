@@ -101,7 +101,7 @@ package struct Exchange: Sendable {
         withConnection { $0.end($1, ending, reply, note) }
     }
 
-    /// Lets the body be read of a request that is held at its head.
+    /// Starts reading the body of a request that is held at its head.
     package func proceed() { withConnection { $0.proceed($1) } }
 
     private func withConnection(_ body: @escaping @Sendable (Connection, Int) -> Void) {

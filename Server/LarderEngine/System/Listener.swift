@@ -37,7 +37,7 @@ final class Listener: Sendable {
     enum Acceptance {
         case connection(Int32, SocketAddress)
         case none
-        /// There are no free descriptors.
+        /// The system has no free descriptor.
         case exhausted
     }
 

@@ -291,7 +291,7 @@ final class ControlPlane: ExchangeHandler {
         return .response(Response(status: status, fields: fields, body: body.isEmpty ? .empty : .bytes(body)))
     }
 
-    // MARK: Acts
+    // MARK: Actions of faults and actors
 
     /// Executes an action immediately.
     @discardableResult func perform(_ act: ScriptedAction, in world: World, device: String = "actor") -> ScriptedReply {

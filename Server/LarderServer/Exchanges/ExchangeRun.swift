@@ -52,7 +52,7 @@ final class ExchangeRun: @unchecked Sendable {
         note.subject = plane.viewer(of: request, in: world)
     }
 
-    // MARK: Before anything is done
+    // MARK: Stages before the request is processed
 
     /// Runs the stage before the body is read; then lets it be read.
     func startAtHead() {
@@ -162,7 +162,7 @@ final class ExchangeRun: @unchecked Sendable {
         if !isHeld { body() }
     }
 
-    // MARK: Doing it
+    // MARK: Processing
 
     private func dispatch() {
         var conditions = Conditions()
@@ -209,7 +209,7 @@ final class ExchangeRun: @unchecked Sendable {
         }
     }
 
-    // MARK: When it is done
+    // MARK: Stages after the commit
 
     private func replied(_ reply: Reply) {
         note.effect = max(note.effect, reply.note.effect)
@@ -222,7 +222,7 @@ final class ExchangeRun: @unchecked Sendable {
         }
     }
 
-    /// Does what a fault does instead of the reply.
+    /// Applies a fault that ends the exchange without the reply.
     private func end(_ decision: FaultDecision) {
         switch decision.fault.action {
         case .respond(let canned): send(plane.reply(canned, to: request, in: world))
@@ -315,7 +315,7 @@ final class ExchangeRun: @unchecked Sendable {
         mutator.replaceBody(drift.apply(value).encoded)
     }
 
-    // MARK: The end
+    // MARK: Completion
 
     private func finish(_ ending: ExchangeEnding, _ reply: RenderedReply?, ending word: String?) {
         exchange.end(ending, reply, note: finalNote(ending: word))

@@ -2,7 +2,7 @@ import LarderBackend
 import LarderEngine
 import LarderTime
 
-/// Sends the bytes of a reply as slowly as faults require: with limited bandwidth, drop by drop, or with the stalls of lost
+/// Sends the bytes of a reply as slowly as faults require: with limited bandwidth, in small pieces, or with the stalls of lost
 /// packets.
 ///
 /// `@unchecked Sendable`: steps are sequential, each started by the one before it through the clock's timer, so no two run at

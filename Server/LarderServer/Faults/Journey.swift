@@ -6,15 +6,15 @@ import LarderHTTP
 ///
 /// Values are round numbers within the range of public measurements. Use a script for other values.
 public enum Journey: String, Sendable, Hashable, CaseIterable {
-    /// Nothing gets through.
+    /// Every request fails.
     case offline
-    /// A slow mobile network: 750 kB/s down, about 150 ms away.
+    /// A slow mobile network: 750 kB/s down, about 150 ms of latency.
     case threeG = "3g"
-    /// A very slow one: 30 kB/s down, about 500 ms away.
+    /// A very slow mobile network: 30 kB/s down, about 500 ms of latency.
     case edge
     /// Bursts of lost packets.
     case lossyWifi = "lossy-wifi"
-    /// Good for 30 s, then all open connections are dead and a slower network takes over.
+    /// A fast network for 30 s; then all open connections are dead, and a slower network follows.
     case wifiToCell = "wifi-to-cell"
     /// No network for 20 s every two minutes, and slow before and after it.
     case tunnel
@@ -33,16 +33,16 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
     public var summary: String {
         switch self {
         case .offline: "no network: connections are reset"
-        case .threeG: "750 kB/s down, 250 kB/s up, about 150 ms away"
-        case .edge: "30 kB/s down, 15 kB/s up, about 500 ms away, some loss"
+        case .threeG: "750 kB/s down, 250 kB/s up, about 150 ms of latency"
+        case .edge: "30 kB/s down, 15 kB/s up, about 500 ms of latency, some loss"
         case .lossyWifi: "bursts of packet loss: stalls of 0.3 s and more"
         case .wifiToCell: "good for 30 s, then open connections are dead and 3g takes over"
-        case .tunnel: "every 120 s: slow, 20 s of nothing, slow, good"
-        case .lift: "every 60 s: 12 s of nothing"
+        case .tunnel: "every 120 s: slow, offline for 20 s, slow, good"
+        case .lift: "every 60 s: offline for 12 s"
         case .train: "every 300 s: good, slow, lossy, offline for 30 s, edge"
-        case .captivePortal: "200 and an HTML page for everything"
+        case .captivePortal: "every request is answered with 200 and an HTML page"
         case .overloaded: "half of all requests get 503 or 429 with Retry-After, the rest are slow"
-        case .flapping: "5 s there, 5 s gone"
+        case .flapping: "5 s online, 5 s offline"
         }
     }
 

@@ -86,7 +86,7 @@ final class GateSet: Sendable {
         case cut(FaultAction.ExchangeCut)
     }
 
-    /// Called by the releasing thread, with the name of the gate.
+    /// Called on the releasing thread with the name of the gate.
     typealias Resumption = @Sendable (_ gate: String, Verdict) -> Void
 
     private struct Rule {

@@ -62,7 +62,7 @@ package final class WorldControl: WorldHooks {
         change { $0 = Settings() }
     }
 
-    // MARK: Questions of the world
+    // MARK: Queries of the world
 
     package var dialect: Dialect { current.dialect }
 
