@@ -156,8 +156,8 @@ let package = Package(
         sdk(
             "LarderTesting",
             [
-                "Larder", "LarderTransport", "LarderResources", "LarderStorage", "LarderTime", "LarderHTTP",
-                "LarderWebSocket",
+                "Larder", "LarderTransport", "LarderResources", "LarderStorage", "LarderSQLite", "LarderTime",
+                "LarderHTTP", "LarderWebSocket",
             ]
         ),
         sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),

@@ -21,6 +21,13 @@ struct BlobFiles: Sendable {
         return true
     }
 
+    /// Syncs the directories of files that were just written.
+    func sync(_ names: [String]) throws(SQLiteError) {
+        guard !names.isEmpty else { return }
+        for folder in Set(names.map(folder)) { try files.syncDirectory(folder) }
+        try files.syncDirectory(directory)
+    }
+
     func read(_ name: String) -> [UInt8]? { Self.isName(name) ? files.read(path(name)) : nil }
 
     func size(_ name: String) -> Int64? { Self.isName(name) ? files.size(path(name)) : nil }

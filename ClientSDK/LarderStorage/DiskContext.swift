@@ -44,7 +44,7 @@ package final class DiskContext: Sendable {
         self.configuration = configuration
         granularity = max(1, configuration.accessGranularity.nanosecondsSaturating)
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
-        files = DiskFiles(faults: configuration.faults?.plan)
+        files = DiskFiles(faults: configuration.faults)
         blobs = BlobFiles(directory: configuration.directory + "/blobs", files: files)
     }
 

@@ -69,6 +69,16 @@ package struct DiskFiles: Sendable {
         try rename(temporary, to: path)
     }
 
+    /// Syncs a directory, so that the names of new files in it survive a power loss.
+    package func syncDirectory(_ path: String) throws(SQLiteError) {
+        // With a fault plan, power is never lost.
+        guard faults == nil else { return }
+        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.error(path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw Self.error(path) }
+    }
+
     /// The bytes of a file, or a prefix; nil if it cannot be read.
     package func read(_ path: String, first countMaximum: Int = .max) -> [UInt8]? {
         if faults?.isDead ?? false { return nil }

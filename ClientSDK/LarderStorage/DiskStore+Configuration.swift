@@ -1,4 +1,5 @@
 import LarderCoding
+package import LarderSQLite
 public import LarderTime
 
 extension DiskStore {
@@ -36,7 +37,7 @@ extension DiskStore {
         /// has filled the disk. Less than about 6 MiB may not suffice to copy the log; 0 reserves none.
         public var outboxReserveBytes: Int64 = 6 << 20
         /// Injected disk faults, for tests.
-        package var faults: DiskFaults?
+        package var faults: FaultPlan?
 
         /// Creates a configuration.
         public init(directory: String, clock: any WallClock = SystemWallClock()) {

@@ -315,6 +315,7 @@ public final class DiskStore: Sendable {
         let evicted = try connection.perform {
             if let damage = connection.damage { throw damage }
             let evicted = try connection.enforceBudget()
+            if connection.durability == .powerLoss { try context.blobs.sync(connection.createdBlobs) }
             try connection.run(.commit)
             return evicted
         }

@@ -1,4 +1,5 @@
 public import Larder
+import LarderSQLite
 import Synchronization
 
 /// A disk store that simulates the death of its process at any SQL statement or file operation, or in the middle of one.
@@ -21,10 +22,18 @@ public final class KillableStore: Sendable {
         case readOnly
         /// Input or output fails (EIO).
         case inputOutput
+
+        fileprivate var code: SQLiteError.Code {
+            switch self {
+            case .full: .full
+            case .readOnly: .readOnly
+            case .inputOutput: .inputOutput
+            }
+        }
     }
 
     private struct State {
-        var faults: DiskFaults
+        var faults: FaultPlan
         var store: DiskStore?
     }
 
@@ -34,10 +43,10 @@ public final class KillableStore: Sendable {
     /// A store that is opened by the first call of `store()`.
     public init(_ configuration: DiskStore.Configuration) {
         self.configuration = configuration
-        state = Mutex(State(faults: DiskFaults()))
+        state = Mutex(State(faults: FaultPlan()))
     }
 
-    private var faults: DiskFaults { state.withLock { $0.faults } }
+    private var faults: FaultPlan { state.withLock { $0.faults } }
 
     /// The store. Opens it if necessary; opening takes steps too.
     public func store() throws(DiskError) -> DiskStore {
@@ -62,7 +71,7 @@ public final class KillableStore: Sendable {
         let old = state.withLock { state in
             state.faults.kill()
             defer {
-                state.faults = DiskFaults()
+                state.faults = FaultPlan()
                 state.store = nil
             }
             return state.store
@@ -74,7 +83,7 @@ public final class KillableStore: Sendable {
     /// Kills the process before the `step`th step from now; 1 is the next.
     ///
     /// - Parameter halfWay: kills it within the step, after half of the bytes were written.
-    public func kill(atStep step: Int, halfWay: Bool = false) { faults.kill(atStep: step, halfWay: halfWay) }
+    public func kill(atStep step: Int, halfWay: Bool = false) { faults.arm(halfWay ? .tear : .kill, atStep: step) }
 
     /// Kills the process now.
     public func kill() { faults.kill() }
@@ -83,13 +92,7 @@ public final class KillableStore: Sendable {
     ///
     /// - Parameter untilHealed: all later steps that change something fail too, until `heal()`.
     public func fail(_ failure: Failure, atStep step: Int = 1, untilHealed: Bool = false) {
-        let failure: DiskFaults.Failure =
-            switch failure {
-            case .full: .full
-            case .readOnly: .readOnly
-            case .inputOutput: .inputOutput
-            }
-        faults.fail(failure, atStep: step, untilHealed: untilHealed)
+        faults.arm(untilHealed ? .failOn(failure.code) : .fail(failure.code), atStep: step)
     }
 
     /// Limits the growth of the store's files in bytes, as a disk with that much free space does; nil: no limit. Removing and truncating
@@ -101,6 +104,9 @@ public final class KillableStore: Sendable {
 
     /// Whether the process has died.
     public var isDead: Bool { faults.isDead }
+
+    /// The number of syncs of the database's files by the current process.
+    package var syncCount: Int { faults.syncCount }
 
     /// The number of steps of the current process: statements and file operations.
     public var stepCount: Int { faults.stepCount }

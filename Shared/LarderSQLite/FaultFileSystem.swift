@@ -213,7 +213,10 @@ enum FaultFileSystem {
         unsafe table.pointee.xSync = { file, _ in
             guard let file = unsafe file else { return SQLITE_MISUSE }
             switch unsafe decide(file) {
-            case .proceed: return SQLITE_OK
+            case .proceed:
+                let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
+                unsafe plan._withUnsafeGuaranteedRef { $0.countSync() }
+                return SQLITE_OK
             case .tear: return Failing.fsync
             case .fail(let code): return Failing.code(code, Failing.fsync)
             }

@@ -30,6 +30,7 @@ import Synchronization
 
     private struct State {
         var count = 0
+        var syncs = 0
         var armed: (action: Action, step: Int)?
         var isDead = false
         /// How many bytes files may still grow by; nil for no limit.
@@ -89,6 +90,11 @@ import Synchronization
 
     /// The number of steps so far.
     package var stepCount: Int { state.withLock { $0.count } }
+
+    /// The number of syncs of files of databases so far.
+    package var syncCount: Int { state.withLock { $0.syncs } }
+
+    func countSync() { state.withLock { $0.syncs += 1 } }
 
     /// Reports a change of a file outside SQLite.
     ///

@@ -60,12 +60,14 @@ public struct MonitoredTransport: Transport {
             let time = clock.uptime - start
             let bytes = response.body.count
             // Head and content arrive together here: with a large content this is transfer time, with a small one latency.
-            let isLarge = bytes >= NetworkMonitor.Thresholds().transferMinimum
-            let sample =
-                waitsByDesign(request)
-                ? NetworkSample(.reply, bytes: bytes)
-                : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
-            monitor?.note(sample)
+            if let monitor {
+                let isLarge = bytes >= monitor.configuration.thresholds.transferMinimum
+                let sample =
+                    waitsByDesign(request)
+                    ? NetworkSample(.reply, bytes: bytes)
+                    : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
+                monitor.note(sample)
+            }
             tell(request, status: response.status.code, nil, time, bytes)
             return response
         } catch {

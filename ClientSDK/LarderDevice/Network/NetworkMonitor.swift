@@ -52,7 +52,7 @@ public final class NetworkMonitor: Sendable {
     }
 
     private let state: Mutex<Core>
-    private let configuration: Configuration
+    let configuration: Configuration
     private let clock: any MonotonicClock
     /// Level changes to be passed to `onEvent`: in order, while no lock is held.
     private let records = OrderedObservers<Event>()

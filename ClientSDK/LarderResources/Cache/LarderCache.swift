@@ -225,11 +225,11 @@ public final class LarderCache: Sendable {
         var keys = Set(core.queries.keys).union(core.nodes.all.map(\.key)).filter { $0.name == name }
         if let disk = core.disk {
             do {
-                keys.formUnion(try disk.read { transaction in try transaction.queryKeys(named: name) })
-                keys.formUnion(
-                    try disk.read { transaction in try transaction.entityIDs(ofType: "=" + name) }
-                        .compactMap { QueryKey(name: name, canonicalParameters: $0) }
-                )
+                let (queries, wholeValues) = try disk.read { transaction in
+                    (try transaction.queryKeys(named: name), try transaction.entityIDs(ofType: "=" + name))
+                }
+                keys.formUnion(queries)
+                keys.formUnion(wholeValues.compactMap { QueryKey(name: name, canonicalParameters: $0) })
             } catch {
                 throw LarderError(error)
             }
@@ -252,12 +252,12 @@ public final class LarderCache: Sendable {
             FeedCoverage(since: $0, caughtUpAt: now.wall, caughtUpUptime: now.uptime, epoch: now.epoch)
         }
         core.invalidations.setFeed(feed, coverage)
-        core.freshnessChanged()
+        core.showAll()
     }
 
     /// Applies a change of `CacheConfiguration.networkBehavior`: freshness is computed again, and observers are shown the result.
     public func networkBehaviorChanged() {
-        if core.applyNetworkBehavior() { core.freshnessChanged() }
+        if core.applyNetworkBehavior() { core.showAll() }
     }
 
     /// Call it when the network is back: waiting operations are sent, stale observed values are refreshed, and live channels reconnect,

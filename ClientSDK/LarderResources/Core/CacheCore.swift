@@ -298,7 +298,7 @@ package final class CacheCore: Sendable {
         let seen = clocks.highWater
         let isTimeToSave = seen - commits.savedHighWater > .seconds(60)
         do {
-            let commit = try disk.write(mayUseReserve: update.mayUseReserve) { transaction in
+            let commit = try disk.write(update.durability, mayUseReserve: update.mayUseReserve) { transaction in
                 var commit = start
                 // Foreign commits up to here are known.
                 commit.seenCommits = seenCommits
@@ -367,6 +367,9 @@ package final class CacheCore: Sendable {
 
     /// Tells all nodes that their freshness may have changed.
     func freshnessChanged() { for node in nodes.all { node.freshnessChanged() } }
+
+    /// Judges the freshness of the observed values again. Their content stays assembled.
+    func showAll() { for node in nodes.all { node.show() } }
 
     // MARK: The end
 

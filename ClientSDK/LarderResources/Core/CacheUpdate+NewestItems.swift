@@ -79,8 +79,7 @@ extension Commit {
             }
             guard !items.isEmpty else { return }
             var isFull = false
-            var beginsLoose = false
-            try query.editLayout { layout in
+            let layout = try query.editLayout { layout in
                 for item in items {
                     guard item.isOwn || layout.loose.count < NewestItems.unconfirmedMaximum else {
                         isFull = true
@@ -88,10 +87,9 @@ extension Commit {
                     }
                     item.insert(into: &layout, at: context.startedAt)
                 }
-                beginsLoose = layout.items.first.map { layout.loose[$0] != nil } ?? false
             }
             if isFull { query.isInvalidated = true }
-            if beginsLoose || isFull { query.entityTag = nil }
+            if layout.beginsLoose || isFull { query.entityTag = nil }
         }
         try self.merge(newest.timeline, merge, disk)
     }

@@ -38,6 +38,8 @@ public struct CacheUpdate: Sendable {
     var isMemoryOnly = false
     /// The key that a request was answered for: if that key is kept off the disk, nothing is written to the disk.
     var answered: StoredKey?
+    /// What the commit must survive.
+    var durability = DiskStore.Durability.processDeath
     /// Whether it may use the disk space that is reserved for sending from the outbox.
     var mayUseReserve = false
 

@@ -27,8 +27,10 @@ final class InvalidationTable: Sendable {
 
     private struct State {
         var marks: [Name: Mark] = [:]
-        /// Values from the disk that were validated before this time are stale: it stands for marks that were dropped.
+        /// Stands for marks that were dropped: values from the disk that were validated before this time are stale.
         var floor: WallTime = Freshness.Times.never
+        /// The same for values of this process: those whose request began before this place in the order are stale.
+        var floorOrder: UInt64 = 0
         var versions: [EntityKey: KnownVersion] = [:]
         var lastVersion: UInt64 = 0
         /// When versions were last forgotten.
@@ -51,6 +53,7 @@ final class InvalidationTable: Sendable {
             for (name, mark) in sorted {
                 state.marks[name] = nil
                 state.floor = max(state.floor, mark.wall)
+                state.floorOrder = max(state.floorOrder, mark.order)
             }
         }
     }
@@ -63,7 +66,7 @@ final class InvalidationTable: Sendable {
     func covers(_ tags: Set<String>, type: String? = nil, validatedAt: WallTime, order: UInt64) -> Bool {
         state.withLock { state in
             if state.marks.isEmpty && state.floor == Freshness.Times.never { return false }
-            if order == 0, validatedAt <= state.floor { return true }
+            if order == 0 ? validatedAt <= state.floor : order < state.floorOrder { return true }
             func covers(_ name: Name) -> Bool {
                 guard let mark = state.marks[name] else { return false }
                 return order > 0 && mark.order > 0 ? mark.order > order : order == 0 && mark.wall >= validatedAt
@@ -99,8 +102,6 @@ final class InvalidationTable: Sendable {
     }
 
     func setFeed(_ name: String, _ coverage: FeedCoverage?) { state.withLock { $0.feeds[name] = coverage } }
-
-    func feed(_ name: String) -> FeedCoverage? { state.withLock { $0.feeds[name] } }
 
     var feeds: [String: FeedCoverage] { state.withLock { $0.feeds } }
 

@@ -111,6 +111,9 @@ struct TimelineLayout: Sendable, Equatable {
 
     var items: [EntityKey] { elements.compactMap(\.item) }
 
+    /// Whether the first item was inserted here and no page has confirmed it.
+    var beginsLoose: Bool { elements.lazy.compactMap(\.item).first.map { loose[$0] != nil } ?? false }
+
     func index(ofGap number: Int) -> Int? {
         elements.firstIndex { element in
             guard case .gap(number, _) = element else { return false }

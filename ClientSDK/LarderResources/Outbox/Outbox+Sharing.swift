@@ -205,6 +205,9 @@ extension Outbox {
         let found = FoundRows()
         var update = CacheUpdate()
         update.mayUseReserve = true
+        // Synced before the first byte leaves, and with it the earlier commit that holds the key: after a power loss an awaited
+        // write that was sent must be found in doubt, and not as one that nobody has sent.
+        if operation.isThrough { update.durability = .powerLoss }
         update.steps.append(
             .disk { transaction in
                 var rows: [Int64: DiskOutboxRow] = [:]

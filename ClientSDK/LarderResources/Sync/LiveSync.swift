@@ -140,6 +140,7 @@ public final class LiveSync: Sendable {
             } catch {
                 // Every error, and a regular end by the server, is followed by the same back-off: an immediate
                 // reconnection could be refused again at once, for ever.
+                if error.code != .cancelled { configuration.onEvent(.failed(resource: "larder.live", error)) }
             }
             sync.lostLive()
             guard !Task.isCancelled else { break }

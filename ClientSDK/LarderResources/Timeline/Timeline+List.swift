@@ -129,13 +129,13 @@ extension Timeline.List {
                 )
                 let rule = context.isReset ? .reset : resource.onDiscontinuity
                 let isLatest = context.order >= orders.head
-                try query.editLayout { layout in
+                let layout = try query.editLayout { layout in
                     layout.takeNewest(page, rule, &orders)
                     layout.keep(atMost: resource.keptMaximum)
                 }
                 // While the first item is unconfirmed, the validator is dropped: a 304 would keep the item there for
                 // ever.
-                if isLatest { query.entityTag = try query.beginsLoose ? nil : answer.entityTag }
+                if isLatest { query.entityTag = layout.beginsLoose ? nil : answer.entityTag }
             }
         }
         return normalizer
@@ -154,21 +154,15 @@ extension TimelineLayout.Tail {
 }
 
 extension DiskQuery {
-    /// Whether the first item was inserted here and no page has confirmed it.
-    var beginsLoose: Bool {
-        get throws {
-            let layout = TimelineLayout(ids, try TimelineLayout.Details(details))
-            return layout.items.first.map { layout.loose[$0] != nil } ?? false
-        }
-    }
-
-    /// Changes the layout in the index.
-    mutating func editLayout(_ change: (inout TimelineLayout) -> Void) throws {
+    /// Changes the layout in the index, and returns the new one.
+    @discardableResult
+    mutating func editLayout(_ change: (inout TimelineLayout) -> Void) throws -> TimelineLayout {
         var layout = TimelineLayout(ids, try TimelineLayout.Details(details))
         change(&layout)
         ids = layout.keys
         nextCursor = layout.tail.cursor
         isComplete = layout.tail == .end && !layout.elements.contains(where: \.isGap)
         details = try layout.details.encoded
+        return layout
     }
 }

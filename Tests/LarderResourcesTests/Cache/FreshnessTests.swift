@@ -238,6 +238,22 @@ struct FreshnessTests {
         }
     }
 
+    @Test func `an invalidated value stays stale after more invalidations than are kept by name`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        var early = Resource<String>("early", freshness: .reference) { _ in .value("v") }
+        early.tags = ["early"]
+        var late = Resource<String>("late", freshness: .reference) { _ in .value("v") }
+        late.tags = ["late"]
+        _ = try await cache.value(early)
+        for number in 0..<1_100 {
+            scene.clock.advance(by: .milliseconds(1))
+            try cache.invalidate(tag: number == 0 ? "early" : "other \(number)")
+        }
+        _ = try await cache.value(late)
+        #expect(try await cache.snapshot(early, .cacheOnly).freshness == .stale(.invalidated))
+        #expect(try await cache.snapshot(late, .cacheOnly).freshness == .fresh)
+    }
+
     @Test func `a tag never equals an entity type`() async throws {
         let cache = try scene.cache()
         let note = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "a", revision: 1)) }

@@ -1,5 +1,6 @@
 import Foundation
 import LarderResources
+import LarderSQLite
 import LarderStorage
 import LarderTesting
 import LarderTime
@@ -42,7 +43,7 @@ struct OutboxFullDiskTests {
         return operation
     }
 
-    private func cache(_ faults: DiskFaults, reserve: Int64 = 6 << 20) throws -> LarderCache {
+    private func cache(_ faults: FaultPlan, reserve: Int64 = 6 << 20) throws -> LarderCache {
         var configuration = scene.configuration()
         configuration.editStore { $0.faults = faults }
         configuration.editStore { $0.outboxReserveBytes = reserve }
@@ -66,7 +67,7 @@ struct OutboxFullDiskTests {
     func `an outbox on a full disk drains when the network returns, and then accepts new operations`(_ megabytes: Int64)
         async throws
     {
-        let faults = DiskFaults()
+        let faults = FaultPlan()
         let cache = try cache(faults)
         faults.limitRoom(to: megabytes << 20)
         let operation = operation()
@@ -82,14 +83,14 @@ struct OutboxFullDiskTests {
     }
 
     @Test func `a process that is restarted on a full disk drains too`() async throws {
-        let faults = DiskFaults()
+        let faults = FaultPlan()
         var cache = try cache(faults)
         faults.limitRoom(to: 12 << 20)
         let operation = operation(batch: 10)
         let count = try fill(cache, operation)
         let room = faults.room
         cache.close()
-        let next = DiskFaults()
+        let next = FaultPlan()
         next.limitRoom(to: room)
         cache = try self.cache(next)
         cache.outbox.register(operation)
@@ -99,7 +100,7 @@ struct OutboxFullDiskTests {
     }
 
     @Test func `cached content is evicted to store the server's answers`() async throws {
-        let faults = DiskFaults()
+        let faults = FaultPlan()
         let cache = try cache(faults)
         // Files of their own, and rows.
         for index in 0..<40 {
@@ -117,14 +118,14 @@ struct OutboxFullDiskTests {
     }
 
     @Test func `without a reserve the disk can be filled completely`() throws {
-        let faults = DiskFaults()
+        let faults = FaultPlan()
         let cache = try cache(faults, reserve: 0)
         faults.limitRoom(to: 8 << 20)
         #expect(try fill(cache, operation()) > 300)
     }
 
     @Test func `cached values do not use the reserve for sending`() async throws {
-        let faults = DiskFaults()
+        let faults = FaultPlan()
         let cache = try cache(faults)
         faults.limitRoom(to: 8 << 20)
         let operation = operation()

@@ -57,6 +57,25 @@ struct WriteThroughTests {
     let bank = Bank()
     let note = Resource<Note>.entity("a") { _ in .gone }
 
+    @Test func `an awaited write is synced to the disk before it is sent`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        let before = killable.syncCount
+        let atSend = Mutex<[Int]>([])
+        var operation = bank.operation
+        let send = operation.send
+        operation.send = { attempt in
+            atSend.withLock { $0.append(killable.syncCount) }
+            return try await send(attempt)
+        }
+        _ = try await cache.commit(Payment(account: "a", amount: 1), operation)
+        let first = try #require(atSend.withLock { $0 }.first)
+        #expect(first > before)
+    }
+
     @Test func `while the outcome of a cancelled write is unknown, another one of its scope is rejected`()
         async throws
     {

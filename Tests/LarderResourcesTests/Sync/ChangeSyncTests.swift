@@ -1,3 +1,4 @@
+import LarderSQLite
 import LarderTesting
 import LarderTime
 import SDKTestSupport
@@ -21,7 +22,7 @@ struct ChangeSyncTests {
     @Test func `an unreadable token does not restart the feed, which would skip changes`()
         async throws
     {
-        let faults = DiskFaults()
+        let faults = FaultPlan()
         var configuration = scene.configuration()
         configuration.editStore { $0.faults = faults }
         let cache = try LarderCache(configuration)
@@ -40,7 +41,7 @@ struct ChangeSyncTests {
             into: cache
         )
         try await sync.catchUp()
-        faults.fail(.inputOutput, atStep: 1)
+        faults.arm(.fail(.inputOutput), atStep: 1)
         let error = await #expect(throws: LarderError.self) { try await sync.catchUp() }
         #expect(error?.code == .storage)
         #expect(sync.status.failure != nil && !sync.status.isCaughtUp)
@@ -156,6 +157,33 @@ struct ChangeSyncTests {
         #expect(opened.withLock { $0 } == ["old", "new"] && sync.status.resyncs == 1)
         running.cancel()
         await running.value
+    }
+
+    @Test func `a channel that cannot be opened is reported with its error`() async throws {
+        let failures = Mutex<[LarderError.Code]>([])
+        var configuration = scene.configuration()
+        configuration.onEvent = { event in
+            guard case .failed("larder.live", let error) = event else { return }
+            failures.withLock { $0.append(error.code) }
+        }
+        let cache = try LarderCache(configuration)
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let source = LiveSync.Source([.webSocket]) { _, _ throws(LarderError) in
+            throw LarderError(.refused, "The server has no live channel.", status: 403)
+        }
+        let live = LiveSync(ChangeSync(feed, into: cache), source, in: cache)
+        let states = SequenceRecorder(live.states)
+        let running = Task { await live.run() }
+        await states.wait { $0.last == .waiting(failures: 1) }
+        #expect(failures.withLock { $0 } == [.refused])
+        running.cancel()
+        await running.value
+        #expect(failures.withLock { $0 } == [.refused], "A cancelled channel is no failure.")
     }
 
     @Test func `a live sync without channel kinds returns at once`() async throws {
