@@ -55,6 +55,7 @@ UMBRELLA = (
 UMBRELLA_MAXIMUM = 120
 PRODUCT_MAXIMUM = 60
 LAYERS = ("Shared", "Server", "ClientSDK")
+ROW = re.compile(r"^\|[^|]*\| `(Larder\w*|larder-server)` \|[^|]*\|([^|]*)\|$", re.MULTILINE)
 GRAPH = re.compile(r"(<!-- modules:begin -->\n).*?(<!-- modules:end -->)", re.DOTALL)
 
 DECLARATION = re.compile(
@@ -208,6 +209,16 @@ def check_tests(targets):
     return findings
 
 
+def check_table(document):
+    """Compares the table of modules in ARCHITECTURE.md with MODULES."""
+    rows = {name: set(re.findall(r"`(Larder\w*|larder-server)`", used)) for name, used in ROW.findall(document)}
+    findings = []
+    for name, used in MODULES.items():
+        if rows.get(name) != set(used.split()):
+            findings.append(f"ARCHITECTURE.md: the row of {name} must say that it may use {used or 'nothing'}, as Scripts/modules.py does")
+    return findings
+
+
 def check():
     targets, products = manifest()
     findings = []
@@ -247,6 +258,7 @@ def check():
         if own > PRODUCT_MAXIMUM:
             findings.append(f"the product {product} has {own} public types at the top level; at most {PRODUCT_MAXIMUM}")
     document = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    findings += check_table(document)
     found = GRAPH.search(document)
     if not found or graph_text(targets) not in found.group(0):
         findings.append("ARCHITECTURE.md: its graph is not that of Package.swift; run python3 Scripts/modules.py --graph")
