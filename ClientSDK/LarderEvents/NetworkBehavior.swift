@@ -64,12 +64,6 @@ public struct NetworkBehavior: Sendable, Hashable {
         return factor.isFinite && factor > 1 ? min(factor, 1e6) : 1
     }
 
-    /// Returns a lifetime with its factor, not shorter than the original.
-    public func lifetime(_ duration: Duration, class name: String) -> Duration {
-        let factor = lifetimeFactor(class: name)
-        return factor == 1 ? duration : duration.stretched(by: factor)
-    }
-
     /// Returns a number of concurrent loads with its factor, at least 1.
     public func concurrency(_ count: Int) -> Int { Self.scaled(count, concurrencyFactor) }
 

@@ -7,8 +7,6 @@ public struct DiskQuery: Sendable, Hashable {
     public var ids: [EntityKey]
     /// The cursor of the next page, if any.
     public var nextCursor: String?
-    /// The cursor of the previous page, if any.
-    public var previousCursor: String?
     /// Whether the list is complete. Never inferred from an empty list.
     public var isComplete: Bool
     /// The entity tag of its response.
@@ -31,7 +29,6 @@ public struct DiskQuery: Sendable, Hashable {
         _ key: QueryKey,
         ids: [EntityKey],
         nextCursor: String? = nil,
-        previousCursor: String? = nil,
         isComplete: Bool,
         entityTag: String? = nil,
         fetchedAt: WallTime,
@@ -42,7 +39,6 @@ public struct DiskQuery: Sendable, Hashable {
         self.key = key
         self.ids = ids
         self.nextCursor = nextCursor
-        self.previousCursor = previousCursor
         self.isComplete = isComplete
         self.entityTag = entityTag
         self.fetchedAt = fetchedAt
@@ -63,44 +59,28 @@ extension DiskStore {
 }
 
 extension DiskQuery {
-    /// The part of the list that is stored as bytes: cursors and details.
+    /// The part of the list that is stored as bytes: the cursor and the details.
     var encoded: [UInt8] {
-        var bytes: [UInt8] = []
-        for cursor in [nextCursor, previousCursor] {
-            guard let cursor else {
-                bytes.append(0)
-                continue
-            }
-            bytes.append(1)
-            let count = UInt32(cursor.utf8.count)
-            for shift in stride(from: UInt32(0), to: 32, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: count >> shift))
-            }
-            bytes += Array(cursor.utf8)
-        }
-        return bytes + details
+        guard let nextCursor else { return [0] + details }
+        let count = UInt32(nextCursor.utf8.count)
+        let length = stride(from: UInt32(0), to: 32, by: 8).map { UInt8(truncatingIfNeeded: count >> $0) }
+        return [1] + length + Array(nextCursor.utf8) + details
     }
 
-    /// Decodes cursors and details; false if they are invalid.
+    /// Decodes the cursor and the details; false if they are invalid.
     mutating func decode(_ bytes: [UInt8]) -> Bool {
-        var index = 0
-        func cursor() -> (isValid: Bool, text: String?) {
-            guard index < bytes.count else { return (false, nil) }
-            index += 1
-            guard bytes[index - 1] == 1 else { return (bytes[index - 1] == 0, nil) }
-            guard index + 4 <= bytes.count else { return (false, nil) }
-            let count = (0..<4).reduce(0) { $0 | Int(bytes[index + $1]) << (8 * $1) }
-            index += 4
-            guard count <= bytes.count - index else { return (false, nil) }
-            index += count
-            return (true, String(decoding: bytes[(index - count)..<index], as: UTF8.self))
+        switch bytes.first {
+        case 0:
+            nextCursor = nil
+            details = Array(bytes[1...])
+            return true
+        case 1 where bytes.count >= 5:
+            let count = (0..<4).reduce(0) { $0 | Int(bytes[1 + $1]) << (8 * $1) }
+            guard count <= bytes.count - 5 else { return false }
+            nextCursor = String(decoding: bytes[5..<(5 + count)], as: UTF8.self)
+            details = Array(bytes[(5 + count)...])
+            return true
+        default: return false
         }
-        let next = cursor()
-        let previous = cursor()
-        guard next.isValid, previous.isValid else { return false }
-        nextCursor = next.text
-        previousCursor = previous.text
-        details = Array(bytes[index...])
-        return true
     }
 }

@@ -76,8 +76,6 @@ extension ErrorCode where Scope == ImageError {
     public static var unsupportedFormat: Self { Self(rawValue: "unsupportedFormat") }
     /// The file or the picture exceeds the limits. Request a smaller rendition.
     public static var tooLarge: Self { Self(rawValue: "tooLarge") }
-    /// A processor failed.
-    public static var processing: Self { Self(rawValue: "processing") }
     /// The URL is invalid, or the server's response does not match the request.
     public static var invalid: Self { Self(rawValue: "invalid") }
 }

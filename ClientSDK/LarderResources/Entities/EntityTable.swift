@@ -107,9 +107,6 @@ final class EntityTable: Sendable {
         edit(key) { $0.removeAll { overlay in overlay.endsAtVersion.map { $0 <= version } ?? false } }
     }
 
-    /// The keys of all entities with pending changes.
-    var keysWithOverlays: Set<EntityKey> { overlays.withLock { Set($0.keys) } }
-
     func removeAllOverlays() {
         overlays.withLock { overlays in
             overlays = [:]
