@@ -43,15 +43,15 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
             requestedAt: requestedAt,
             receivedAt: receivedAt
         )
-        let times = HTTPCacheFreshness(entry, now: receivedAt, policy: policy)
-        let lifetime = times.lifetime.components.seconds
-        let terms = CacheControl(response: response.fields)
+        let terms = ResponseTerms(entry, policy: policy)
+        let lifetime = terms.lifetime.components.seconds
         let isOfUse =
-            lifetime > 0 || entry.hasValidator || (terms.staleWhileRevalidate ?? 0) > 0 || (terms.staleIfError ?? 0) > 0
+            lifetime > 0 || entry.hasValidator || terms.staleWhileRevalidate > .zero
+            || (terms.staleIfError ?? .zero) > .zero
         guard isOfUse || (policy.keepsForOffline && response.status == .ok) else {
             return .init(nil, "Not stored: it is never fresh and has no validator (RFC 9111 §3).")
         }
-        return .init(entry, "Stored: fresh for \(lifetime) s by \(times.source.rawValue) (RFC 9111 §3, §4.2.1).")
+        return .init(entry, "Stored: fresh for \(lifetime) s by \(terms.source.rawValue) (RFC 9111 §3, §4.2.1).")
     }
 
     /// Returns why a response with this head is not stored; nil if its head allows it.
@@ -68,24 +68,14 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         if CacheControl(request: request.fields).noStore {
             return "Not stored: the request says no-store (RFC 9111 §5.2.1.5)."
         }
-        guard status.code >= 200, status != .notModified else {
+        guard status != .notModified else {
             return "Not stored: \(status.code) is not a whole response (RFC 9111 §3)."
         }
         if status == .partialContent || fields.contains(.contentRange) {
             return "Not stored: only a part of the content (RFC 9111 §3.3)."
         }
-        let terms = CacheControl(response: fields)
-        if terms.mustUnderstand {
-            guard status.isUnderstood else {
-                return "Not stored: must-understand, and \(status.code) is not understood (RFC 9111 §5.2.2.3)."
-            }
-        } else if terms.noStore {
-            return "Not stored: the response says no-store (RFC 9111 §5.2.2.5)."
-        }
-        let isExplicit =
-            terms.isPublic || terms.privateScope != .none || terms.maxAge != nil || fields.contains(.expires)
-        guard isExplicit || status.isHeuristicallyCacheable else {
-            return "Not stored: nothing allows it for a \(status.code) (RFC 9111 §3)."
+        if let refusal = ResponseTerms.refusal(status, fields, CacheControl(response: fields)) {
+            return "Not stored: \(refusal)."
         }
         let bytes = fields.reduce(0) { $0 + $1.name.description.utf8.count + $1.value.utf8.count + 4 }
         guard bytes <= max(0, policy.fieldBytesMaximum) else {
