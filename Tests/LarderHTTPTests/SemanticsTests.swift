@@ -107,6 +107,24 @@ struct HTTPDateTests {
     }
 
     @Test(arguments: [
+        "sun, 06 nov 1994 08:49:37 gmt", "SUN, 06 NOV 1994 08:49:37 GMT", "sunday, 06-NOV-94 08:49:37 gmt",
+        "SUN nov  6 08:49:37 1994",
+    ])
+    func `the case of weekday, month and zone is ignored, RFC 9111 §4.2`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now)?.seconds == 784_111_777)
+    }
+
+    @Test(arguments: [
+        "Sun,  06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov 1994 08:49:37 GMT", "Sun, 06 Nov  1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994  08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37  GMT", "Sunday,  06-Nov-94 08:49:37 GMT",
+        "Sun  Nov  6 08:49:37 1994", "Sun Nov 6 08:49:37 1994", "Sun Nov  06 08:49:37 1994",
+        "Sun Nov   6 08:49:37 1994", "Sun Nov  6  08:49:37 1994", "Sun,\t06 Nov 1994 08:49:37 GMT",
+    ])
+    func `parts are separated by one space, RFC 9110 §5.6.7`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now) == nil)
+    }
+
+    @Test(arguments: [
         (1_767_225_600, "75", 2075), (1_767_225_600, "76", 2076), (1_767_225_600, "77", 1977),
         (1_767_225_600, "00", 2000),
         (4_070_908_800, "05", 2105), (946_684_799, "49", 2049), (946_684_799, "50", 1950), (-1_577_923_200, "94", 1894),
