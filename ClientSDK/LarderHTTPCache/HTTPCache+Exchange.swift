@@ -193,15 +193,13 @@ extension HTTPCache {
                 "\(body.count) bytes of content, and the request takes \(plan.request.bodyLimit)."
             )
         }
-        var response = answer(
+        return answer(
             renewed,
             body,
             plan.request,
             .revalidated,
             "\(plan.explanation) A 304 confirmed it (RFC 9111 §4.3.4)."
         )
-        for cookie in reply.fields.values(of: .setCookie) { response.fields.add(.setCookie, cookie) }
-        return response
     }
 
     /// Sends the request again without conditions.

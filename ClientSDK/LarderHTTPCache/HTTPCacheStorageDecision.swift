@@ -71,8 +71,14 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         guard status != .notModified else {
             return "Not stored: \(status.code) is not a whole response (RFC 9111 §3)."
         }
-        if status == .partialContent || fields.contains(.contentRange) {
+        if status == .partialContent {
             return "Not stored: only a part of the content (RFC 9111 §3.3)."
+        }
+        // The transport removes chunked only. Without its `Transfer-Encoding` coded content could not be recognised.
+        if let coding = fields.values(of: .transferEncoding).flatMap({ FieldList.members(of: $0.lowercased()) }).first(
+            where: { transferCodings.contains($0) }
+        ) {
+            return "Not stored: its content has the transfer coding \(coding) (RFC 9112 §7.2)."
         }
         if let refusal = ResponseTerms.refusal(status, fields, CacheControl(response: fields)) {
             return "Not stored: \(refusal)."
@@ -98,8 +104,7 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the fields to store: without those of the connection (§3.1) and `Set-Cookie`, and with a `Date` (RFC
-    /// 9110 §6.6.1).
+    /// Returns the fields to store: all but those of the connection (§3.1), and with a `Date` (RFC 9110 §6.6.1).
     static func storable(_ fields: Fields, receivedAt: WallTime) -> Fields {
         let listed = fields.values(of: .connection).flatMap(FieldList.members).map { $0.lowercased() }
         var stored = fields
@@ -119,8 +124,10 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         return HTTPCacheEntry.Selector.selectors(names + (separates ? [.authorization] : []), in: request)
     }
 
+    private static let transferCodings: Set<String> = ["compress", "deflate", "gzip", "x-compress", "x-gzip"]
+
     private static let ofConnection: Set<String> = [
         "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-        "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "set-cookie2",
+        "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
     ]
 }
