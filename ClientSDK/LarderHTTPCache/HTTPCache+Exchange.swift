@@ -154,7 +154,8 @@ extension HTTPCache {
             confirmedBy: reply.fields,
             plan.entry,
             plan.entries,
-            plan.request.fields
+            plan.request.fields,
+            configuration.policy
         )
         guard let confirmed, plan.request.method == .get else {
             // A 304 to the caller's own conditions is returned to the caller; another one matches no stored response.

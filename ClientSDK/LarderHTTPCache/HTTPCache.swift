@@ -15,7 +15,7 @@ import Synchronization
 /// (RFC 9111 §3.3 makes this optional).
 ///
 /// All received fields are stored (§3.1), `Set-Cookie` too; a `Rule` can remove fields. Beyond the RFC: `Authorization`
-/// selects among responses (`Policy.separatesByAuthorization`), and `no-store` content never reaches the storage. Safe from
+/// selects among responses (`Policy.separation`), and `no-store` content never reaches the storage. Safe from
 /// any task.
 public final class HTTPCache: Transport {
     struct State {
@@ -179,7 +179,7 @@ public final class HTTPCache: Transport {
             var asking = request
             asking.method = .get
             asking.fields.removeAll { HTTPCacheValidation.own.contains($0) }
-            let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields)
+            let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields, configuration.policy)
             return .answer(response, plan(asking, url, entries, entry, asked, decision.explanation))
         }
     }

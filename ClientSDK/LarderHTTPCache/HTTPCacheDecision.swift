@@ -60,7 +60,8 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         if wishes.noStore, !isOffline, !wishes.onlyIfCached {
             return HTTPCacheDecision(.forward, nil, "The request says no-store (RFC 9111 §5.2.1.5).")
         }
-        let matching = entries.filter { entry in entry.selectors.allSatisfy { $0.matches(fields) } }
+        let selecting = policy.selecting(fields)
+        let matching = entries.filter { $0.matches(selecting) }
         // The most recent by date (§4.1).
         let chosen = matching.max { ($0.date, $0.receivedAt) < ($1.date, $1.receivedAt) }
         let miss =
@@ -78,7 +79,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             if isOffline {
                 return HTTPCacheDecision(.unreachable, nil, "\(miss), and there is no network (\(section)).")
             }
-            let conditions = method == .get ? HTTPCacheValidation.conditions(nil, entries, fields) : Fields()
+            let conditions = method == .get ? HTTPCacheValidation.conditions(nil, entries, fields, policy) : Fields()
             guard conditions.count > 0 else { return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).") }
             return HTTPCacheDecision(.validate(conditions), nil, "\(miss); the others' tags may do (RFC 9111 §4.3.1).")
         }
@@ -105,7 +106,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         if let explanation = use.staleWhileRevalidate {
             return HTTPCacheDecision(.serveWhileRevalidating, entry, explanation)
         }
-        let conditions = method == .get ? HTTPCacheValidation.conditions(entry, entries, fields) : Fields()
+        let conditions = method == .get ? HTTPCacheValidation.conditions(entry, entries, fields, policy) : Fields()
         guard conditions.count > 0 else {
             return HTTPCacheDecision(.forward, entry, "\(use.obstacle), and it has no validator to ask with.")
         }

@@ -67,6 +67,21 @@ public struct HTTPCacheEntry: Sendable, Hashable {
             && other.date >= date
     }
 
+    /// Whether the response suits the selecting fields of a request (RFC 9111 §4.1).
+    func matches(_ selecting: Fields) -> Bool {
+        selectors.allSatisfy { selector in
+            if selector.matches(selecting) { return true }
+            // Another spelling of a wish for the language that this one has.
+            guard selector.name == .acceptLanguage, let language = fields[.contentLanguage] else { return false }
+            return Negotiation.prefers(language, in: selecting)
+        }
+    }
+
+    /// Whether the response belongs to the account of a request.
+    func isOfAccount(_ selecting: Fields) -> Bool {
+        selectors.allSatisfy { !$0.isIdentity || $0.matches(selecting) }
+    }
+
     /// The entity tag, if it is valid.
     package var entityTag: EntityTag? { fields[.etag].flatMap { EntityTag(parsing: $0) } }
 

@@ -120,8 +120,7 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         in request: Fields,
         _ policy: HTTPCache.Policy
     ) -> [HTTPCacheEntry.Selector] {
-        let separates = policy.separatesByAuthorization && !names.contains(.authorization)
-        return HTTPCacheEntry.Selector.selectors(names + (separates ? [.authorization] : []), in: request)
+        HTTPCacheEntry.Selector.selectors(policy.selecting(names), in: policy.selecting(request))
     }
 
     private static let transferCodings: Set<String> = ["compress", "deflate", "gzip", "x-compress", "x-gzip"]
