@@ -24,19 +24,30 @@ extension HTTPCache {
     func standIn(_ plan: Plan, for error: TransportError) throws(TransportError) -> HTTPCache.Response {
         let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
         guard codes.contains(error.code),
-            let response = standIn(plan, .transportFailed(error.code), "\(error.code.rawValue): \(error.description)")
+            let response = standIn(
+                plan,
+                .transportFailed(error.code),
+                "\(error.code.rawValue): \(error.description)",
+                isDisconnected: true
+            )
         else { throw error }
         return response
     }
 
     /// Returns a stored response for an unusable response; nil if it may not be used.
-    func standIn(_ plan: Plan, _ reason: HTTPCache.StaleReason, _ failure: String) -> HTTPCache.Response? {
+    func standIn(
+        _ plan: Plan,
+        _ reason: HTTPCache.StaleReason,
+        _ failure: String,
+        isDisconnected: Bool = false
+    ) -> HTTPCache.Response? {
         guard let entry = plan.entry,
             let explanation = HTTPCacheDecision.standIn(
                 entry,
                 for: plan.request.fields,
                 now: configuration.clock.now,
-                policy: configuration.policy
+                policy: configuration.policy,
+                isDisconnected: isDisconnected
             ), let body = storedBody(entry, plan.url.text), body.count <= plan.request.bodyLimit
         else { return nil }
         return answer(entry, body, plan.request, .stale(reason), "\(failure) \(explanation)")

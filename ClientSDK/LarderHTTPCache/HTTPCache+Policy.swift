@@ -25,8 +25,15 @@ extension HTTPCache {
         public var heuristicFraction = 0.1
         /// The maximum heuristic lifetime.
         public var heuristicMaximum: Duration = .seconds(86_400)
-        /// How long a stale response may be used instead of an error if the server states no `stale-if-error` (RFC
-        /// 5861 §4, RFC 9111 §4.2.4). Has no effect where the server forbids it.
+        /// Whether a stale response is used when there is no reply: while offline, and after a failed or timed out exchange
+        /// (§4.2.4). It is visibly stale: by `HTTPCache.Response.source`, and by its `Age`.
+        ///
+        /// Not used if the server forbids it (`must-revalidate`, `no-cache`), if a change has invalidated it, or if the
+        /// request limits its age (`no-cache`, `max-age`, `min-fresh`) and allows no `max-stale`; while offline the request's
+        /// limits do not count.
+        public var servesStaleWithoutReply = true
+        /// How long a stale response may be used instead of a reply with status 500, 502, 503 or 504 if the server states no
+        /// `stale-if-error` (RFC 5861 §4). Has no effect where the server forbids it.
         public var staleIfError: Duration = .zero
         /// Whether a 200 without lifetime and validator is stored for use while offline.
         public var keepsForOffline = true

@@ -94,7 +94,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             )
         }
         if isOffline {
-            guard !use.mustValidate else {
+            guard !use.mustValidate, policy.servesStaleWithoutReply else {
                 return HTTPCacheDecision(.unreachable, nil, "\(use.obstacle), and there is no network.")
             }
             return HTTPCacheDecision(
@@ -113,18 +113,20 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         return HTTPCacheDecision(.validate(conditions), entry, "\(use.obstacle); the server is asked (RFC 9111 §4.3).")
     }
 
-    /// Returns why a stored response may be used instead of a failure of the server or the network (RFC 5861 §4); nil
-    /// if not.
+    /// Returns why a stored response may be used instead of a failure of the server or the network (RFC 5861 §4, RFC 9111
+    /// §4.2.4); nil if not.
+    ///
+    /// - Parameter isDisconnected: whether there is no reply at all.
     package static func standIn(
         _ entry: HTTPCacheEntry,
         for fields: Fields,
         now: WallTime,
-        policy: HTTPCache.Policy = HTTPCache.Policy()
+        policy: HTTPCache.Policy = HTTPCache.Policy(),
+        isDisconnected: Bool = false
     ) -> String? {
         let wishes = CacheControl(request: fields)
-        guard !wishes.noStore, wishes.noCache == .none, entry.selectors.allSatisfy({ $0.matches(fields) }) else {
-            return nil
-        }
-        return HTTPCacheUse(entry, wishes, now, policy).staleIfError
+        guard !wishes.noStore, wishes.noCache == .none, entry.matches(policy.selecting(fields)) else { return nil }
+        let use = HTTPCacheUse(entry, wishes, now, policy)
+        return use.staleIfError ?? (isDisconnected ? use.staleWithoutReply : nil)
     }
 }
