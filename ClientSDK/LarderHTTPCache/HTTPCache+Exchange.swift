@@ -92,10 +92,21 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        notePart(plan, reply.status, reply.fields, requestedAt, receivedAt, ticket)
         let entry = refusal == nil ? decision.entry : nil
+        if plan.isCompletion, reply.status == .partialContent || reply.status == .rangeNotSatisfiable {
+            if let whole = try completed(plan, reply, entry, ticket) { return whole }
+            return try await askAgain(
+                plan,
+                "The \(reply.status.code) does not complete what is stored (RFC 9111 §3.4)."
+            )
+        }
         let explanation = "\(plan.explanation) \(refusal ?? decision.explanation)"
-        keep(entry, reply, plan, ticket)
+        if let entry, entry.part != nil {
+            keepPart(entry, reply, plan, ticket)
+        } else {
+            notePart(plan, reply.status, reply.fields, requestedAt, receivedAt, ticket)
+            keep(entry, reply, plan, ticket)
+        }
         var response = response(reply, explanation)
         response.times = entry.map {
             HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)

@@ -75,8 +75,10 @@ extension HTTPCache {
         for rule in rules { rule.rewrite(stream.status, &fields) }
         let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
         let isRedirect = Redirection.next(after: request, stream.status, fields) != nil
-        if stream.status == .notModified || stream.status.isServerFailure || isRedirect || !isTaken {
-            // These responses are short and are processed without streaming. The content of a redirect may never be read.
+        let isRest = plan.isCompletion && stream.status != .ok
+        if stream.status == .notModified || stream.status.isServerFailure || isRedirect || isRest || !isTaken {
+            // These responses are short or are combined with stored content: they are processed without streaming. The
+            // content of a redirect may never be read.
             do throws(TransportError) {
                 return Self.stream(
                     try await settle(plan, stream.whole(), requestedAt, ticket).transportResponse
@@ -203,6 +205,10 @@ private final class HTTPCacheTee: Sendable {
             receivedAt: receivedAt,
             policy: cache.configuration.policy
         )
-        cache.keep(decision.entry, reply, plan, ticket)
+        if let entry = decision.entry, entry.part != nil {
+            cache.keepPart(entry, reply, plan, ticket)
+        } else {
+            cache.keep(decision.entry, reply, plan, ticket)
+        }
     }
 }

@@ -56,11 +56,11 @@ extension Status {
         [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(code)
     }
 
-    /// Whether the cache understands the status: those of RFC 9110 except 206 and 304, which are not complete
-    /// responses, and those of RFC 6585.
+    /// Whether the cache understands the status: those of RFC 9110 except 304, which is not a response to store, and those of
+    /// RFC 6585.
     var isUnderstood: Bool {
         switch code {
-        case 200...205, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 428, 429, 431, 451, 500...505, 511: true
+        case 200...206, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 428, 429, 431, 451, 500...505, 511: true
         default: false
         }
     }

@@ -20,7 +20,7 @@ package enum HTTPCacheValidation {
         var conditions = Fields()
         // Responses of another account are excluded, even if the server uses the same tags.
         let selecting = policy.selecting(request)
-        let candidates = entries.filter { $0.isOfAccount(selecting) }
+        let candidates = entries.filter { $0.isOfAccount(selecting) && ($0.part == nil || $0 == chosen) }
         var tags = chosen?.entityTag.map { [$0.description] } ?? []
         for entry in candidates where tags.count < tagsMaximum {
             if let tag = entry.entityTag?.description, !tags.contains(tag) { tags.append(tag) }
@@ -49,7 +49,8 @@ package enum HTTPCacheValidation {
         _ policy: HTTPCache.Policy
     ) -> HTTPCacheEntry? {
         let selecting = policy.selecting(request)
-        let candidates = entries.filter { $0.isOfAccount(selecting) }
+        let candidates = entries.filter { $0.isOfAccount(selecting) && $0.suffices(for: .get, request) }
+        let chosen = chosen.flatMap { $0.suffices(for: .get, request) ? $0 : nil }
         let recent = ([chosen].compactMap { $0 } + candidates.sorted { $0.receivedAt > $1.receivedAt })
         if let text = fields[.etag] {
             guard let tag = EntityTag(parsing: text) else { return nil }

@@ -192,7 +192,7 @@ struct HTTPCacheStorageTests {
     }
 
     @Test func `what another version wrote is a miss`() {
-        #expect(HTTPCacheEntry.decode(Array("{\"version\":2,\"entries\":[]}".utf8)) == nil)
+        #expect(HTTPCacheEntry.decode(Array("{\"version\":1,\"entries\":[]}".utf8)) == nil)
         #expect(HTTPCacheEntry.decode([]) == nil)
         #expect(HTTPCacheEntry.decode(Array("{\"version\":1,\"entries\":[{}]}".utf8)) == nil)
         #expect(HTTPCacheEntry.decode(HTTPCacheEntry.encode([])) == [])

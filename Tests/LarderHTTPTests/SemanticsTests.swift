@@ -97,6 +97,22 @@ struct PreconditionsTests {
     }
 }
 
+@Suite("Content-Range, RFC 9110 §14.4", .oneMinute)
+struct ContentRangeTests {
+    @Test func `one range of bytes is read`() {
+        let range = ContentRange(parsing: "bytes 0-4/10")
+        #expect(range?.bytes == 0..<5 && range?.total == 10)
+        #expect(ContentRange(parsing: "BYTES 4-4/*")?.bytes == 4..<5)
+    }
+
+    @Test(arguments: [
+        "", "bytes */10", "bytes 5-4/10", "bytes 0-10/10", "bytes -4/10", "bytes 0-/10", "bytes 0-4", "bytes 0-4/10/1",
+        "lines 0-4/10", "bytes=0-4/10", "bytes 0-4/x", "bytes +0-4/10", "bytes 0-9223372036854775807/*",
+        "bytes 0-99999999999999999999/*",
+    ])
+    func `anything else is nothing`(text: String) { #expect(ContentRange(parsing: text) == nil) }
+}
+
 @Suite("HTTP dates", .oneMinute)
 struct HTTPDateTests {
     static let now = WallTime(seconds: 1_767_225_600)
