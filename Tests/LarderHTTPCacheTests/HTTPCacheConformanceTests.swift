@@ -159,7 +159,7 @@ struct HTTPCacheConformanceTests {
         ),
         Row("nor to nobody", stored([.cacheControl: "max-age=60"], [.authorization: "a"]), then(0, .network)),
         Row(
-            "206 is not stored",
+            "a part is not the whole",
             stored([.cacheControl: "max-age=60", .contentRange: "bytes 0-6/9"], [.range: "bytes=0-6"], status: 206),
             then(0, .network)
         ),

@@ -179,6 +179,29 @@ struct HTTPCachePartTests {
         await #expect(throws: TransportError.self) { try await stage.get([.range: "bytes=5-6"]) }
     }
 
+    @Test func `a part comes back from its bytes as it was, an impossible one does not`() throws {
+        func entry(_ count: Int, _ part: HTTPCacheEntry.Part?) -> HTTPCacheEntry {
+            HTTPCacheEntry(
+                bodyID: "1",
+                bodyCount: count,
+                status: .ok,
+                fields: [.etag: "\"1\""],
+                selectors: [],
+                requestedAt: WallTime(seconds: 1),
+                receivedAt: WallTime(seconds: 2),
+                part: part
+            )
+        }
+        for offset in [0, 5] {
+            let sound = entry(5, HTTPCacheEntry.Part(offset: offset, total: 10))
+            #expect(HTTPCacheEntry.decode(HTTPCacheEntry.encode([sound])) == [sound])
+        }
+        for (count, offset, total) in [(5, 6, 10), (5, -1, 10), (5, 0, 4), (-1, 0, 10), (5, .max, .max)] {
+            let impossible = entry(count, HTTPCacheEntry.Part(offset: offset, total: total))
+            #expect(HTTPCacheEntry.decode(HTTPCacheEntry.encode([impossible])) == nil)
+        }
+    }
+
     @Test func `whatever ranges are asked for, the bytes are those of one version`() async throws {
         let seed: UInt64 = 0x5EED_0049
         var random = SeededGenerator(seed: seed)
