@@ -24,19 +24,30 @@ extension HTTPCache {
     func standIn(_ plan: Plan, for error: TransportError) throws(TransportError) -> HTTPCache.Response {
         let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
         guard codes.contains(error.code),
-            let response = standIn(plan, .transportFailed(error.code), "\(error.code.rawValue): \(error.description)")
+            let response = standIn(
+                plan,
+                .transportFailed(error.code),
+                "\(error.code.rawValue): \(error.description)",
+                isDisconnected: true
+            )
         else { throw error }
         return response
     }
 
     /// Returns a stored response for an unusable response; nil if it may not be used.
-    func standIn(_ plan: Plan, _ reason: HTTPCache.StaleReason, _ failure: String) -> HTTPCache.Response? {
+    func standIn(
+        _ plan: Plan,
+        _ reason: HTTPCache.StaleReason,
+        _ failure: String,
+        isDisconnected: Bool = false
+    ) -> HTTPCache.Response? {
         guard let entry = plan.entry,
             let explanation = HTTPCacheDecision.standIn(
                 entry,
                 for: plan.request.fields,
                 now: configuration.clock.now,
-                policy: configuration.policy
+                policy: configuration.policy,
+                isDisconnected: isDisconnected
             ), let body = storedBody(entry, plan.url.text), body.count <= plan.request.bodyLimit
         else { return nil }
         return answer(entry, body, plan.request, .stale(reason), "\(failure) \(explanation)")
@@ -81,10 +92,21 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        notePart(plan, reply.status, reply.fields, requestedAt, receivedAt, ticket)
         let entry = refusal == nil ? decision.entry : nil
+        if plan.isCompletion, reply.status == .partialContent || reply.status == .rangeNotSatisfiable {
+            if let whole = try completed(plan, reply, entry, ticket) { return whole }
+            return try await askAgain(
+                plan,
+                "The \(reply.status.code) does not complete what is stored (RFC 9111 §3.4)."
+            )
+        }
         let explanation = "\(plan.explanation) \(refusal ?? decision.explanation)"
-        keep(entry, reply, plan, ticket)
+        if let entry, entry.part != nil {
+            keepPart(entry, reply, plan, ticket)
+        } else {
+            notePart(plan, reply.status, reply.fields, requestedAt, receivedAt, ticket)
+            keep(entry, reply, plan, ticket)
+        }
         var response = response(reply, explanation)
         response.times = entry.map {
             HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)
@@ -154,7 +176,8 @@ extension HTTPCache {
             confirmedBy: reply.fields,
             plan.entry,
             plan.entries,
-            plan.request.fields
+            plan.request.fields,
+            configuration.policy
         )
         guard let confirmed, plan.request.method == .get else {
             // A 304 to the caller's own conditions is returned to the caller; another one matches no stored response.
@@ -193,15 +216,13 @@ extension HTTPCache {
                 "\(body.count) bytes of content, and the request takes \(plan.request.bodyLimit)."
             )
         }
-        var response = answer(
+        return answer(
             renewed,
             body,
             plan.request,
             .revalidated,
             "\(plan.explanation) A 304 confirmed it (RFC 9111 §4.3.4)."
         )
-        for cookie in reply.fields.values(of: .setCookie) { response.fields.add(.setCookie, cookie) }
-        return response
     }
 
     /// Sends the request again without conditions.

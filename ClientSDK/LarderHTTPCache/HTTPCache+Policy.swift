@@ -1,17 +1,39 @@
+public import LarderHTTP
+
 extension HTTPCache {
     /// The choices that RFC 9111 leaves to a cache.
-    public struct Policy: Sendable, Hashable {
-        /// Whether `Authorization` selects among responses even without a `Vary` of the server (§3.5).
-        ///
-        /// May be turned off for a cache that is used by one account only.
-        public var separatesByAuthorization = true
+    public struct Policy: Sendable {
+        /// What keeps the responses of one account from another, beyond the `Vary` of the server.
+        public enum Separation: Sendable {
+            /// Nothing: for a cache that is used by one account only, such as one in the account's directory.
+            case none
+            /// The value of `Authorization`: a new token of the same account finds nothing that is stored.
+            case authorization
+            /// The account of a request, computed from its fields, such as the subject of its token; an empty text for
+            /// anonymous requests. It takes the place of `Authorization` also where the server's `Vary` names that field,
+            /// so a renewed token finds what was stored under the one before.
+            ///
+            /// Called several times for each request, from any thread and outside of locks. It must return the same text
+            /// for the same account, and different texts for different accounts. Only a digest is stored.
+            case identity(@Sendable (Fields) -> String)
+        }
+
+        /// What separates accounts. The default is safe with any server and slow after a renewal of the token.
+        public var separation = Separation.authorization
         /// The share of the time since `Last-Modified` for which a response without a stated lifetime is fresh (§4.2.2).
         /// Less than 0 counts as 0, more than 1 as 1.
         public var heuristicFraction = 0.1
         /// The maximum heuristic lifetime.
         public var heuristicMaximum: Duration = .seconds(86_400)
-        /// How long a stale response may be used instead of an error if the server states no `stale-if-error` (RFC
-        /// 5861 §4, RFC 9111 §4.2.4). Has no effect where the server forbids it.
+        /// Whether a stale response is used when there is no reply: while offline, and after a failed or timed out exchange
+        /// (§4.2.4). It is visibly stale: by `HTTPCache.Response.source`, and by its `Age`.
+        ///
+        /// Not used if the server forbids it (`must-revalidate`, `no-cache`), if a change has invalidated it, or if the
+        /// request limits its age (`no-cache`, `max-age`, `min-fresh`) and allows no `max-stale`; while offline the request's
+        /// limits do not count.
+        public var servesStaleWithoutReply = true
+        /// How long a stale response may be used instead of a reply with status 500, 502, 503 or 504 if the server states no
+        /// `stale-if-error` (RFC 5861 §4). Has no effect where the server forbids it.
         public var staleIfError: Duration = .zero
         /// Whether a 200 without lifetime and validator is stored for use while offline.
         public var keepsForOffline = true
@@ -26,5 +48,19 @@ extension HTTPCache {
 
         /// Creates the default policy.
         public init() {}
+
+        /// Returns the fields by which stored responses are selected for a request.
+        func selecting(_ request: Fields) -> Fields {
+            guard case .identity(let identity) = separation else { return request }
+            var fields = request
+            fields.set(.authorization, identity(request))
+            return fields
+        }
+
+        /// Returns the names of the selecting fields: those of the `Vary` and of the separation.
+        func selecting(_ names: [FieldName]) -> [FieldName] {
+            if case .none = separation { return names }
+            return names.contains(.authorization) ? names : names + [.authorization]
+        }
     }
 }

@@ -51,13 +51,17 @@ extension HTTPCache {
         public var explanation: String
         /// The times of the stored response; nil if it is not stored.
         public var times: Times?
+        /// The URL of the response if redirects were followed; nil if it is the request's URL.
+        public var redirectedTo: String?
 
         /// The response without source and times.
         public var transportResponse: TransportResponse {
-            TransportResponse(status: status, fields: fields, body: body)
+            TransportResponse(status: status, fields: fields, body: body, redirectedTo: redirectedTo)
         }
     }
 }
+
+extension HTTPCache.Response: RedirectableReply {}
 
 extension HTTPCache {
     /// Why a stale response is served.

@@ -1,7 +1,7 @@
 extension HTTPCache {
     /// Counters of a cache.
     public struct Statistics: Sendable, Hashable {
-        /// Requests to the cache.
+        /// Requests to the cache. Each redirect that is followed is another one.
         public internal(set) var requests = 0
         /// Fresh responses served without the network.
         public internal(set) var hits = 0

@@ -8,6 +8,10 @@ extension HTTPCache {
     /// Sends a request or serves a stored response. Content from the network is passed on in pieces and stored when it
     /// is complete. Equal requests do not share a stream.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in try await self.openHop(hop) }
+    }
+
+    private func openHop(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         guard request.method == .get, request.body.isEmpty, let url = HTTPURL(request.url) else {
             return try await openPast(request)
         }
@@ -70,8 +74,11 @@ extension HTTPCache {
         let rules = rules(plan.request.method, plan.url)
         for rule in rules { rule.rewrite(stream.status, &fields) }
         let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
-        if stream.status == .notModified || stream.status.isServerFailure || !isTaken {
-            // These responses are short and are processed without streaming.
+        let isRedirect = Redirection.next(after: request, stream.status, fields) != nil
+        let isRest = plan.isCompletion && stream.status != .ok
+        if stream.status == .notModified || stream.status.isServerFailure || isRedirect || isRest || !isTaken {
+            // These responses are short or are combined with stored content: they are processed without streaming. The
+            // content of a redirect may never be read.
             do throws(TransportError) {
                 return Self.stream(
                     try await settle(plan, stream.whole(), requestedAt, ticket).transportResponse
@@ -107,7 +114,8 @@ extension HTTPCache {
         return TransportStream(
             status: response.status,
             fields: response.fields,
-            body: TransportStream.Body { rest.withLock { $0.take() } }
+            body: TransportStream.Body { rest.withLock { $0.take() } },
+            redirectedTo: response.redirectedTo
         )
     }
 }
@@ -197,6 +205,10 @@ private final class HTTPCacheTee: Sendable {
             receivedAt: receivedAt,
             policy: cache.configuration.policy
         )
-        cache.keep(decision.entry, reply, plan, ticket)
+        if let entry = decision.entry, entry.part != nil {
+            cache.keepPart(entry, reply, plan, ticket)
+        } else {
+            cache.keep(decision.entry, reply, plan, ticket)
+        }
     }
 }

@@ -9,11 +9,14 @@ import Synchronization
 /// responses after changes. `response(for:)` returns the source of each response and the reason. Storage failures are
 /// reported to `onStorageFailure` and are not thrown.
 ///
-/// Ranges are cut from complete stored responses, also with `If-Range`. Partial responses of a server are not stored
-/// (RFC 9111 §3.3 makes this optional).
+/// Redirects are followed here and not by the transport, so that each response is stored and reused under its own URL.
 ///
-/// Beyond the RFC: `Authorization` selects among responses (`Policy.separatesByAuthorization`), cookies are not
-/// stored, and `no-store` content never reaches the storage. Safe from any task.
+/// Ranges are cut from stored content, also with `If-Range`. Partial responses are stored, combined under the same strong
+/// entity tag, and completed by a request for the rest (RFC 9111 §3.3, §3.4).
+///
+/// All received fields are stored (§3.1), `Set-Cookie` too; a `Rule` can remove fields. Beyond the RFC: `Authorization`
+/// selects among responses (`Policy.separation`), and `no-store` content never reaches the storage. Safe from
+/// any task.
 public final class HTTPCache: Transport {
     struct State {
         var flights: [FlightKey: HTTPCacheFlight] = [:]
@@ -46,7 +49,8 @@ public final class HTTPCache: Transport {
     let state = Mutex(State())
 
     /// - Parameters:
-    ///   - transport: sends requests. It must not cache.
+    ///   - transport: sends requests. It must not cache, and must respect `TransportRequest.followsRedirects`. A response
+    ///     that it got by following a redirect all the same is not stored.
     ///   - configuration: the storage and the policy.
     public init(_ transport: any Transport, _ configuration: HTTPCache.Configuration) {
         self.transport = transport
@@ -61,11 +65,18 @@ public final class HTTPCache: Transport {
         try await response(for: request).transportResponse
     }
 
-    /// Sends a request or serves a stored response, and returns the source and the reason.
+    /// Sends a request or serves a stored response, and returns the source and the reason. After redirects these are those
+    /// of the last response.
     ///
     /// - Throws: the transport's error if no stored response may be used; `.unreachable` if offline; `.tooLarge` if
     ///   the stored content exceeds the request's `bodyLimit`.
     public func response(for request: TransportRequest) async throws(TransportError) -> HTTPCache.Response {
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in
+            try await self.respond(to: hop)
+        }
+    }
+
+    private func respond(to request: TransportRequest) async throws(TransportError) -> HTTPCache.Response {
         count { $0.requests += 1 }
         guard let url = HTTPURL(request.url) else {
             return try await forward(
@@ -111,6 +122,9 @@ public final class HTTPCache: Transport {
         /// The conditions that the cache adds.
         let conditions: Fields
         let explanation: String
+
+        /// Whether it asks for the rest of a stored part.
+        var isCompletion: Bool { conditions.contains(.range) }
     }
 
     enum Look {
@@ -167,8 +181,11 @@ public final class HTTPCache: Transport {
             // The validation has no conditions of the original request.
             var asking = request
             asking.method = .get
-            asking.fields.removeAll { HTTPCacheValidation.own.contains($0) }
-            let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields)
+            // A part is validated with its range.
+            asking.fields.removeAll {
+                HTTPCacheValidation.own.contains($0) && !(entry.part != nil && $0 == .range)
+            }
+            let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields, configuration.policy)
             return .answer(response, plan(asking, url, entries, entry, asked, decision.explanation))
         }
     }

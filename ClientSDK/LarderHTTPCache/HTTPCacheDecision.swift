@@ -60,7 +60,8 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         if wishes.noStore, !isOffline, !wishes.onlyIfCached {
             return HTTPCacheDecision(.forward, nil, "The request says no-store (RFC 9111 §5.2.1.5).")
         }
-        let matching = entries.filter { entry in entry.selectors.allSatisfy { $0.matches(fields) } }
+        let selecting = policy.selecting(fields)
+        let matching = entries.filter { $0.matches(selecting) && $0.suffices(for: method, fields) }
         // The most recent by date (§4.1).
         let chosen = matching.max { ($0.date, $0.receivedAt) < ($1.date, $1.receivedAt) }
         let miss =
@@ -78,7 +79,15 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             if isOffline {
                 return HTTPCacheDecision(.unreachable, nil, "\(miss), and there is no network (\(section)).")
             }
-            let conditions = method == .get ? HTTPCacheValidation.conditions(nil, entries, fields) : Fields()
+            if let (beginning, conditions) = HTTPCachePart.beginning(method, fields, entries, selecting) {
+                let stored = "The first \(beginning.bodyCount) bytes are stored"
+                return HTTPCacheDecision(
+                    .validate(conditions),
+                    beginning,
+                    "\(stored); the rest is asked for (RFC 9111 §3.3)."
+                )
+            }
+            let conditions = method == .get ? HTTPCacheValidation.conditions(nil, entries, fields, policy) : Fields()
             guard conditions.count > 0 else { return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).") }
             return HTTPCacheDecision(.validate(conditions), nil, "\(miss); the others' tags may do (RFC 9111 §4.3.1).")
         }
@@ -93,7 +102,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             )
         }
         if isOffline {
-            guard !use.mustValidate else {
+            guard !use.mustValidate, policy.servesStaleWithoutReply else {
                 return HTTPCacheDecision(.unreachable, nil, "\(use.obstacle), and there is no network.")
             }
             return HTTPCacheDecision(
@@ -105,25 +114,29 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         if let explanation = use.staleWhileRevalidate {
             return HTTPCacheDecision(.serveWhileRevalidating, entry, explanation)
         }
-        let conditions = method == .get ? HTTPCacheValidation.conditions(entry, entries, fields) : Fields()
+        let conditions = method == .get ? HTTPCacheValidation.conditions(entry, entries, fields, policy) : Fields()
         guard conditions.count > 0 else {
             return HTTPCacheDecision(.forward, entry, "\(use.obstacle), and it has no validator to ask with.")
         }
         return HTTPCacheDecision(.validate(conditions), entry, "\(use.obstacle); the server is asked (RFC 9111 §4.3).")
     }
 
-    /// Returns why a stored response may be used instead of a failure of the server or the network (RFC 5861 §4); nil
-    /// if not.
+    /// Returns why a stored response may be used instead of a failure of the server or the network (RFC 5861 §4, RFC 9111
+    /// §4.2.4); nil if not.
+    ///
+    /// - Parameter isDisconnected: whether there is no reply at all.
     package static func standIn(
         _ entry: HTTPCacheEntry,
         for fields: Fields,
         now: WallTime,
-        policy: HTTPCache.Policy = HTTPCache.Policy()
+        policy: HTTPCache.Policy = HTTPCache.Policy(),
+        isDisconnected: Bool = false
     ) -> String? {
         let wishes = CacheControl(request: fields)
-        guard !wishes.noStore, wishes.noCache == .none, entry.selectors.allSatisfy({ $0.matches(fields) }) else {
-            return nil
-        }
-        return HTTPCacheUse(entry, wishes, now, policy).staleIfError
+        guard !wishes.noStore, wishes.noCache == .none, entry.matches(policy.selecting(fields)),
+            entry.suffices(for: .get, fields)
+        else { return nil }
+        let use = HTTPCacheUse(entry, wishes, now, policy)
+        return use.staleIfError ?? (isDisconnected ? use.staleWithoutReply : nil)
     }
 }

@@ -11,10 +11,20 @@ public struct HTTPCacheEntry: Sendable, Hashable {
         public let value: String?
     }
 
+    /// The position of a stored part within the whole content.
+    package struct Part: Sendable, Hashable {
+        /// The position of the first byte.
+        package let offset: Int
+        /// The size of the whole content, in bytes.
+        package let total: Int
+    }
+
     /// Identifies the content. Entries of one URL with the same content share it.
     public let bodyID: String
-    /// The size of the content, in bytes.
+    /// The size of the stored content, in bytes.
     public let bodyCount: Int
+    /// Which part of the content is stored (RFC 9111 §3.3); nil if all of it is.
+    package let part: Part?
     public internal(set) var status: Status
     /// The fields without those of the connection.
     public internal(set) var fields: Fields
@@ -38,7 +48,8 @@ public struct HTTPCacheEntry: Sendable, Hashable {
         requestedAt: WallTime,
         receivedAt: WallTime,
         fetchedAt: WallTime? = nil,
-        isInvalidated: Bool = false
+        isInvalidated: Bool = false,
+        part: Part? = nil
     ) {
         self.bodyID = bodyID
         self.bodyCount = bodyCount
@@ -49,6 +60,7 @@ public struct HTTPCacheEntry: Sendable, Hashable {
         self.receivedAt = receivedAt
         self.fetchedAt = fetchedAt ?? receivedAt
         self.isInvalidated = isInvalidated
+        self.part = part
     }
 
     /// Returns a hash of the content.
@@ -65,6 +77,21 @@ public struct HTTPCacheEntry: Sendable, Hashable {
     package func isOutdated(by other: HTTPCacheEntry, now: WallTime) -> Bool {
         other.selectors == selectors && other.requestedAt > requestedAt && other.requestedAt <= now
             && other.date >= date
+    }
+
+    /// Whether the response suits the selecting fields of a request (RFC 9111 §4.1).
+    func matches(_ selecting: Fields) -> Bool {
+        selectors.allSatisfy { selector in
+            if selector.matches(selecting) { return true }
+            // Another spelling of a wish for the language that this one has.
+            guard selector.name == .acceptLanguage, let language = fields[.contentLanguage] else { return false }
+            return Negotiation.prefers(language, in: selecting)
+        }
+    }
+
+    /// Whether the response belongs to the account of a request.
+    func isOfAccount(_ selecting: Fields) -> Bool {
+        selectors.allSatisfy { !$0.isIdentity || $0.matches(selecting) }
     }
 
     /// The entity tag, if it is valid.

@@ -34,24 +34,29 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         guard case .fields(let names) = Vary(response.fields) else {
             return .init(nil, "Not stored: Vary is * or invalid, so no request could match (RFC 9111 §4.1).")
         }
+        let part = response.status == .partialContent ? HTTPCachePart.part(response.fields) : nil
+        var fields = storable(response.fields, receivedAt: receivedAt)
+        if part != nil { fields.removeAll { $0 == .contentRange || $0 == .contentLength } }
         let entry = HTTPCacheEntry(
             bodyID: HTTPCacheEntry.bodyID(for: response.body),
             bodyCount: response.body.count,
-            status: response.status,
-            fields: storable(response.fields, receivedAt: receivedAt),
+            // A part is stored as an incomplete 200 (§3.3).
+            status: part == nil ? response.status : .ok,
+            fields: fields,
             selectors: selectors(names, in: request.fields, policy),
             requestedAt: requestedAt,
-            receivedAt: receivedAt
+            receivedAt: receivedAt,
+            part: part.map { HTTPCacheEntry.Part(offset: $0.bytes.lowerBound, total: $0.total) }
         )
-        let times = HTTPCacheFreshness(entry, now: receivedAt, policy: policy)
-        let lifetime = times.lifetime.components.seconds
-        let terms = CacheControl(response: response.fields)
+        let terms = ResponseTerms(entry, policy: policy)
+        let lifetime = terms.lifetime.components.seconds
         let isOfUse =
-            lifetime > 0 || entry.hasValidator || (terms.staleWhileRevalidate ?? 0) > 0 || (terms.staleIfError ?? 0) > 0
+            lifetime > 0 || entry.hasValidator || terms.staleWhileRevalidate > .zero
+            || (terms.staleIfError ?? .zero) > .zero
         guard isOfUse || (policy.keepsForOffline && response.status == .ok) else {
             return .init(nil, "Not stored: it is never fresh and has no validator (RFC 9111 §3).")
         }
-        return .init(entry, "Stored: fresh for \(lifetime) s by \(times.source.rawValue) (RFC 9111 §3, §4.2.1).")
+        return .init(entry, "Stored: fresh for \(lifetime) s by \(terms.source.rawValue) (RFC 9111 §3, §4.2.1).")
     }
 
     /// Returns why a response with this head is not stored; nil if its head allows it.
@@ -68,24 +73,20 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         if CacheControl(request: request.fields).noStore {
             return "Not stored: the request says no-store (RFC 9111 §5.2.1.5)."
         }
-        guard status.code >= 200, status != .notModified else {
+        guard status != .notModified else {
             return "Not stored: \(status.code) is not a whole response (RFC 9111 §3)."
         }
-        if status == .partialContent || fields.contains(.contentRange) {
-            return "Not stored: only a part of the content (RFC 9111 §3.3)."
+        if status == .partialContent, HTTPCachePart.part(fields) == nil {
+            return "Not stored: not one range of content of a known size (RFC 9111 §3.3)."
         }
-        let terms = CacheControl(response: fields)
-        if terms.mustUnderstand {
-            guard status.isUnderstood else {
-                return "Not stored: must-understand, and \(status.code) is not understood (RFC 9111 §5.2.2.3)."
-            }
-        } else if terms.noStore {
-            return "Not stored: the response says no-store (RFC 9111 §5.2.2.5)."
+        // The transport removes chunked only. Without its `Transfer-Encoding` coded content could not be recognised.
+        if let coding = fields.values(of: .transferEncoding).flatMap({ FieldList.members(of: $0.lowercased()) }).first(
+            where: { transferCodings.contains($0) }
+        ) {
+            return "Not stored: its content has the transfer coding \(coding) (RFC 9112 §7.2)."
         }
-        let isExplicit =
-            terms.isPublic || terms.privateScope != .none || terms.maxAge != nil || fields.contains(.expires)
-        guard isExplicit || status.isHeuristicallyCacheable else {
-            return "Not stored: nothing allows it for a \(status.code) (RFC 9111 §3)."
+        if let refusal = ResponseTerms.refusal(status, fields, CacheControl(response: fields)) {
+            return "Not stored: \(refusal)."
         }
         let bytes = fields.reduce(0) { $0 + $1.name.description.utf8.count + $1.value.utf8.count + 4 }
         guard bytes <= max(0, policy.fieldBytesMaximum) else {
@@ -99,6 +100,10 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         guard count <= max(0, policy.bodyBytesMaximum) else {
             return "Not stored: \(count) bytes of content, and \(policy.bodyBytesMaximum) are taken."
         }
+        if response.status == .partialContent, let part = HTTPCachePart.part(response.fields), part.bytes.count != count
+        {
+            return "Not stored: \(count) bytes came of a range of \(part.bytes.count) (RFC 9111 §3.3)."
+        }
         // Decoded content may be larger than `Content-Length`.
         if !response.status.hasNoContent, !response.fields.contains(.contentEncoding),
             let text = response.fields[.contentLength], let length = Int(text), length != count
@@ -108,8 +113,7 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the fields to store: without those of the connection (§3.1) and `Set-Cookie`, and with a `Date` (RFC
-    /// 9110 §6.6.1).
+    /// Returns the fields to store: all but those of the connection (§3.1), and with a `Date` (RFC 9110 §6.6.1).
     static func storable(_ fields: Fields, receivedAt: WallTime) -> Fields {
         let listed = fields.values(of: .connection).flatMap(FieldList.members).map { $0.lowercased() }
         var stored = fields
@@ -125,12 +129,13 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         in request: Fields,
         _ policy: HTTPCache.Policy
     ) -> [HTTPCacheEntry.Selector] {
-        let separates = policy.separatesByAuthorization && !names.contains(.authorization)
-        return HTTPCacheEntry.Selector.selectors(names + (separates ? [.authorization] : []), in: request)
+        HTTPCacheEntry.Selector.selectors(policy.selecting(names), in: policy.selecting(request))
     }
+
+    private static let transferCodings: Set<String> = ["compress", "deflate", "gzip", "x-compress", "x-gzip"]
 
     private static let ofConnection: Set<String> = [
         "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-        "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "set-cookie2",
+        "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
     ]
 }

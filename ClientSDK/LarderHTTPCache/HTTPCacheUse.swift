@@ -84,5 +84,16 @@ struct HTTPCacheUse {
         return "Stale for \(seconds(staleness)) of \(seconds(allowed)) that an error allows (RFC 5861 §4)."
     }
 
+    /// Why it may be served because there is no reply; nil if it may not.
+    var staleWithoutReply: String? {
+        // A request that limits the age, such as a refresh, gets the failure unless it allows staleness.
+        let isLimited = (wishes.maxAge != nil || wishes.minFresh != nil) && wishes.maxStale == nil
+        guard policy.servesStaleWithoutReply, !mustValidate, !isLimited, let staleness = times.staleness else {
+            return nil
+        }
+        if case .seconds(let limit)? = wishes.maxStale, staleness > .seconds(limit) { return nil }
+        return "Stale for \(seconds(staleness)), but there is no reply (RFC 9111 §4.2.4)."
+    }
+
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
 }

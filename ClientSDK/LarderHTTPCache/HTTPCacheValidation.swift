@@ -10,14 +10,17 @@ package enum HTTPCacheValidation {
     /// it, and its `Last-Modified` (§4.3.1). Empty if the request has its own conditions. They are also sent with a
     /// range request, because they are evaluated before the range (RFC 9110 §13.2.2): after a 304 the range is cut
     /// from the stored response.
-    package static func conditions(_ chosen: HTTPCacheEntry?, _ entries: [HTTPCacheEntry], _ request: Fields) -> Fields
-    {
+    package static func conditions(
+        _ chosen: HTTPCacheEntry?,
+        _ entries: [HTTPCacheEntry],
+        _ request: Fields,
+        _ policy: HTTPCache.Policy
+    ) -> Fields {
         guard !own.contains(where: { $0 != .range && request.contains($0) }) else { return Fields() }
         var conditions = Fields()
         // Responses of another account are excluded, even if the server uses the same tags.
-        let candidates = entries.filter { entry in
-            entry.selectors.allSatisfy { !$0.isIdentity || $0.matches(request) }
-        }
+        let selecting = policy.selecting(request)
+        let candidates = entries.filter { $0.isOfAccount(selecting) && ($0.part == nil || $0 == chosen) }
         var tags = chosen?.entityTag.map { [$0.description] } ?? []
         for entry in candidates where tags.count < tagsMaximum {
             if let tag = entry.entityTag?.description, !tags.contains(tag) { tags.append(tag) }
@@ -42,11 +45,12 @@ package enum HTTPCacheValidation {
         confirmedBy fields: Fields,
         _ chosen: HTTPCacheEntry?,
         _ entries: [HTTPCacheEntry],
-        _ request: Fields
+        _ request: Fields,
+        _ policy: HTTPCache.Policy
     ) -> HTTPCacheEntry? {
-        let candidates = entries.filter { entry in
-            entry.selectors.allSatisfy { !$0.isIdentity || $0.matches(request) }
-        }
+        let selecting = policy.selecting(request)
+        let candidates = entries.filter { $0.isOfAccount(selecting) && $0.suffices(for: .get, request) }
+        let chosen = chosen.flatMap { $0.suffices(for: .get, request) ? $0 : nil }
         let recent = ([chosen].compactMap { $0 } + candidates.sorted { $0.receivedAt > $1.receivedAt })
         if let text = fields[.etag] {
             guard let tag = EntityTag(parsing: text) else { return nil }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// On Linux `http` uses `SocketTransport`, because Foundation's client traps if a server closes within a response's
 /// head and repeats requests after a lost connection; `https` uses `URLSessionTransport`. On Darwin both use
-/// `URLSessionTransport`. Redirects may change the scheme. Safe from any task.
+/// `URLSessionTransport`. Redirects are followed here, because they may change the scheme. Safe from any task.
 public final class HTTPTransport: Transport {
     /// Limits and timeouts.
     public struct Configuration: Sendable, Hashable {
@@ -14,9 +14,6 @@ public final class HTTPTransport: Transport {
         public var timeout: Duration = .seconds(30)
         /// The maximum number of connections for each host. Further requests wait.
         public var connectionsPerHost = 6
-        /// Whether redirects are followed, at most 16 for a request. Otherwise the redirect is returned as the
-        /// response.
-        public var followsRedirects = true
 
         /// The defaults.
         public init() {}
@@ -43,8 +40,6 @@ public final class HTTPTransport: Transport {
             var ours = SocketTransport.Configuration()
             ours.timeout = configuration.timeout
             ours.connectionsPerHost = configuration.connectionsPerHost
-            // Redirects are followed here, because they may change the scheme.
-            ours.followsRedirects = false
             sockets = SocketTransport(ours, clock: clock)
         #else
             sockets = nil
@@ -60,24 +55,21 @@ public final class HTTPTransport: Transport {
 
     /// Sends a request and returns the complete response.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        guard let sockets else { return try await foundation().send(request) }
-        guard configuration.followsRedirects else { return try await transport(for: request, sockets).send(request) }
-        return try await Redirection.follow(request) { (hop) async throws(TransportError) in
-            try await self.transport(for: hop, sockets).send(hop)
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in
+            try await self.transport(for: hop).send(hop)
         }
     }
 
     /// Sends a request and returns when the response's head has arrived.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        guard let sockets else { return try await foundation().open(request) }
-        guard configuration.followsRedirects else { return try await transport(for: request, sockets).open(request) }
-        return try await Redirection.follow(request) { (hop) async throws(TransportError) in
-            try await self.transport(for: hop, sockets).open(hop)
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in
+            try await self.transport(for: hop).open(hop)
         }
     }
 
-    private func transport(for request: TransportRequest, _ sockets: SocketTransport) -> any Transport {
-        request.url.lowercased().hasPrefix("https:") ? foundation() : sockets
+    private func transport(for request: TransportRequest) -> any Transport {
+        guard let sockets, !request.url.lowercased().hasPrefix("https:") else { return foundation() }
+        return sockets
     }
 
     private func foundation() -> URLSessionTransport {
@@ -86,7 +78,6 @@ public final class HTTPTransport: Transport {
             var foreign = URLSessionTransport.Configuration()
             foreign.timeout = configuration.timeout
             foreign.connectionsPerHost = configuration.connectionsPerHost
-            foreign.followsRedirects = sockets == nil && configuration.followsRedirects
             let made = URLSessionTransport(foreign, clock: clock)
             system = made
             return made

@@ -9,11 +9,8 @@ import Synchronization
 /// The session's delegate, which forwards events to exchanges. A session retains its delegate, so it must not retain
 /// the transport.
 final class URLSessionDelegateOfOurs: NSObject, URLSessionDataDelegate {
-    private let followsRedirects: Bool
     /// Keyed by task, because task identifiers are unique only within a session.
     private let exchanges = Mutex<[ObjectIdentifier: URLSessionExchange]>([:])
-
-    init(followsRedirects: Bool) { self.followsRedirects = followsRedirects }
 
     /// The number of exchanges in flight.
     var count: Int { exchanges.withLock { $0.count } }
@@ -56,8 +53,8 @@ final class URLSessionDelegateOfOurs: NSObject, URLSessionDataDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        exchange(of: task)?.redirected(to: followsRedirects ? request.url?.absoluteString : nil)
-        completionHandler(followsRedirects ? request : nil)
+        // The redirect is the response: `Redirection` follows it.
+        completionHandler(nil)
     }
 
     static func fields(of response: HTTPURLResponse) -> Fields {

@@ -26,9 +26,6 @@ public final class URLSessionTransport: Transport {
         public var timeout: Duration = .seconds(30)
         /// The maximum number of connections for each host. Further requests wait.
         public var connectionsPerHost = 6
-        /// Whether redirects are followed, at most 16 for a request. Otherwise the redirect is returned as the
-        /// response.
-        public var followsRedirects = true
         /// How many bytes of content may wait for the reader of a stream before the transfer pauses (Darwin) or fails
         /// with `.tooLarge` (Linux, where Foundation cannot pause reliably).
         public var bufferMaximum = 16 << 20
@@ -39,7 +36,7 @@ public final class URLSessionTransport: Transport {
 
     private let configuration: Configuration
     private let clock: any MonotonicClock & Sleeper
-    private let delegate: URLSessionDelegateOfOurs
+    private let delegate = URLSessionDelegateOfOurs()
     private let session: URLSession
     /// Requests that must not be sent twice have connections of their own; see `isFresh(_:)`.
     private let freshSession: URLSession
@@ -55,7 +52,6 @@ public final class URLSessionTransport: Transport {
     ) {
         self.configuration = configuration
         self.clock = clock
-        delegate = URLSessionDelegateOfOurs(followsRedirects: configuration.followsRedirects)
         session = Self.session(configuration, delegate)
         freshSession = Self.session(configuration, delegate)
     }
@@ -102,6 +98,15 @@ public final class URLSessionTransport: Transport {
         _ request: TransportRequest,
         bufferMaximum: Int
     ) async throws(TransportError) -> TransportStream {
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in
+            try await self.exchange(hop, bufferMaximum)
+        }
+    }
+
+    private func exchange(
+        _ request: TransportRequest,
+        _ bufferMaximum: Int
+    ) async throws(TransportError) -> TransportStream {
         let foreign = try foreign(request)
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
         let session = isFresh(request) ? freshSession : session
@@ -128,8 +133,7 @@ public final class URLSessionTransport: Transport {
                 let piece = await until(clock.uptime + timeout, by: clock) { await exchange.piece() }
                 guard let piece else { throw Self.late(exchange, timeout) }
                 return try piece.get()
-            },
-            redirectedTo: exchange.redirectedTo
+            }
         )
     }
 

@@ -28,6 +28,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let accept = FieldName(trusted: "Accept")
     /// `Accept-Encoding` (RFC 9110 §12.5.3).
     public static let acceptEncoding = FieldName(trusted: "Accept-Encoding")
+    /// `Accept-Language` (RFC 9110 §12.5.4).
+    public static let acceptLanguage = FieldName(trusted: "Accept-Language")
     /// `Accept-Patch` (RFC 5789 §3.1).
     public static let acceptPatch = FieldName(trusted: "Accept-Patch")
     /// `Accept-Ranges` (RFC 9110 §14.3).
@@ -58,6 +60,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let connection = FieldName(trusted: "Connection")
     /// `Content-Encoding` (RFC 9110 §8.4).
     public static let contentEncoding = FieldName(trusted: "Content-Encoding")
+    /// `Content-Language` (RFC 9110 §8.5).
+    public static let contentLanguage = FieldName(trusted: "Content-Language")
     /// `Content-Length` (RFC 9110 §8.6).
     public static let contentLength = FieldName(trusted: "Content-Length")
     /// `Content-Location` (RFC 9110 §8.7).

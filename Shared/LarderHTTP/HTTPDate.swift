@@ -34,31 +34,41 @@ package enum HTTPDate {
     /// Parses the three forms that a recipient must accept; nil for anything else. Dates before 1700 and after 2250
     /// become the ends of the range of `WallTime`.
     ///
+    /// The case of names is ignored, as RFC 9111 §4.2 asks of caches. Parts are separated by exactly one space.
+    ///
     /// - Parameter now: determines the century of a two-digit year (RFC 850): the last one in which the date is at
     ///   most 50 years ahead.
     package static func parse(_ text: String, now: WallTime) -> WallTime? {
         // No form is longer than this.
         guard text.utf8.count <= 64 else { return nil }
-        let parts = text.split(separator: " ", omittingEmptySubsequences: true)
+        let parts = text.lowercased().split(separator: " ", omittingEmptySubsequences: false)
         switch parts.count {
+        case 6 where parts[2].isEmpty:  // Sun Nov  6 08:49:37 1994
+            guard parts[3].utf8.count == 1 else { return nil }
+            return asctime([parts[0], parts[1], parts[3], parts[4], parts[5]])
         case 6:  // Sun, 06 Nov 1994 08:49:37 GMT
             guard parts[0].utf8.count == 4, parts[0].hasSuffix(","), isDay(parts[0].dropLast(), isShort: true),
-                parts[5] == "GMT", parts[1].utf8.count == 2, let year = number(parts[3], digits: 4)
+                parts[5] == "gmt", parts[1].utf8.count == 2, let year = number(parts[3], digits: 4)
             else { return nil }
             return time(day: parts[1], month: parts[2], year: year, clock: parts[4])
         case 4:  // Sunday, 06-Nov-94 08:49:37 GMT
             let date = parts[1].split(separator: "-", omittingEmptySubsequences: false)
-            guard parts[0].hasSuffix(","), isDay(parts[0].dropLast(), isShort: false), parts[3] == "GMT",
+            guard parts[0].hasSuffix(","), isDay(parts[0].dropLast(), isShort: false), parts[3] == "gmt",
                 date.count == 3, let short = number(date[2], digits: 2)
             else { return nil }
             return latest(before: now) { century in
                 time(day: date[0], month: date[1], year: century + short, clock: parts[2])
             }
-        case 5:  // Sun Nov  6 08:49:37 1994
-            guard isDay(parts[0], isShort: true), let year = number(parts[4], digits: 4) else { return nil }
-            return time(day: parts[2], month: parts[1], year: year, clock: parts[3])
+        case 5:  // Sun Nov 16 08:49:37 1994
+            guard parts[2].utf8.count == 2 else { return nil }
+            return asctime(parts)
         default: return nil
         }
+    }
+
+    private static func asctime(_ parts: [Substring]) -> WallTime? {
+        guard isDay(parts[0], isShort: true), let year = number(parts[4], digits: 4) else { return nil }
+        return time(day: parts[2], month: parts[1], year: year, clock: parts[3])
     }
 
     /// The latest interpretation of a date that is at most 50 years ahead.
@@ -76,7 +86,7 @@ package enum HTTPDate {
 
     private static func time(day: Substring, month: Substring, year: Int, clock: Substring) -> WallTime? {
         let parts = clock.split(separator: ":", omittingEmptySubsequences: false)
-        guard let day = number(day), let month = months.firstIndex(of: String(month)), parts.count == 3,
+        guard let day = number(day), let month = lowercasedMonths.firstIndex(of: String(month)), parts.count == 3,
             parts.allSatisfy({ $0.utf8.count == 2 }), let hour = number(parts[0]), let minute = number(parts[1]),
             let second = number(parts[2])
         else { return nil }
@@ -100,9 +110,11 @@ package enum HTTPDate {
     }
 
     private static func isDay(_ text: Substring, isShort: Bool) -> Bool {
-        days.contains { isShort ? $0.prefix(3) == text : $0 == text }
+        lowercasedDays.contains { isShort ? $0.prefix(3) == text : $0 == text }
     }
 
     private static let days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+    private static let lowercasedDays = days.map { $0.lowercased() }
+    private static let lowercasedMonths = months.map { $0.lowercased() }
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 }

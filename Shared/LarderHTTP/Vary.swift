@@ -20,27 +20,22 @@ package enum Vary: Sendable, Hashable {
 
     /// Returns the normalised value for the comparison of requests; nil if the field is missing.
     ///
-    /// Lists of the negotiation fields lose the space around their members and the case that means nothing; where order means
-    /// nothing either (`Accept-Encoding`, `Accept-Charset`) they are sorted. Other fields are compared as they are, their
-    /// lines joined (RFC 9110 §5.3).
+    /// Values of the negotiation fields that mean the same become equal (RFC 9111 §4.1): space around members and
+    /// parameters, the order of members, the case of names and the notation of weights have no meaning there (RFC 9110
+    /// §12.5). Other fields are compared as they are, their lines joined (RFC 9110 §5.3).
     package static func normalized(_ name: FieldName, in fields: Fields) -> String? {
         let values = fields.values(of: name)
         guard !values.isEmpty else { return nil }
-        guard let form = forms[name.canonical] else { return values.map(FieldList.trimmed).joined(separator: ", ") }
-        var members = values.flatMap(FieldList.members).map { member in
-            FieldList.split(member, at: UInt8(ascii: ";")).joined(separator: ";")
+        switch name.canonical {
+        case "accept", "accept-charset", "accept-encoding", "accept-language":
+            let choices = values.flatMap(FieldList.members).map { Negotiation.Choice($0).description }
+            return choices.sorted().joined(separator: ",")
+        case "prefer":
+            let members = values.flatMap(FieldList.members).map { member in
+                FieldList.split(member, at: UInt8(ascii: ";")).joined(separator: ";")
+            }
+            return members.joined(separator: ",")
+        default: return values.map(FieldList.trimmed).joined(separator: ", ")
         }
-        if form.ignoresCase { members = members.map { $0.lowercased() } }
-        if form.ignoresOrder { members.sort() }
-        return members.joined(separator: ",")
     }
-
-    private static let forms: [String: (ignoresCase: Bool, ignoresOrder: Bool)] = [
-        "accept": (false, false),
-        "accept-charset": (true, true),
-        "accept-encoding": (true, true),
-        // The order of languages is priority to some (RFC 9110 §12.5.4).
-        "accept-language": (true, false),
-        "prefer": (false, false),
-    ]
 }

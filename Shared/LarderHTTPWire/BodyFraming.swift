@@ -37,29 +37,33 @@ package enum BodyFraming: Sendable, Hashable {
         self = length == 0 ? .none : .length(length)
     }
 
-    /// The framing of a response. Equal lengths may be repeated, and chunked overrides a length; both are rejected in requests.
+    /// The framing of a response. Equal lengths may be repeated, and transfer codings override a length; both are rejected
+    /// in requests. Content whose last transfer coding is not chunked ends with the connection. Codings other than chunked
+    /// are not removed from the content: the response's `Transfer-Encoding` names them.
     ///
     /// - Parameter isHead: whether the request was a `HEAD`.
     package init(_ response: ResponseHead, isHead: Bool) throws(HTTPWireError) {
         let length = try Self.length(response.fields)
-        let isChunked = try Self.isChunked(response)
+        let coding = try Self.lastTransferCoding(response)
         if isHead || response.status.hasNoContent {
             self = .none
-        } else if isChunked {
-            self = .chunked
+        } else if let coding {
+            self = coding == "chunked" ? .chunked : .untilClose
         } else {
             self = length.map { $0 == 0 ? .none : .length($0) } ?? .untilClose
         }
     }
 
-    /// Chunked is the only transfer coding that this client announces.
-    private static func isChunked(_ response: ResponseHead) throws(HTTPWireError) -> Bool {
-        guard let text = response.fields.combined(.transferEncoding) else { return false }
+    /// Returns the last transfer coding in lower case; nil if there is none.
+    private static func lastTransferCoding(_ response: ResponseHead) throws(HTTPWireError) -> String? {
+        guard let text = response.fields.combined(.transferEncoding) else { return nil }
         guard response.minorVersion >= 1 else { throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.") }
-        guard text.lowercased() == "chunked" else {
-            throw HTTPWireError(.unsupportedTransferCoding, "The only supported transfer coding is chunked.")
+        let codings = FieldList.members(of: text.lowercased())
+        guard codings.count(where: { $0 == "chunked" }) <= 1 else {
+            throw HTTPWireError(.malformed, "Chunked is applied more than once (RFC 9112 §6.1): '\(text)'.")
         }
-        return true
+        guard let last = codings.last else { throw HTTPWireError(.malformed, "Transfer-Encoding is empty.") }
+        return last
     }
 
     private static func length(_ fields: Fields) throws(HTTPWireError) -> Int? {

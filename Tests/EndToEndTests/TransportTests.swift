@@ -19,24 +19,20 @@ enum TransportKind: CaseIterable, Sendable {
 
     func make(
         clock: any MonotonicClock & Sleeper = ManualClock(),
-        connectionsPerHost: Int = 6,
-        followsRedirects: Bool = true
+        connectionsPerHost: Int = 6
     ) -> any Transport {
         switch self {
         case .foundation:
             var configuration = URLSessionTransport.Configuration()
             configuration.connectionsPerHost = connectionsPerHost
-            configuration.followsRedirects = followsRedirects
             return URLSessionTransport(configuration, clock: clock)
         case .sockets:
             var configuration = SocketTransport.Configuration()
             configuration.connectionsPerHost = connectionsPerHost
-            configuration.followsRedirects = followsRedirects
             return SocketTransport(configuration, clock: clock)
         case .standard:
             var configuration = HTTPTransport.Configuration()
             configuration.connectionsPerHost = connectionsPerHost
-            configuration.followsRedirects = followsRedirects
             return HTTPTransport(configuration, clock: clock)
         }
     }
@@ -304,9 +300,12 @@ struct TransportTests {
         var canned = CannedReply(status: 302)
         canned.headers = ["Location": backend.url + "/v1/feed?limit=1"]
         try backend.main.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/profiles/user_1")))
-        let request = TransportRequest(url: backend.url + "/v1/profiles/user_1")
-        #expect(try await kind.make().send(request).status == .ok)
-        let stopped = try await kind.make(followsRedirects: false).send(request)
+        var request = TransportRequest(url: backend.url + "/v1/profiles/user_1")
+        let followed = try await kind.make().send(request)
+        #expect(followed.status == .ok && followed.redirectedTo == backend.url + "/v1/feed?limit=1")
+        request.followsRedirects = false
+        let stopped = try await kind.make().send(request)
+        #expect(stopped.redirectedTo == nil)
         #expect(stopped.status == Status(code: 302) && stopped.fields[.location] != nil)
         await backend.stop()
     }

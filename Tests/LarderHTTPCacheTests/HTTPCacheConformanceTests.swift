@@ -101,6 +101,12 @@ struct HTTPCacheConformanceTests {
         Row("Expires: 0", stored([.expires: "0", .lastModified: at(-86_400)]), then(0, .network)),
         Row("Expires that is no date", stored([.expires: "tomorrow", .lastModified: at(-86_400)]), then(0, .network)),
         Row("Expires in 1977 written as 77", stored([.expires: "Saturday, 01-Jan-77 00:00:00 GMT"]), then(0, .network)),
+        Row(
+            "Expires with two spaces is in the past",
+            stored([.expires: at(60).replacing(" 20", with: "  20")]),
+            then(0, .network)
+        ),
+        Row("Expires in lower case", stored([.expires: at(60).lowercased()]), then(59, .hit)),
         Row("heuristic: a tenth", stored([.lastModified: at(-600)]), then(59, .hit)),
         Row("heuristic: over", stored([.lastModified: at(-600)]), then(60, .revalidated)),
         Row("heuristic: a day at most", stored([.lastModified: at(-86_400 * 365)]), then(86_400, .revalidated)),
@@ -153,7 +159,7 @@ struct HTTPCacheConformanceTests {
         ),
         Row("nor to nobody", stored([.cacheControl: "max-age=60"], [.authorization: "a"]), then(0, .network)),
         Row(
-            "206 is not stored",
+            "a part is not the whole",
             stored([.cacheControl: "max-age=60", .contentRange: "bytes 0-6/9"], [.range: "bytes=0-6"], status: 206),
             then(0, .network)
         ),
@@ -170,9 +176,35 @@ struct HTTPCacheConformanceTests {
             then(0, .network)
         ),
         Row(
-            "cookies are not set again",
-            stored([.cacheControl: "max-age=60", .setCookie: "a=1"]),
+            "all received fields are stored, cookies too (§3.1)",
+            stored([.cacheControl: "max-age=60", .setCookie: "a=1", .custom("Set-Cookie2"): "c=3"]),
+            then(0, .hit, has: [.setCookie: "a=1", .custom("Set-Cookie2"): "c=3"])
+        ),
+        Row(
+            "cookies may be kept back by the server (§5.2.2.4)",
+            stored([.cacheControl: "max-age=60, no-cache=\"Set-Cookie\"", .setCookie: "a=1"]),
             then(0, .hit, has: [.setCookie: "-"])
+        ),
+        Row(
+            "a 304 replaces cookies (§3.2)",
+            stored([.cacheControl: "max-age=1", .etag: "\"1\"", .setCookie: "a=1"]),
+            then(2, .revalidated, reply: [.cacheControl: "max-age=60", .setCookie: "a=2"], has: [.setCookie: "a=2"]),
+            then(0, .hit, has: [.setCookie: "a=2"])
+        ),
+        Row(
+            "Content-Range means nothing in a 200 (RFC 9110 §14.4)",
+            stored([.cacheControl: "max-age=60", .contentRange: "bytes 0-6/9"]),
+            then(0, .hit)
+        ),
+        Row(
+            "a known transfer coding that was not removed is not stored",
+            stored([.cacheControl: "max-age=60", .transferEncoding: "gzip"]),
+            then(0, .network)
+        ),
+        Row(
+            "Transfer-Encoding is not stored (§3.1)",
+            stored([.cacheControl: "max-age=60", .transferEncoding: "chunked"]),
+            then(0, .hit, has: [.transferEncoding: "-"])
         ),
         Row(
             "fields of the connection are not stored",
@@ -215,6 +247,44 @@ struct HTTPCacheConformanceTests {
             "max-age too little",
             stored([.cacheControl: "max-age=60"]),
             then(11, .network, [.cacheControl: "max-age=10"])
+        ),
+        Row(
+            "no-cache reaches the origin, however fresh and immutable",
+            stored([.cacheControl: "max-age=60, immutable"]),
+            then(0, .network, [.cacheControl: "no-cache"], reply: [.cacheControl: "max-age=60"]),
+            then(1, .hit)
+        ),
+        Row(
+            "max-age=0 reaches the origin, also with stale-while-revalidate",
+            stored([.cacheControl: "max-age=1, stale-while-revalidate=60"]),
+            then(2, .network, [.cacheControl: "max-age=0"])
+        ),
+        Row(
+            "must-revalidate reaches the origin once stale",
+            stored([.cacheControl: "max-age=60, must-revalidate", .etag: "\"1\""]),
+            then(59, .hit),
+            then(1, .revalidated)
+        ),
+        Row(
+            "max-age of the request does not extend the lifetime",
+            stored([.cacheControl: "max-age=60"]),
+            then(61, .network, [.cacheControl: "max-age=100"])
+        ),
+        Row(
+            "max-age with max-stale",
+            stored([.cacheControl: "max-age=60"]),
+            then(65, .stale, [.cacheControl: "max-age=100, max-stale=10"]),
+            then(0, .network, [.cacheControl: "max-age=64, max-stale=10"])
+        ),
+        Row(
+            "min-fresh of a stale one",
+            stored([.cacheControl: "max-age=60"]),
+            then(61, .network, [.cacheControl: "min-fresh=0"])
+        ),
+        Row(
+            "only-if-cached with no-cache",
+            stored([.cacheControl: "max-age=60"]),
+            then(1, .refused, [.cacheControl: "only-if-cached, no-cache"])
         ),
         Row("min-fresh enough", stored([.cacheControl: "max-age=60"]), then(10, .hit, [.cacheControl: "min-fresh=50"])),
         Row(
@@ -485,9 +555,31 @@ struct HTTPCacheConformanceTests {
             then(1, .hit, [accept: "DE,en"])
         ),
         Row(
-            "Vary: their order counts",
-            stored([.cacheControl: "max-age=60", .vary: "accept-language"], [accept: "de, en"]),
-            then(1, .network, [accept: "en,de"])
+            "Vary: their order means nothing",
+            stored([.cacheControl: "max-age=60", .vary: "accept-language"], [accept: "de, en;q=0.5"]),
+            then(1, .hit, [accept: "en; q=0.50,de"])
+        ),
+        Row(
+            "Vary: their weights do",
+            stored([.cacheControl: "max-age=60", .vary: "accept-language"], [accept: "de, en;q=0.5"]),
+            then(1, .network, [accept: "en, de;q=0.5"])
+        ),
+        Row(
+            "Vary: content in the preferred language",
+            stored(
+                [.cacheControl: "max-age=60", .vary: "accept-language", .contentLanguage: "de-CH"],
+                [accept: "de, en"]
+            ),
+            then(1, .hit, [accept: "fr;q=0.5, de;q=1.0"]),
+            then(1, .network, [accept: "fr, de;q=0.5"])
+        ),
+        Row(
+            "Vary: two languages preferred alike",
+            stored(
+                [.cacheControl: "max-age=60", .vary: "accept-language", .contentLanguage: "de"],
+                [accept: "de, it"]
+            ),
+            then(1, .network, [accept: "fr, de"])
         ),
         Row(
             "Vary with no-cache asks for its own",

@@ -87,22 +87,6 @@ struct HTTPCacheRangeTests {
         }
     }
 
-    @Test func `parts are never stored or combined`() async throws {
-        let stage = CacheStage(Origin(Self.serve("0123456789", "\"1\"")))
-        #expect(try await stage.get([.range: "bytes=0-4"]).text == "01234")
-        #expect(try await stage.get([.range: "bytes=5-9"]).text == "56789")
-        #expect(stage.cache.statistics.stores == 0)
-        let whole = try await stage.get()
-        #expect(whole.source == .network && whole.text == "0123456789")
-        // What broke off is not stored either, so nobody resumes it by mistake.
-        let broken = CacheStage(Origin(Self.serve("0123456789", "\"1\"")))
-        broken.origin.breakStreams(after: 1)
-        let stream = try await broken.cache.open(TransportRequest(url: CacheStage.url))
-        await #expect(throws: TransportError.self) { for try await _ in stream.body {} }
-        _ = try await broken.get()
-        #expect(broken.origin.requests.last?.fields.contains(.range) == false)
-    }
-
     @Test func `streams of parts behave the same`() async throws {
         let stage = CacheStage(Origin(Self.serve("0123456789", "\"1\"")))
         func open(_ fields: Fields) async throws -> (Int, String) {

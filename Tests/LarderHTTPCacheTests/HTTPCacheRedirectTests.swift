@@ -1,93 +1,149 @@
 import LarderHTTP
 import LarderHTTPCache
-import LarderTesting
 import LarderTime
 import LarderTransport
 import TestSupport
 import Testing
 
-/// A transport that follows redirects by itself, as the product's own do.
-private struct FollowingTransport: Transport {
-    let base: ScriptedTransport
-
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await open(request).whole()
-    }
-
-    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try await Redirection.follow(request) { (hop) async throws(TransportError) in try await base.open(hop) }
-    }
-}
-
-@Suite("The HTTP cache over a transport that follows redirects", .oneMinute)
+@Suite("HTTP cache: redirects, RFC 9110 §15.4", .oneMinute)
 struct HTTPCacheRedirectTests {
     private static let first = "http://origin.test/latest"
+    private static let page = "http://origin.test/pages/1"
 
-    /// A cache before a server that redirects to a page that may be stored for an hour.
-    private func cache(_ redirection: Fields) -> (HTTPCache, ScriptedTransport) {
-        let clock = ManualClock(WallTime(seconds: 1_790_000_000))
-        let transport = ScriptedTransport { request, number throws(TransportError) in
-            if request.url == Self.first {
-                var fields = redirection
-                fields.set(.location, "/pages/\(number)")
-                return .text("", status: Status(code: 302), fields: fields)
+    /// A server that redirects with these fields to a page that may be stored for an hour.
+    private func stage(_ redirect: Fields, status: Int = 302, to location: String = "/pages/1") -> CacheStage {
+        CacheStage(
+            Origin { request, _ throws(TransportError) in
+                guard request.url == Self.first else {
+                    return reply([.cacheControl: "max-age=3600", .etag: "\"1\""], request.url)
+                }
+                var fields = redirect
+                fields.set(.location, location)
+                return reply(fields, "", status: status)
             }
-            if request.fields.contains(.ifNoneMatch) {
-                return .text("", status: .notModified, fields: [.etag: "\"1\""])
-            }
-            return .text(request.url, fields: [.cacheControl: "max-age=3600", .etag: "\"1\""])
-        }
-        let configuration = HTTPCache.Configuration(storage: MemoryHTTPCacheStorage(), clock: clock)
-        return (HTTPCache(FollowingTransport(base: transport), configuration), transport)
+        )
     }
 
-    @Test(arguments: [[.cacheControl: "no-store"], Fields()], [false, true])
-    func `a response that came by a redirect is not stored under the first URL`(
-        redirection: Fields,
+    private func get(_ stage: CacheStage, _ request: TransportRequest, streams: Bool) async throws -> TransportResponse
+    {
+        streams ? try await stage.cache.open(request).whole() : try await stage.cache.send(request)
+    }
+
+    @Test(arguments: [[.cacheControl: "no-store"], Fields(), [.cacheControl: "no-cache"]], [false, true])
+    func `a redirect that is not stored is asked for again, its stored target is not`(
+        redirect: Fields,
         streams: Bool
     ) async throws {
-        let (cache, transport) = cache(redirection)
-        func get() async throws -> String {
-            let request = TransportRequest(url: Self.first)
-            let response = streams ? try await cache.open(request).whole() : try await cache.send(request)
-            return String(decoding: response.body, as: UTF8.self)
+        let stage = stage(redirect)
+        for _ in 0..<2 {
+            let response = try await get(stage, TransportRequest(url: Self.first), streams: streams)
+            #expect(String(decoding: response.body, as: UTF8.self) == Self.page && response.redirectedTo == Self.page)
         }
-        #expect(try await get() == "http://origin.test/pages/1")
-        #expect(try await get() == "http://origin.test/pages/3")
-        #expect(transport.requests.count == 4)
-        #expect(transport.requests.allSatisfy { !$0.fields.contains(.ifNoneMatch) })
-    }
-
-    @Test func `the target itself is stored under its own URL`() async throws {
-        let (cache, transport) = cache(Fields())
-        let target = TransportRequest(url: "http://origin.test/pages/1")
-        _ = try await cache.send(target)
-        _ = try await cache.send(target)
-        #expect(transport.requests.count == 1)
+        #expect(stage.origin.requests.map(\.url) == [Self.first, Self.page, Self.first])
+        // The target is stored under its own URL.
+        #expect(try await stage.get(url: Self.page).source == .hit)
+        #expect(try await stage.get(url: Self.first).source == .hit)
     }
 
     @Test(arguments: [false, true])
-    func `a 304 that came by a redirect confirms nothing that is stored under the first URL`(
+    func `a redirect that may be stored is followed without a request`(streams: Bool) async throws {
+        let stage = stage([.cacheControl: "max-age=60"], status: 301)
+        for _ in 0..<2 {
+            let response = try await get(stage, TransportRequest(url: Self.first), streams: streams)
+            #expect(response.status == .ok && response.redirectedTo == Self.page)
+        }
+        #expect(stage.origin.count == 2)
+        stage.clock.advance(by: .seconds(61))
+        _ = try await get(stage, TransportRequest(url: Self.first), streams: streams)
+        #expect(stage.origin.requests.map(\.url) == [Self.first, Self.page, Self.first])
+    }
+
+    @Test(arguments: [false, true])
+    func `a redirect is returned if the request does not follow it, and stored`(streams: Bool) async throws {
+        let stage = stage([.cacheControl: "max-age=60"])
+        let request = TransportRequest(url: Self.first, followsRedirects: false)
+        for _ in 0..<2 {
+            let response = try await get(stage, request, streams: streams)
+            #expect(response.status.code == 302 && response.redirectedTo == nil)
+        }
+        #expect(stage.origin.count == 1)
+    }
+
+    @Test func `the transport below is never asked to follow`() async throws {
+        let stage = stage(Fields())
+        _ = try await stage.get(url: Self.first)
+        _ = try await stage.get(url: "http://origin.test/other", method: .post)
+        _ = try await stage.cache.open(TransportRequest(url: "http://origin.test/streamed")).whole()
+        #expect(stage.origin.count == 4 && stage.origin.requests.allSatisfy { !$0.followsRedirects })
+    }
+
+    @Test func `credentials and the methods of redirects are those of RFC 9110`() async throws {
+        for (status, method) in [(301, LarderHTTP.Method.get), (302, .get), (303, .get), (307, .post), (308, .post)] {
+            let stage = stage(Fields(), status: status, to: "http://other.test/")
+            var request = TransportRequest(method: .post, url: Self.first, fields: [.authorization: "secret"])
+            request.body = [1]
+            _ = try await stage.cache.send(request)
+            let last = try #require(stage.origin.requests.last)
+            #expect(last.method == method && last.url == "http://other.test/" && last.body.isEmpty == (method == .get))
+            #expect(!last.fields.contains(.authorization))
+        }
+    }
+
+    @Test func `a change that is answered by a redirect invalidates its own URL`() async throws {
+        let stage = stage(Fields(), status: 303)
+        _ = try await stage.get(url: Self.page)
+        let changed = "http://origin.test/changed"
+        _ = try await stage.get(url: changed)
+        stage.origin.answer { _, number throws(TransportError) in
+            number == 2 ? reply([.location: Self.page], "", status: 303) : reply([.cacheControl: "max-age=60"], "new")
+        }
+        let response = try await stage.get(url: changed, method: .post)
+        #expect(response.redirectedTo == Self.page)
+        #expect(try await stage.get(url: changed).source == .network)
+    }
+
+    @Test func `a loop ends after 16 redirects`() async throws {
+        let stage = CacheStage(
+            Origin { _, _ throws(TransportError) in reply([.location: Self.first], "", status: 302) }
+        )
+        await #expect { try await stage.get(url: Self.first) } throws: { ($0 as? TransportError)?.code == .interrupted }
+        #expect(stage.origin.count == 17)
+    }
+
+    @Test(arguments: [false, true])
+    func `nothing is stored of a response that the transport got by a redirect all the same`(
         streams: Bool
     ) async throws {
-        let clock = ManualClock(WallTime(seconds: 1_790_000_000))
         let moved = Flag()
-        let transport = ScriptedTransport { request, _ throws(TransportError) in
-            if request.url == Self.first, moved.value {
-                return .text("", status: Status(code: 302), fields: [.location: "/moved"])
+        let stage = CacheStage(
+            Origin { request, _ throws(TransportError) in
+                if request.fields.contains(.ifNoneMatch) {
+                    return TransportResponse(
+                        status: .notModified,
+                        fields: [.etag: "\"1\""],
+                        redirectedTo: moved.value ? Self.page : nil
+                    )
+                }
+                return TransportResponse(
+                    status: .ok,
+                    fields: [.cacheControl: "max-age=60", .etag: "\"1\""],
+                    body: Array((moved.value ? "moved" : "here").utf8),
+                    redirectedTo: moved.value ? Self.page : nil
+                )
             }
-            if request.fields.contains(.ifNoneMatch) {
-                return .text("", status: .notModified, fields: [.etag: "\"1\""])
-            }
-            return .text(request.url, fields: [.cacheControl: "max-age=60", .etag: "\"1\""])
+        )
+        func text() async throws -> String {
+            String(
+                decoding: try await get(stage, TransportRequest(url: Self.first), streams: streams).body,
+                as: UTF8.self
+            )
         }
-        let configuration = HTTPCache.Configuration(storage: MemoryHTTPCacheStorage(), clock: clock)
-        let cache = HTTPCache(FollowingTransport(base: transport), configuration)
-        let request = TransportRequest(url: Self.first)
-        _ = try await cache.send(request)
+        #expect(try await text() == "here")
         moved.set(true)
-        clock.advance(by: .seconds(61))
-        let response = streams ? try await cache.open(request).whole() : try await cache.send(request)
-        #expect(String(decoding: response.body, as: UTF8.self) == "http://origin.test/moved")
+        stage.clock.advance(by: .seconds(61))
+        // Neither its 304 confirms what is stored, nor is its content stored.
+        #expect(try await text() == "moved")
+        moved.set(false)
+        #expect(try await text() == "here")
     }
 }

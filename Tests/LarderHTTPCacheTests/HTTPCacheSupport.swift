@@ -108,7 +108,8 @@ final class Origin: Transport {
                 }
                 guard let piece else { throw TransportError(.interrupted, "broke off") }
                 return piece.isEmpty ? nil : piece
-            }
+            },
+            redirectedTo: response.redirectedTo
         )
     }
 }

@@ -108,7 +108,16 @@ struct CachingFieldsTests {
         }
         #expect(value(encoding, "gzip, br ; q=0.5") == value(encoding, "BR;q=0.5", "gzip"))
         #expect(value(language, "de, EN") == value(language, "de,en"))
-        #expect(value(language, "de, en") != value(language, "en, de"))
+        #expect(value(language, "de, en") == value(language, "en, de"))
+        #expect(value(language, "de, en;q=0.50") == value(language, "en ; Q=0.5", "de;q=1.0"))
+        #expect(value(language, "de, en;q=0.5") != value(language, "en, de;q=0.5"))
+        #expect(
+            value(language, "de;q=x") != value(language, "de") && value(language, "de;q=2") != value(language, "de")
+        )
+        #expect(value(.accept, "text/HTML;Level=1, */*;q=0.1") == value(.accept, "*/*; q=0.100,text/html; level=1"))
+        #expect(value(.accept, "text/html;level=A") != value(.accept, "text/html;level=a"))
+        #expect(value(.accept, "text/html;q=0.5;a=1") != value(.accept, "text/html;a=1;q=0.5"))
+        #expect(value(.userAgent, "a (b, c)") != value(.userAgent, "a (b,c)"))
         #expect(value(.authorization, "Bearer a") != value(.authorization, "bearer a"))
         #expect(value(.accept) == nil && value(.accept, "") == "")
         #expect(value(.cookie, "a=1", "b=2") == value(.cookie, "a=1, b=2"))

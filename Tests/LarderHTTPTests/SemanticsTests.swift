@@ -97,6 +97,22 @@ struct PreconditionsTests {
     }
 }
 
+@Suite("Content-Range, RFC 9110 §14.4", .oneMinute)
+struct ContentRangeTests {
+    @Test func `one range of bytes is read`() {
+        let range = ContentRange(parsing: "bytes 0-4/10")
+        #expect(range?.bytes == 0..<5 && range?.total == 10)
+        #expect(ContentRange(parsing: "BYTES 4-4/*")?.bytes == 4..<5)
+    }
+
+    @Test(arguments: [
+        "", "bytes */10", "bytes 5-4/10", "bytes 0-10/10", "bytes -4/10", "bytes 0-/10", "bytes 0-4", "bytes 0-4/10/1",
+        "lines 0-4/10", "bytes=0-4/10", "bytes 0-4/x", "bytes +0-4/10", "bytes 0-9223372036854775807/*",
+        "bytes 0-99999999999999999999/*",
+    ])
+    func `anything else is nothing`(text: String) { #expect(ContentRange(parsing: text) == nil) }
+}
+
 @Suite("HTTP dates", .oneMinute)
 struct HTTPDateTests {
     static let now = WallTime(seconds: 1_767_225_600)
@@ -104,6 +120,24 @@ struct HTTPDateTests {
     @Test(arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
     func `all three date forms are parsed`(text: String) {
         #expect(HTTPDate.parse(text, now: Self.now)?.seconds == 784_111_777)
+    }
+
+    @Test(arguments: [
+        "sun, 06 nov 1994 08:49:37 gmt", "SUN, 06 NOV 1994 08:49:37 GMT", "sunday, 06-NOV-94 08:49:37 gmt",
+        "SUN nov  6 08:49:37 1994",
+    ])
+    func `the case of weekday, month and zone is ignored, RFC 9111 §4.2`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now)?.seconds == 784_111_777)
+    }
+
+    @Test(arguments: [
+        "Sun,  06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov 1994 08:49:37 GMT", "Sun, 06 Nov  1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994  08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37  GMT", "Sunday,  06-Nov-94 08:49:37 GMT",
+        "Sun  Nov  6 08:49:37 1994", "Sun Nov 6 08:49:37 1994", "Sun Nov  06 08:49:37 1994",
+        "Sun Nov   6 08:49:37 1994", "Sun Nov  6  08:49:37 1994", "Sun,\t06 Nov 1994 08:49:37 GMT",
+    ])
+    func `parts are separated by one space, RFC 9110 §5.6.7`(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now) == nil)
     }
 
     @Test(arguments: [

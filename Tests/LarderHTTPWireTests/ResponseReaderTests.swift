@@ -123,9 +123,11 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n12",
         "HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n12",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: ,\r\n\r\n",
         "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.0 200 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: 1\r\n\r\n1",
         "HTTP/1.1 101 Switching Protocols\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
@@ -178,6 +180,32 @@ import Testing
             }
             #expect(whole.body == "x" && !whole.keepsAlive)
         }
+    }
+
+    @Test func `content whose last transfer coding is not chunked ends with the connection, RFC 9112 §6.3`() {
+        for (coding, content) in [
+            ("gzip", "2\r\nok"), ("identity", "ok"), ("chunked, gzip", "2\r\nok"), ("x\r\nTransfer-Encoding: y", "ok"),
+            // The length is overridden.
+            ("gzip\r\nContent-Length: 1", "ok"),
+        ] {
+            guard case .success(let whole) = read("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n\(content)")
+            else {
+                Issue.record("\(coding)")
+                continue
+            }
+            #expect(whole.body == content && !whole.keepsAlive, "\(coding)")
+            let name = coding.split(separator: "\r\n").first ?? ""
+            #expect(whole.fields.first == "Transfer-Encoding: \(name)")
+        }
+    }
+
+    @Test func `other codings under chunked stay in the content and are named, RFC 9112 §7`() {
+        let reply = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+        guard case .success(let whole) = read(reply) else {
+            Issue.record("refused")
+            return
+        }
+        #expect(whole.body == "ok" && whole.keepsAlive && whole.fields == ["Transfer-Encoding: gzip, Chunked"])
     }
 
     @Test func `values that are not UTF-8 are read as Latin-1`() {

@@ -229,7 +229,13 @@ struct ImageDownload {
     private func confirmed(_ fields: Fields, _ requestedAt: WallTime, _ receivedAt: WallTime) -> LoadedImage? {
         let request = order.request
         guard
-            let entry = HTTPCacheValidation.entry(confirmedBy: fields, stored?.entry, entries, request.fields),
+            let entry = HTTPCacheValidation.entry(
+                confirmedBy: fields,
+                stored?.entry,
+                entries,
+                request.fields,
+                loader.terms.policy
+            ),
             let bytes = entry.bodyID == stored?.entry.bodyID
                 ? stored?.bytes : loader.store.body(entry, order.key)
         else { return nil }

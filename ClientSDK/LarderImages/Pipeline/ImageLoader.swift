@@ -103,7 +103,7 @@ struct ImageLoader: Sendable {
             case .serveWhileRevalidating:
                 if let stored {
                     guard options.contains(.mustValidate) else { return hit(stored, order, wantsValidation: true) }
-                    conditions = HTTPCacheValidation.conditions(stored.entry, entries, fields)
+                    conditions = HTTPCacheValidation.conditions(stored.entry, entries, fields, terms.policy)
                 }
             case .validate(let asked): conditions = asked
             case .forward: break

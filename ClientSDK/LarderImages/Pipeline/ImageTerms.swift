@@ -20,15 +20,13 @@ struct ImageTerms: Sendable {
 
     /// The fields, with `standardLifetime` added if they state no lifetime and allow no heuristic.
     func supplemented(_ fields: Fields, receivedAt: WallTime) -> Fields {
-        let date = fields[.date].flatMap { HTTPDate.parse($0, now: receivedAt) } ?? receivedAt
-        let (_, source) = HTTPCacheFreshness.lifetime(
+        let source = ResponseTerms(
             status: .ok,
             fields: fields,
-            directives: CacheControl(response: fields),
-            date: date,
+            requestedAt: receivedAt,
             receivedAt: receivedAt,
             policy: policy
-        )
+        ).source
         guard source == .none, standardLifetime > .zero else { return fields }
         var supplemented = fields
         supplemented.add(.cacheControl, "max-age=\(standardLifetime.components.seconds)")

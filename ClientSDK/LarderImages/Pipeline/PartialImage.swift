@@ -40,20 +40,12 @@ struct PartialImage: Sendable {
         {
             return false
         }
-        guard let range = Self.contentRange(fields), range.first == bytes.count else { return false }
-        return range.length == nil || length == nil || range.length == length
+        guard let range = Self.contentRange(fields), range.bytes.lowerBound == bytes.count else { return false }
+        return range.total == nil || length == nil || range.total == length
     }
 
-    /// Parses `Content-Range`: `bytes 100-199/200`; nil if invalid. The length is nil if it is unknown.
-    private static func contentRange(_ fields: Fields) -> (first: Int, length: Int?)? {
-        let text = fields[.contentRange] ?? ""
-        guard text.lowercased().hasPrefix("bytes ") else { return nil }
-        let parts = text.dropFirst(6).split(separator: "/")
-        let ends = (parts.first ?? "").split(separator: "-")
-        guard parts.count == 2, ends.count == 2, let first = Int(ends[0]) else { return nil }
-        if parts[1] == "*" { return (first, nil) }
-        guard let length = Int(parts[1]), let last = Int(ends[1]), last < length else { return nil }
-        return (first, length)
+    private static func contentRange(_ fields: Fields) -> ContentRange? {
+        fields[.contentRange].flatMap { ContentRange(parsing: $0) }
     }
 
     private static let ofParts: Set<String> = [
@@ -65,7 +57,7 @@ struct PartialImage: Sendable {
         self.requestedAt = requestedAt
         self.receivedAt = receivedAt
         // The first response may have stated no length.
-        length = length ?? Self.contentRange(news)?.length
+        length = length ?? Self.contentRange(news)?.total
         fields.remove(.age)
         var isReplaced: Set<FieldName> = []
         // Fields that describe only the range keep the values of the whole.

@@ -1,18 +1,20 @@
 package import LarderHTTP
 
-/// Redirects (RFC 9110 §15.4).
+/// Redirects (RFC 9110 §15.4): the only code that follows them.
 package enum Redirection {
     /// The maximum number of redirects for a request.
     package static let maximum = 16
 
-    /// Sends a request and follows redirects. `redirectedTo` of the response is the last URL.
+    /// Sends a request and follows redirects if it wants that. `redirectedTo` of the response is the last URL.
     ///
-    /// - Parameter hop: sends one request. Timeouts apply to each hop.
+    /// - Parameter hop: sends one request, whose `followsRedirects` is off. Timeouts apply to each hop.
     package static func follow<Reply: RedirectableReply>(
         _ request: TransportRequest,
         _ hop: (TransportRequest) async throws(TransportError) -> Reply
     ) async throws(TransportError) -> Reply {
+        guard request.followsRedirects else { return try await hop(request) }
         var request = request
+        request.followsRedirects = false
         for count in 0...maximum {
             var reply: Reply
             do throws(TransportError) {

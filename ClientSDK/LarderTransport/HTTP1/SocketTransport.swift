@@ -27,9 +27,6 @@ public final class SocketTransport: Transport {
         public var connectionsPerHost = 6
         /// How long an idle connection is kept; zero: not at all.
         public var keepAlive: Duration = .seconds(30)
-        /// Whether redirects are followed, at most 16 for a request. Otherwise the redirect is returned as the
-        /// response.
-        public var followsRedirects = true
         /// How many bytes of content may wait for the reader of a stream before reading from the connection pauses.
         public var bufferMaximum = 1 << 20
 
@@ -83,8 +80,7 @@ public final class SocketTransport: Transport {
         _ request: TransportRequest,
         bufferMaximum: Int
     ) async throws(TransportError) -> TransportStream {
-        guard configuration.followsRedirects else { return try await exchange(request, bufferMaximum) }
-        return try await Redirection.follow(request) { (hop) async throws(TransportError) in
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in
             try await self.exchange(hop, bufferMaximum)
         }
     }

@@ -15,6 +15,11 @@ public struct TransportRequest: Sendable, Hashable {
     public var timeout: Duration?
     /// The maximum size of the response's content, in bytes. A larger one fails with `.tooLarge`.
     public var bodyLimit: Int
+    /// Whether redirects are followed, at most 16 (RFC 9110 §15.4). Otherwise a redirect is returned as the response.
+    ///
+    /// Followed redirects keep the method, except that `POST` becomes `GET` after 301 and 302, and every method but `HEAD`
+    /// after 303. Credentials (`Authorization`, `Cookie`) are not sent to another origin.
+    public var followsRedirects: Bool
 
     /// A request.
     public init(
@@ -23,7 +28,8 @@ public struct TransportRequest: Sendable, Hashable {
         fields: Fields = Fields(),
         body: [UInt8] = [],
         timeout: Duration? = nil,
-        bodyLimit: Int = 64 << 20
+        bodyLimit: Int = 64 << 20,
+        followsRedirects: Bool = true
     ) {
         self.method = method
         self.url = url
@@ -31,6 +37,7 @@ public struct TransportRequest: Sendable, Hashable {
         self.body = body
         self.timeout = timeout
         self.bodyLimit = bodyLimit
+        self.followsRedirects = followsRedirects
     }
 }
 
@@ -90,6 +97,10 @@ extension ErrorCode where Scope == TransportError {
 }
 
 /// Sends HTTP requests. A transport does not cache and does not retry.
+///
+/// A redirect is followed by the outermost transport that knows how, which sends each request with `followsRedirects`
+/// off to the transports below. So an `HTTPCache` sees every response under its own URL. A transport of your own returns
+/// redirects as responses, or at least never follows one if `followsRedirects` is off.
 ///
 /// Safe from any task. Cancelling the calling task closes the connection of the exchange.
 public protocol Transport: Sendable {
