@@ -118,7 +118,10 @@ let package = Package(
         ),
         sdk(
             "LarderHTTPCache",
-            ["LarderTransport", "LarderMemory", "LarderStorage", "LarderHTTP", "LarderTime", "LarderCoding"]
+            [
+                "LarderTransport", "LarderEvents", "LarderMemory", "LarderStorage", "LarderHTTP", "LarderTime",
+                "LarderCoding",
+            ]
         ),
         sdk("LarderResources", ["LarderMemory", "LarderStorage", "LarderEvents", "LarderTime", "LarderCoding"]),
         sdk(

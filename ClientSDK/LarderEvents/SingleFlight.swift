@@ -90,6 +90,9 @@ package final class SingleFlight<Info: Sendable, Success: Sendable, Failure: Err
         return try result.get()
     }
 
+    /// The number of tasks that wait for the result.
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
+
     /// Whether there is a result.
     package var isFinished: Bool { state.withLock { $0.result != nil } }
 

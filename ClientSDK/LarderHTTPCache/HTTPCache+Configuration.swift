@@ -18,7 +18,8 @@ extension HTTPCache {
         public var onStorageFailure: @Sendable (any Error) -> Void = { _ in }
 
         /// Creates a configuration.
-        public init(storage: any HTTPCacheStorage, clock: any WallClock = SystemWallClock()) {
+        public init(storage: any HTTPCacheStorage = MemoryHTTPCacheStorage(), clock: any WallClock = SystemWallClock())
+        {
             self.storage = storage
             self.clock = clock
         }

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderTransport
 import Synchronization
@@ -12,10 +13,11 @@ extension HTTPCache {
         // A request with stricter conditions than the exchange in flight gets its own, which later requests join.
         let isDemanding = wishes.noCache != .none || wishes.maxAge != nil || wishes.minFresh != nil
         let key = FlightKey(plan.request, plan.url)
-        let (flight, id, isJoined) = takeOff(key, isBackground: false, mayJoin: !isDemanding)
+        let (flight, isJoined) = hold(key, isBackground: false, mayJoin: !isDemanding)
         if !isJoined { begin(flight, key, plan) }
-        let outcome = await flight.outcome(for: id)
-        guard isJoined, case .success(var response) = outcome else { return try outcome.get() }
+        defer { flight.leave() }
+        var response = try await flight.wait()
+        guard isJoined else { return response }
         // A response that must not be stored is not shared.
         if CacheControl(response: response.fields).noStore { return try await exchange(plan) }
         count { statistics in
@@ -35,33 +37,33 @@ extension HTTPCache {
         let key = FlightKey(plan.request, plan.url)
         let isUnderWay = state.withLock { $0.flights[key] != nil }
         guard !isUnderWay else { return }
-        let (flight, _, isJoined) = takeOff(key, isBackground: true, mayJoin: true)
-        if !isJoined { begin(flight, key, plan) }
+        // Nobody leaves a background validation, so it is never cancelled.
+        let (flight, isJoined) = hold(key, isBackground: true, mayJoin: true)
+        if isJoined { flight.leave() } else { begin(flight, key, plan) }
     }
 
     /// Waits for background validations.
     public func finishBackgroundWork() async {
-        while let flight = state.withLock({ $0.background.values.first }) { await flight.end() }
+        while let flight = state.withLock({ $0.background.values.first }) { await flight.task?.value }
     }
 
-    private func takeOff(
-        _ key: FlightKey,
-        isBackground: Bool,
-        mayJoin: Bool
-    ) -> (flight: HTTPCacheFlight, id: UInt64, isJoined: Bool) {
+    /// Returns the exchange in flight, or a new one. The caller holds it.
+    private func hold(_ key: FlightKey, isBackground: Bool, mayJoin: Bool) -> (flight: Flight, isJoined: Bool) {
         state.withLock { state in
-            if mayJoin, let flight = state.flights[key], let id = flight.join() { return (flight, id, true) }
-            let flight = HTTPCacheFlight(isBackground: isBackground)
+            if mayJoin, let flight = state.flights[key], flight.hold() { return (flight, true) }
+            let flight = Flight(
+                (),
+                cancellation: { TransportError(.cancelled, "The caller does not wait any more.") }
+            )
             state.flights[key] = flight
             if isBackground { state.background[ObjectIdentifier(flight)] = flight }
-            // A new flight is not cancelled.
-            return (flight, flight.join() ?? 0, false)
+            return (flight, false)
         }
     }
 
-    private func begin(_ flight: HTTPCacheFlight, _ key: FlightKey, _ plan: Plan) {
-        flight.begin { [self] in
-            let outcome: HTTPCacheFlight.Outcome
+    private func begin(_ flight: Flight, _ key: FlightKey, _ plan: Plan) {
+        let task = Task { [self] in
+            let outcome: Result<HTTPCache.Response, TransportError>
             do throws(TransportError) {
                 outcome = .success(try await exchange(plan))
             } catch {
@@ -71,7 +73,8 @@ extension HTTPCache {
                 if state.flights[key] === flight { state.flights[key] = nil }
                 state.background[ObjectIdentifier(flight)] = nil
             }
-            return outcome
+            flight.finish(outcome)
         }
+        flight.run(task)
     }
 }

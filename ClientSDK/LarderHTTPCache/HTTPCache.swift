@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderTime
 public import LarderTransport
@@ -18,9 +19,11 @@ import Synchronization
 /// selects among responses (`Policy.separation`), and `no-store` content never reaches the storage. Safe from
 /// any task.
 public final class HTTPCache: Transport {
+    typealias Flight = SingleFlight<Void, HTTPCache.Response, TransportError>
+
     struct State {
-        var flights: [FlightKey: HTTPCacheFlight] = [:]
-        var background: [ObjectIdentifier: HTTPCacheFlight] = [:]
+        var flights: [FlightKey: Flight] = [:]
+        var background: [ObjectIdentifier: Flight] = [:]
         var tickets: [ObjectIdentifier: HTTPCacheTicket] = [:]
         var statistics = HTTPCache.Statistics()
     }
@@ -51,8 +54,8 @@ public final class HTTPCache: Transport {
     /// - Parameters:
     ///   - transport: sends requests. It must not cache, and must respect `TransportRequest.followsRedirects`. A response
     ///     that it got by following a redirect all the same is not stored.
-    ///   - configuration: the storage and the policy.
-    public init(_ transport: any Transport, _ configuration: HTTPCache.Configuration) {
+    ///   - configuration: the storage and the policy. By default responses are kept in memory.
+    public init(_ transport: any Transport, _ configuration: HTTPCache.Configuration = .init()) {
         self.transport = transport
         self.configuration = configuration
     }

@@ -4,6 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import LarderEvents
 @testable import LarderHTTPCache
 @testable import LarderTransport
 
