@@ -21,6 +21,8 @@ struct RecordingFile: Sendable {
     /// The seed of the secrets that are issued during the recording.
     let secretSeed: UInt64
     let time: WallTime
+    /// Whether no exchange is missing because the recording was full.
+    let isComplete: Bool
     let snapshot: [UInt8]
     let faults: [Fault]
     let dialect: Dialect
@@ -83,7 +85,8 @@ struct RecordingFile: Sendable {
                 "The file's format is not \(Self.format). Recordings of other server versions cannot be replayed; record again."
             )
         }
-        _ = (reader.string("server"), reader.bool("isComplete"))
+        _ = reader.string("server")
+        isComplete = reader.bool("isComplete")
         world = reader.string("world", length: 1...64) ?? World.mainID
         seed = reader.string("seed").flatMap { UInt64($0) } ?? 0
         secretSeed = reader.string("secretSeed").flatMap { UInt64($0) } ?? 0
