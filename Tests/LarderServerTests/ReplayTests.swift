@@ -134,7 +134,14 @@ struct ReplayTests {
         let world = stage.world.world
         let image = try world.image()
         recording.start(
-            Recording.Beginning(image: image, secretSeed: 1, time: world.clock.now, uptime: world.clock.uptime)
+            Recording.Beginning(
+                image: image,
+                secretSeed: 1,
+                time: world.clock.now,
+                uptime: world.clock.uptime,
+                faults: [],
+                settings: ReplySettings()
+            )
         )
         let request = try Request(.get, "/v1/feed", [("Host", "h")], body: [])
         func arrived(_ connection: Int) -> Recording.Index? {
@@ -161,6 +168,27 @@ struct ReplayTests {
         #expect(full != file)
         let report = try await MockBackend.replay(Array(full.utf8))
         #expect(report.difference == nil && report.description.contains("incomplete"), "\(report)")
+    }
+
+    @Test func `a recording has the faults and settings of its beginning`() async throws {
+        let stage = try Stage()
+        try stage.world.set(
+            Fault(id: "busy", .respond(CannedReply(status: 503)), when: FaultMatch("GET", "/v1/feed"))
+        )
+        stage.world.skewDates(of: "*", by: .seconds(60))
+        try await startRecording(stage)
+        #expect(try await stage.ask("GET", "/v1/feed?limit=2").status == 503)
+        stage.world.removeFaults()
+        stage.world.skewDates(of: "*", by: .zero)
+        stage.world.dialect.idempotency = .blocking
+        stage.world.drift = SchemaDrift(seed: 3)
+        let file = try await savedRecording(stage)
+        await stage.backend.stop()
+        let recorded = try RecordingFile(file)
+        #expect(recorded.faults.map(\.id) == ["busy"])
+        #expect(recorded.skews == ["*": .seconds(60)] && recorded.drift == nil && recorded.dialect == Dialect())
+        let report = try await MockBackend.replay(file)
+        #expect(report.difference == nil && report.exchanges == 1, "\(report)")
     }
 
     private func startRecording(_ stage: Stage) async throws {

@@ -28,6 +28,8 @@ final class Recording: Sendable {
         let secretSeed: UInt64
         let time: WallTime
         let uptime: MonotonicTime
+        let faults: [Fault]
+        let settings: ReplySettings
     }
 
     /// The index of an exchange in one of the recordings of a world.
