@@ -50,7 +50,12 @@ struct ControlCommand {
         var fields = [("Accept", isJSON ? "application/json" : step.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
         let prefix = world.map { "/_larder/worlds/\($0)" } ?? "/_larder"
-        let reply = try ControlClient(server).ask(step.method, prefix + step.path, fields, step.body)
+        let reply = try ControlClient(server).ask(
+            step.method,
+            prefix + step.path,
+            fields,
+            step.body.map { Array($0.utf8) }
+        )
         if reply.status < 400, let path = file { return try TextFile.write(reply.body, to: path) }
         let text = String(decoding: reply.body, as: UTF8.self)
         guard reply.status < 400 else {

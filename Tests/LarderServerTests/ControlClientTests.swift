@@ -1,0 +1,64 @@
+import LarderArguments
+import LarderCoding
+import TestSupport
+import Testing
+
+@testable import larder_server
+
+/// The client of the command, against servers that answer with chosen bytes.
+@Suite("Control client", .oneMinute)
+struct ControlClientTests {
+    private func ask(_ reply: String) throws -> (status: Int, body: [UInt8]) {
+        let server = try CannedServer(reply)
+        return try ControlClient(server.url).ask("GET", "/_larder/recording")
+    }
+
+    private func failure(_ reply: String) throws -> String {
+        do {
+            let answer = try ask(reply)
+            return "answered \(answer.status) with \(answer.body.count) bytes"
+        } catch let failure as ControlClient.Failure { return failure.description }
+    }
+
+    @Test func `whole replies are read, whatever their framing`() throws {
+        let heads = [
+            "Content-Length: 4\r\n\r\nbody", "Transfer-Encoding: chunked\r\n\r\n3\r\nbod\r\n1\r\ny\r\n0\r\n\r\n",
+            "Connection: close\r\n\r\nbody",
+        ]
+        for head in heads {
+            let answer = try ask("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n" + head)
+            #expect(answer.status == 201 && answer.body == Array("body".utf8), "\(head)")
+        }
+    }
+
+    @Test(arguments: [
+        "", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "SSH-2.0-OpenSSH\r\n\r\n",
+    ])
+    func `a reply that is cut off or not HTTP is a failure`(_ reply: String) throws {
+        let text = try failure(reply)
+        #expect(!text.hasPrefix("answered"), "\(text)")
+        #expect(text.contains("127.0.0.1:"))
+    }
+
+    @Test func `a reply that does not come in time is a failure that names the limit`() throws {
+        let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", closes: false)
+        do {
+            let answer = try ControlClient(server.url, timeoutSeconds: 1).ask("GET", "/")
+            Issue.record("answered \(answer.status) with \(answer.body.count) bytes")
+        } catch let failure as ControlClient.Failure {
+            #expect(failure.description.contains("1 s"), "\(failure)")
+        }
+    }
+
+    @Test func `a server that closes during a request is a failure and no signal`() throws {
+        let server = try CannedServer("", readsRequest: false)
+        let body = [UInt8](repeating: 0x20, count: 32 << 20)
+        do {
+            let answer = try ControlClient(server.url, timeoutSeconds: 10).ask("POST", "/", [], body)
+            Issue.record("answered \(answer.status)")
+        } catch let failure as ControlClient.Failure {
+            #expect(failure.description.contains("closed the connection while"), "\(failure)")
+        }
+    }
+}
