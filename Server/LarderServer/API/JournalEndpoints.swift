@@ -25,7 +25,7 @@ enum JournalEndpoints {
             }
             return .response(Response(status: .ok, fields: fields, body: .bytes(document.encoded)))
         case (.get, let text?):
-            guard let number = Int(text), let entry = journal.entries.first(where: { $0.number == number }) else {
+            guard let number = Int(text), let entry = journal.entry(number) else {
                 throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")
             }
             if rest.count == 2, rest[1] == "curl" { return ControlEndpoints.text(entry.curl(base: base(call)) + "\n") }
@@ -62,7 +62,8 @@ enum JournalEndpoints {
         }
         let matcher = JournalMatcher(filter) { call.handle(of: $0) }
         let journal = call.world.control.journal
-        let matching = journal.entries.filter { matcher.matches($0) }
+        // One more than the page shows whether there are more.
+        let matching = Array(journal.entries(after: filter.after).lazy.filter { matcher.matches($0) }.prefix(limit + 1))
         let page = matching.prefix(limit)
         return ControlEndpoints.json(
             .members([
