@@ -38,7 +38,12 @@ enum JournalEndpoints {
         "http://" + (call.request.fields[.host] ?? "127.0.0.1") + call.world.basePath
     }
 
+    private static let listParameters = [
+        "afterNumber", "limit", "method", "path", "user", "device", "status", "outcome", "fault", "kind",
+    ]
+
     private static func list(_ call: ControlCall) throws(Problem) -> Reply {
+        try call.check(parameters: listParameters)
         let limit = try call.integer("limit", in: 1...10_000) ?? 100
         var filter = JournalFilter()
         filter.after = try call.integer("afterNumber", in: 0...Int(Int32.max)) ?? 0
@@ -50,7 +55,6 @@ enum JournalEndpoints {
         filter.outcome = call.query.first("outcome")
         filter.fault = call.query.first("fault")
         filter.kind = call.query.first("kind").flatMap { JournalFilter.Kind(rawValue: $0) }
-        // Unknown parameters are rejected: an ignored filter would show the wrong entries.
         if let status = filter.status, !JournalFilter.isStatus(status) {
             throw call.invalid("status", "must be a status or a class such as 4xx")
         }
