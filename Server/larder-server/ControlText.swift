@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderServer
 
 /// Formats replies of the control plane as text.
 enum ControlText {
@@ -59,13 +60,7 @@ enum ControlText {
 
     private static func plain(_ value: JSONValue?) -> String {
         guard let value else { return "" }
-        return value.string ?? String(decoding: encoded(value), as: UTF8.self)
-    }
-
-    private static func encoded(_ value: JSONValue) -> [UInt8] {
-        var writer = JSONWriter(capacity: 256)
-        writer.value(value)
-        return writer.bytes
+        return value.string ?? String(decoding: value.encoded, as: UTF8.self)
     }
 
     private static func indented(_ value: JSONValue, _ depth: Int = 0) -> String {

@@ -61,4 +61,46 @@ struct ControlClientTests {
             #expect(failure.description.contains("closed the connection while"), "\(failure)")
         }
     }
+
+    @Test(arguments: [
+        (["changes", "expire", "a\"b\\c"], "POST /_larder/changes", #"{"fault":"expire","token":"a\"b\\c"}"#),
+        (["worlds", "create", "a\"b"], "POST /_larder/worlds", #"{"id":"a\"b"}"#),
+        (["worlds", "fork", "a\"b", "c d"], "POST /_larder/worlds", #"{"from":{"fork":"a\"b"},"id":"c d"}"#),
+        (["worlds", "destroy", "a b/c"], "DELETE /_larder/worlds/a%20b%2Fc", ""),
+        (["worlds", "reset", "a?b"], "POST /_larder/worlds/a%3Fb/reset", ""),
+        (["worlds", "snapshot", "a\"b"], "POST /_larder/snapshots", #"{"name":"a\"b"}"#),
+        (["worlds", "restore", "a b"], "POST /_larder/snapshots/a%20b/restore", ""),
+        (["clock", "freeze", "no\"w"], "PUT /_larder/clock", #"{"mode":"frozen","time":"no\"w"}"#),
+        (["clock", "set", "no\"w"], "PUT /_larder/clock", #"{"time":"no\"w"}"#),
+        (["clock", "advance", "1.5"], "POST /_larder/clock/advance", #"{"seconds":1.5}"#),
+        (["clock", "run", "60"], "PUT /_larder/clock", #"{"mode":"running","factor":60.0}"#),
+        (["worlds", "create"], "POST /_larder/worlds", "{}"),
+        (["journal"], "GET /_larder/journal?limit=10000", ""),
+        (["faults", "remove", "a b"], "DELETE /_larder/faults/a%20b", ""),
+        (["gates", "release", "ä"], "POST /_larder/gates/%C3%A4/release", ""),
+        (["profile", "a b", "off"], "DELETE /_larder/profiles/a%20b", ""),
+        (["held", "1 2", "release"], "POST /_larder/held/1%202/release", ""),
+        (["--world", "a b", "ledger"], "GET /_larder/worlds/a%20b/oracles/ledger", ""),
+    ])
+    func `words of a command are sent as one name or string each`(_ words: [String], _ line: String, _ body: String)
+        async throws
+    {
+        let server = try CannedServer("HTTP/1.1 204 No Content\r\n\r\n")
+        try await ControlCommand(words + ["--server", server.url]).run()
+        let request = String(decoding: server.received(), as: UTF8.self)
+        #expect(request.hasPrefix(line + " HTTP/1.1\r\n"), "\(request)")
+        #expect(request.hasSuffix("\r\n\r\n" + body), "\(request)")
+    }
+
+    @Test func `every command has one usage text, in its help and in its error`() throws {
+        for entry in ControlUsage.all {
+            let usage = "larder-server \(ControlUsage.of(entry.command))"
+            #expect(try ControlUsage.help(entry.command).hasPrefix(usage))
+            #expect(try ControlUsage.help(nil).contains(usage))
+            #expect(Help.text.contains(entry.command), "\(entry.command)")
+            do {
+                _ = try ControlCommand([entry.command, "?"])
+            } catch { #expect(error.message == "usage: " + usage) }
+        }
+    }
 }
