@@ -126,6 +126,27 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a channel that ends after a delayed frame sends the frame first`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.delay = .fixed(.seconds(2))
+        fault.endAfterFrames = 2
+        fault.closeCode = 4_242
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
+        let listener = try await Listener(stage)
+        post(stage, 3)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(!listener.client.hasNews)
+        stage.world.clock.advance(by: .seconds(2))
+        #expect(try await texts(listener, 2) == ["1", "2"])
+        guard case .close(let code, _)? = try await listener.next() else {
+            Issue.record("there was no close frame")
+            return
+        }
+        #expect(code?.rawValue == 4_242)
+        await stage.backend.stop()
+    }
+
     @Test func `a channel ends with a code, without a close frame or after a time, or becomes silent`() async throws {
         let stage = try Stage()
         func set(_ change: (inout LiveFault) -> Void) throws {

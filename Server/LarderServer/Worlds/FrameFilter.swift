@@ -11,7 +11,12 @@ final class FrameFilter: LiveFilter {
         var count = 0
         /// A frame that is sent after the next one.
         var heldBack: LiveEvent?
+        /// No further frame is sent.
         var isOver = false
+        /// The number of frames that are delayed at present.
+        var delayedCount = 0
+        /// Whether the channel ends when the last delayed frame is sent.
+        var endsWhenSent = false
         var channel = ""
     }
 
@@ -49,44 +54,61 @@ final class FrameFilter: LiveFilter {
 
     /// Sends an event as the fault requires. The store may be locked: bytes are only handed on.
     func pass(_ event: LiveEvent, to output: any LiveOutput) {
-        enum Fate {
-            case drop
-            case send([LiveEvent], delay: Duration)
-        }
         let (fate, word, ends) = state.withLock { state -> (Fate, String?, Bool) in
             guard !state.isOver else { return (.drop, "lost", false) }
             state.count += 1
-            let ends = fault.endAfterFrames == state.count
-            guard let decision else { return (.send([event], delay: .zero), nil, ends) }
-            if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced", ends) }
-            var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
-            // Always drawn, so that one probability does not affect the random numbers of the others.
-            let (loses, doubles, reorders) = (
-                generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
-            )
-            let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
-            if loses { return (.drop, "lost", ends) }
-            var events = doubles ? [event, event] : [event]
-            if let held = state.heldBack {
-                state.heldBack = nil
-                events.append(held)
-                return (.send(events, delay: delay), "reordered", ends)
-            }
-            if reorders {
-                state.heldBack = event
-                return (.drop, "held back", ends)
-            }
-            return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil, ends)
+            let (fate, word) = decide(event, &state)
+            if case .send(_, let delay) = fate, delay > .zero { state.delayedCount += 1 }
+            guard fault.endAfterFrames == state.count else { return (fate, word, false) }
+            state.isOver = true
+            state.endsWhenSent = state.delayedCount > 0
+            return (fate, word, !state.endsWhenSent)
         }
         record(.sent, event.token, event.json.count, fate: word)
-        if case .send(let events, let delay) = fate {
-            if delay > .zero {
-                _ = world.clock.schedule(after: delay) { for event in events { output.emit(event) } }
-            } else {
+        switch fate {
+        case .send(let events, let delay) where delay > .zero:
+            _ = world.clock.schedule(after: delay) { [self] in
                 for event in events { output.emit(event) }
+                let isLast = state.withLock { state in
+                    state.delayedCount -= 1
+                    return state.endsWhenSent && state.delayedCount == 0
+                }
+                if isLast { end(output) }
             }
+        case .send(let events, _): for event in events { output.emit(event) }
+        case .drop: break
         }
         if ends { end(output) }
+    }
+
+    /// How one frame is treated.
+    private enum Fate {
+        case drop
+        case send([LiveEvent], delay: Duration)
+    }
+
+    /// How the next frame is treated, and the word for the journal.
+    private func decide(_ event: LiveEvent, _ state: inout State) -> (Fate, String?) {
+        guard let decision else { return (.send([event], delay: .zero), nil) }
+        if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced") }
+        var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
+        // Always drawn, so that one probability does not affect the random numbers of the others.
+        let (loses, doubles, reorders) = (
+            generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
+        )
+        let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
+        if loses { return (.drop, "lost") }
+        var events = doubles ? [event, event] : [event]
+        if let held = state.heldBack {
+            state.heldBack = nil
+            events.append(held)
+            return (.send(events, delay: delay), "reordered")
+        }
+        if reorders {
+            state.heldBack = event
+            return (.drop, "held back")
+        }
+        return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil)
     }
 
     /// Records an event that is sent to the channels of several plain filters of one world.
