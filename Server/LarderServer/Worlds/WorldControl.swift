@@ -14,6 +14,7 @@ package final class WorldControl: WorldHooks {
     let changeFeed = ChangeFeedFaults()
     let actors = ScriptedActorSet()
     let recording = Recording()
+    private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
     private let commitObservers = Mutex<[UInt64: @Sendable (Int64) -> Void]>([:])
@@ -36,6 +37,12 @@ package final class WorldControl: WorldHooks {
             body(&settings)
             isPlain.store(settings.skews.isEmpty && settings.drift == nil, ordering: .relaxed)
         }
+    }
+
+    /// The script that was started last.
+    var script: ScriptProgress {
+        get { lastScript.withLock { $0 } }
+        set { lastScript.withLock { $0 = newValue } }
     }
 
     func skew(of device: String) -> Duration {
