@@ -54,7 +54,7 @@ enum ControlText {
     private static func frame(_ item: JSONValue) -> String {
         var text = "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(plain(item["channel"])) "
         text += "\(plain(item["direction"]))  \(plain(item["bytes"])) B  \(plain(item["device"]))"
-        if let fate = item["fate"]?.string { text += "  [\(fate)]" }
+        if let injectedFault = item["injectedFault"]?.string { text += "  [\(injectedFault)]" }
         return text
     }
 

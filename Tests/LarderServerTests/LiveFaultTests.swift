@@ -89,7 +89,9 @@ struct LiveFaultTests {
             post(stage, 20)
             let frames = await stage.world.journal().filter { !$0.isExchange }
             #expect(frames.count == 20)
-            let arriving = frames.reduce(0) { $0 + ($1.fate == "lost" ? 0 : $1.fate == "doubled" ? 2 : 1) }
+            let arriving = frames.reduce(0) {
+                $0 + ($1.injectedFault == "lost" ? 0 : $1.injectedFault == "doubled" ? 2 : 1)
+            }
             let seen = try await texts(listener, arriving)
             await stage.backend.stop()
             return seen
@@ -106,7 +108,7 @@ struct LiveFaultTests {
         try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
         let listener = try await Listener(stage)
         post(stage, 30)
-        let held = await stage.world.journal().last { !$0.isExchange }?.fate == "held back"
+        let held = await stage.world.journal().last { !$0.isExchange }?.injectedFault == "held back"
         let seen = try await texts(listener, held ? 29 : 30)
         #expect(seen != (1...seen.count).map { String($0) } && Set(seen).count == seen.count)
         await stage.backend.stop()

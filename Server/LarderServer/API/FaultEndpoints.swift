@@ -58,9 +58,9 @@ enum FaultEndpoints {
     }
 
     private static func list(_ faults: FaultSet) -> [JSONValue] {
-        faults.all.map { fault, strikes in
+        faults.all.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
-            object["strikes"] = .integer(Int64(strikes))
+            object["applications"] = .integer(Int64(applications))
             for doubt in doubts(about: fault) { object[doubt.name] = doubt.value }
             return .object(object)
         }

@@ -157,7 +157,7 @@ final class ExchangeRun: @unchecked Sendable {
             gates.append(gate)
             injected += world.clock.uptime - started
             switch verdict {
-            case .goOn: body()
+            case .proceed: body()
             case .answer(let canned): send(plane.reply(canned, to: request, in: world))
             case .cut(let cut): self.cut(cut)
             }

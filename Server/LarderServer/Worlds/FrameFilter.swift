@@ -50,22 +50,22 @@ final class FrameFilter: LiveFilter {
     }
 
     /// A frame came from the peer.
-    func received(_ bytes: Int) { record(.received, nil, bytes, fate: nil) }
+    func received(_ bytes: Int) { record(.received, nil, bytes, injectedFault: nil) }
 
     /// Sends an event as the fault requires. The store may be locked: bytes are only handed on.
     func pass(_ event: LiveEvent, to output: any LiveOutput) {
-        let (fate, word, ends) = state.withLock { state -> (Fate, String?, Bool) in
+        let (treatment, word, ends) = state.withLock { state -> (Treatment, String?, Bool) in
             guard !state.isOver else { return (.drop, "lost", false) }
             state.count += 1
-            let (fate, word) = decide(event, &state)
-            if case .send(_, let delay) = fate, delay > .zero { state.delayedCount += 1 }
-            guard fault.endAfterFrames == state.count else { return (fate, word, false) }
+            let (treatment, word) = decide(event, &state)
+            if case .send(_, let delay) = treatment, delay > .zero { state.delayedCount += 1 }
+            guard fault.endAfterFrames == state.count else { return (treatment, word, false) }
             state.isOver = true
             state.endsWhenSent = state.delayedCount > 0
-            return (fate, word, !state.endsWhenSent)
+            return (treatment, word, !state.endsWhenSent)
         }
-        record(.sent, event.token, event.json.count, fate: word)
-        switch fate {
+        record(.sent, event.token, event.json.count, injectedFault: word)
+        switch treatment {
         case .send(let events, let delay) where delay > .zero:
             _ = world.clock.schedule(after: delay) { [self] in
                 for event in events { output.emit(event) }
@@ -82,13 +82,13 @@ final class FrameFilter: LiveFilter {
     }
 
     /// How one frame is treated.
-    private enum Fate {
+    private enum Treatment {
         case drop
         case send([LiveEvent], delay: Duration)
     }
 
     /// How the next frame is treated, and the word for the journal.
-    private func decide(_ event: LiveEvent, _ state: inout State) -> (Fate, String?) {
+    private func decide(_ event: LiveEvent, _ state: inout State) -> (Treatment, String?) {
         guard let decision else { return (.send([event], delay: .zero), nil) }
         if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced") }
         var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
@@ -118,7 +118,7 @@ final class FrameFilter: LiveFilter {
         let uptime = world.clock.uptime
         let connections = control.connections
         control.journal.append(
-            JournalEntry.Frame(channel: "WebSocket", direction: .sent, token: event.token, fate: nil),
+            JournalEntry.Frame(channel: "WebSocket", direction: .sent, token: event.token, injectedFault: nil),
             bytes: event.json.count,
             to: filters.compactMap { filter in
                 guard let filter = filter as? FrameFilter else { return nil }
@@ -138,14 +138,19 @@ final class FrameFilter: LiveFilter {
         output.end(code: fault.closeCode.map { UInt16(clamping: $0) })
     }
 
-    private func record(_ direction: JournalEntry.Frame.Direction, _ token: String?, _ bytes: Int, fate: String?) {
+    private func record(
+        _ direction: JournalEntry.Frame.Direction,
+        _ token: String?,
+        _ bytes: Int,
+        injectedFault: String?
+    ) {
         let journal = world.control.journal
         guard journal.isEnabled else { return }
         let uptime = world.clock.uptime
         let channel = state.withLock { $0.channel }
         let connection = world.control.connections.index(of: opening.connection, now: uptime)
         journal.append(
-            JournalEntry.Frame(channel: channel, direction: direction, token: token, fate: fate),
+            JournalEntry.Frame(channel: channel, direction: direction, token: token, injectedFault: injectedFault),
             bytes: bytes,
             to: [Journal.FrameReader(opening: opening, connection: connection, user: subject)],
             at: world.clock.now,

@@ -66,7 +66,7 @@ package final class WorldControl: WorldHooks {
 
     package var readsPast: Bool { faults.hasLag }
 
-    package func affects(_ path: ArraySlice<UInt8>) -> Bool { !isQuiet || faults.concern(path) }
+    package func affects(_ path: ArraySlice<UInt8>) -> Bool { !isQuiet || faults.mayMatch(path: path) }
 
     package func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault {
         changeFeed.fault(token, text: text)

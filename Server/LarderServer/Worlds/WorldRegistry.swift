@@ -95,7 +95,7 @@ final class WorldRegistry: Sendable {
     }
 
     /// Whether any world has faults that apply before a body is read.
-    var strikesHeads: Bool { !options.headFaults.isZero }
+    var hasHeadFaults: Bool { !options.headFaults.isZero }
 
     // MARK: Making
 
