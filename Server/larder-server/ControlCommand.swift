@@ -15,6 +15,8 @@ struct ControlCommand {
     private var token: String?
     private var isJSON = false
     private var words: [String] = []
+    /// Nil for a command that needs no server.
+    private var request: ControlRequest?
 
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
@@ -33,13 +35,14 @@ struct ControlCommand {
             }
         }
         if asksForHelp { words = words.first == "help" ? words : ["help"] + words.prefix(1) }
-        _ = try request()
+        // Once: a document may come from standard input.
+        request = try makeRequest()
     }
 
     func run() async throws {
         if words[0] == "replay" { return try await replay() }
         if words[0] == "help" { return Terminal.print(try ControlUsage.help(words.count > 1 ? words[1] : nil)) }
-        guard let request = try request() else { return }
+        guard let request else { return }
         var fields = [("Accept", isJSON ? "application/json" : request.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
         let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields, request.body)
@@ -72,8 +75,7 @@ struct ControlCommand {
         if report.difference != nil { exit(1) }
     }
 
-    /// The request for the command; nil if it needs no server.
-    private func request() throws(UsageError) -> ControlRequest? {
+    private func makeRequest() throws(UsageError) -> ControlRequest? {
         let rest = Array(words.dropFirst())
         switch words[0] {
         case "help": return nil

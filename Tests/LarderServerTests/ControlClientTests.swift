@@ -92,6 +92,17 @@ struct ControlClientTests {
         #expect(request.hasSuffix("\r\n\r\n" + body), "\(request)")
     }
 
+    @Test func `a document is read once, because it may come from standard input`() async throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path + "/act.json"
+        try TextFile.write(Array(#"{"as":"ben"}"#.utf8), to: path)
+        let server = try CannedServer("HTTP/1.1 204 No Content\r\n\r\n")
+        let command = try ControlCommand(["act", "@" + path, "--server", server.url])
+        try TextFile.write([], to: path)
+        try await command.run()
+        #expect(String(decoding: server.received(), as: UTF8.self).hasSuffix("\r\n\r\n" + #"{"as":"ben"}"#))
+    }
+
     @Test func `every command has one usage text, in its help and in its error`() throws {
         for entry in ControlUsage.all {
             let usage = "larder-server \(ControlUsage.of(entry.command))"
