@@ -11,7 +11,7 @@ final class Recording: Sendable {
         /// The time of arrival, relative to the beginning of the recording, in the world's time.
         let at: Duration
         let connection: Int
-        /// Head, empty line and body, as received.
+        /// Head, empty line and body, as received except for the division into chunks.
         fileprivate(set) var request: [UInt8]
         /// All bytes that were sent.
         fileprivate(set) var reply: [UInt8] = []
@@ -111,7 +111,7 @@ final class Recording: Sendable {
         return state.withLock { state in
             guard let beginning = state.beginning else { return nil }
             let arrival = Arrival(connection: connection, exchange: request.exchangeIndex)
-            let bytes = request.head + Array("\r\n\r\n".utf8) + request.body
+            let bytes = Self.bytes(of: request)
             let known = state.unfinished[arrival]
             let more = bytes.count - (known.map { state.entries[$0].request.count } ?? 0)
             guard state.take(more, of: bytesMaximum) else { return nil }
@@ -123,6 +123,18 @@ final class Recording: Sendable {
             state.unfinished[arrival] = state.entries.count - 1
             return Index(recording: state.number, position: state.entries.count - 1)
         }
+    }
+
+    /// The request as it can be sent again. A chunked body was decoded when it was received, and becomes one chunk.
+    private static func bytes(of request: Request) -> [UInt8] {
+        var bytes = request.head + Array("\r\n\r\n".utf8)
+        guard request.fields.range(of: "transfer-encoding") != nil else { return bytes + request.body }
+        if !request.body.isEmpty {
+            bytes.append(contentsOf: "\(String(request.body.count, radix: 16))\r\n".utf8)
+            bytes += request.body
+            bytes.append(contentsOf: "\r\n".utf8)
+        }
+        return bytes + Array("0\r\n\r\n".utf8)
     }
 
     /// Records the reply to an exchange. Has no effect if another recording was started since.
