@@ -102,7 +102,7 @@ let package = Package(
             name: "larder-server",
             dependencies: [
                 "LarderArguments", "LarderServer", "LarderEngine", "LarderSQLite", "LarderTime", "LarderCoding",
-                "LarderHTTP",
+                "LarderHTTP", "LarderHTTPWire",
             ],
             path: "Server/larder-server",
             swiftSettings: strict
@@ -178,8 +178,7 @@ let package = Package(
             "LarderServerTests",
             [
                 "LarderServer", "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP",
-                "LarderTime",
-                "TestSupport",
+                "LarderTime", "LarderArguments", "larder-server", "TestSupport",
             ]
         ),
         .target(

@@ -118,7 +118,7 @@ public final class URLSessionTransport: Transport {
         delegate.start(exchange)
         let timeout = max(.zero, request.timeout ?? configuration.timeout)
         // Released with the body; its release ends the exchange.
-        let lifeline = ReplyLifeline(exchange, self)
+        let retainer = ExchangeRetainer(exchange, self)
         let clock = clock
         let head = await until(clock.uptime + timeout, by: clock) { await exchange.head() }
         guard let head else { throw Self.late(exchange, timeout) }
@@ -127,7 +127,7 @@ public final class URLSessionTransport: Transport {
             status: status,
             fields: fields,
             body: TransportStream.Body { () async throws(TransportError) in
-                let exchange = lifeline.exchange
+                let exchange = retainer.exchange
                 // A piece that is already there needs no timeout.
                 if let there = exchange.takeNow() { return try there.get() }
                 let piece = await until(clock.uptime + timeout, by: clock) { await exchange.piece() }

@@ -67,7 +67,7 @@ public struct MockWorld: Sendable {
     @discardableResult public func run(_ script: FaultScript) throws -> [String] { try plane.run(script, in: world) }
 
     /// The current faults, each with the number of exchanges that it was applied to.
-    public var faults: [(fault: Fault, strikes: Int)] { world.control.faults.all }
+    public var faults: [(fault: Fault, applications: Int)] { world.control.faults.all }
 
     /// Removes a fault; false if there is none with that name.
     @discardableResult public func removeFault(_ id: String) -> Bool { world.control.faults.remove(id) }
@@ -239,8 +239,8 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     public var outcome: String { entry.outcome }
     /// The names of the applied faults.
     public var faults: [String] { entry.trace?.decisions.map(\.fault.id) ?? [] }
-    /// The injected fault of a frame.
-    public var fate: String? { if case .frame(let frame) = entry.kind { frame.fate } else { nil } }
+    /// What a fault did to a frame: `lost`, `delayed`, `doubled`, `reordered`, `held back` or `silenced`; nil for nothing.
+    public var injectedFault: String? { if case .frame(let frame) = entry.kind { frame.injectedFault } else { nil } }
     /// The number of the connection in the world.
     public var connection: Int { entry.connection }
     /// The number of the exchange on its connection.

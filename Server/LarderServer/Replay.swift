@@ -17,10 +17,13 @@ public struct ReplayReport: Sendable, CustomStringConvertible {
     public let exchanges: Int
     /// A description of the first difference; nil if every byte was the same.
     public let difference: String?
+    /// Whether every exchange that was complete when the recording was saved is part of it; false if the recording was full.
+    public let isComplete: Bool
 
     /// The report as text.
     public var description: String {
-        difference ?? "\(exchanges) exchanges, every byte the same"
+        let result = difference ?? "\(exchanges) exchanges, every byte the same"
+        return isComplete ? result : result + "; the recording is incomplete, because it was full"
     }
 }
 
@@ -83,11 +86,15 @@ private struct Replay {
             try socket.send(step.request)
             let received = await receive(step, socket)
             if let offset = Self.firstDifference(received, step.reply) {
-                return ReplayReport(exchanges: index, difference: describe(index, step, received, offset))
+                return ReplayReport(
+                    exchanges: index,
+                    difference: describe(index, step, received, offset),
+                    isComplete: file.isComplete
+                )
             }
             if step.ending != "" { sockets[step.connection] = nil }
         }
-        return ReplayReport(exchanges: file.steps.count, difference: nil)
+        return ReplayReport(exchanges: file.steps.count, difference: nil, isComplete: file.isComplete)
     }
 
     /// Reads the expected number of bytes, and advances the clock while none arrive.

@@ -17,7 +17,7 @@ struct Arguments {
     var port = 8080
     var database: String?
     var fixtures = "Fixtures"
-    var numbers: WorldSize?
+    var worldSize: WorldSize?
     var loops = 1
     var log: String?
     var isQuiet = false
@@ -139,7 +139,7 @@ struct Arguments {
             default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
             }
         }
-        if numbers != nil, case .check = action {
+        if worldSize != nil, case .check = action {
             throw UsageError(message: "--check only reads a database; omit --seed and the sizes")
         }
         if hasControl, controlToken == nil, !Self.isLoopback(host), case .serve = action {
@@ -151,9 +151,9 @@ struct Arguments {
     }
 
     private mutating func change(_ body: (inout WorldSize) -> Void) {
-        var changed = numbers ?? WorldSize()
+        var changed = worldSize ?? WorldSize()
         body(&changed)
-        numbers = changed
+        worldSize = changed
     }
 
     private static func isLoopback(_ host: String) -> Bool {

@@ -1,4 +1,6 @@
 import LarderArguments
+import LarderHTTP
+import LarderHTTPWire
 
 #if canImport(Darwin)
     import Darwin
@@ -15,11 +17,11 @@ struct ControlClient {
     private let authority: String
     private let host: String
     private let port: UInt16
-    private let patience: Int
+    private let timeoutSeconds: Int
 
-    /// - Parameter patience: the time limit in seconds for a reply. The default is longer than the longest wait that the server
-    ///   accepts.
-    init(_ url: String, patience: Int = 660) throws(UsageError) {
+    /// - Parameter timeoutSeconds: how long the server may send nothing. The default is longer than the longest wait that the
+    ///   server accepts.
+    init(_ url: String, timeoutSeconds: Int = 660) throws(UsageError) {
         let rest = url.hasPrefix("http://") ? url.dropFirst("http://".count) : url[...]
         authority = String(rest.prefix { $0 != "/" })
         let parts = authority.split(separator: ":", maxSplits: 1)
@@ -28,15 +30,31 @@ struct ControlClient {
         }
         host = name == "localhost" ? "127.0.0.1" : String(name)
         self.port = port
-        self.patience = patience
+        self.timeoutSeconds = timeoutSeconds
     }
 
+    /// Sends a request and reads the whole reply.
+    ///
+    /// - Throws: `Failure` if there is no server, or its reply is late, incomplete or not HTTP.
     func ask(
         _ method: String,
         _ path: String,
         _ fields: [(String, String)] = [],
-        _ body: String? = nil
-    ) throws -> (status: Int, body: [UInt8]) {
+        _ body: [UInt8]? = nil
+    ) throws(Failure) -> (status: Int, body: [UInt8]) {
+        let descriptor = try connected()
+        defer { close(descriptor) }
+        var text = "\(method) \(path) HTTP/1.1\r\nHost: \(authority)\r\nConnection: close\r\n"
+        for (name, value) in fields { text += "\(name): \(value)\r\n" }
+        if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n" }
+        let isSent = Self.send(Array((text + "\r\n").utf8) + (body ?? []), descriptor)
+        // A server may reply before it has read everything, and close.
+        do throws(Failure) { return try read(descriptor, isHead: method == "HEAD") } catch {
+            throw isSent ? error : Failure(description: "\(authority) closed the connection while the request was sent")
+        }
+    }
+
+    private func connected() throws(Failure) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
@@ -45,48 +63,88 @@ struct ControlClient {
         }
         #if canImport(Darwin)
             let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+            var on: Int32 = 1
+            unsafe setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(MemoryLayout<Int32>.size))
         #else
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #endif
-        defer { close(descriptor) }
-        var limit = timeval(tv_sec: patience, tv_usec: 0)
-        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        let connected = unsafe withUnsafeBytes(of: &address) { raw in
+        var limit = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            unsafe setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+        let result = unsafe withUnsafeBytes(of: &address) { raw in
             unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
         }
-        guard connected == 0 else {
+        guard result == 0 else {
+            close(descriptor)
             throw Failure(description: "no server listens at \(authority); start larder-server first")
         }
-        var text = "\(method) \(path) HTTP/1.1\r\nHost: \(authority)\r\nConnection: close\r\n"
-        for (name, value) in fields { text += "\(name): \(value)\r\n" }
-        if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
-        let request = Array((text + "\r\n" + (body ?? "")).utf8)
+        return descriptor
+    }
+
+    /// Returns false if the peer does not take everything.
+    private static func send(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {
+        #if canImport(Darwin)
+            let flags: Int32 = 0
+        #else
+            let flags = Int32(MSG_NOSIGNAL)
+        #endif
         var sent = 0
-        while sent < request.count {
-            let count = unsafe request.withUnsafeBytes { raw in
-                unsafe send(descriptor, raw.baseAddress.map { unsafe $0 + sent }, request.count - sent, 0)
+        while sent < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { raw in
+                unsafe systemSend(descriptor, raw.baseAddress.map { unsafe $0 + sent }, bytes.count - sent, flags)
             }
-            guard count > 0 else { throw Failure(description: "\(authority) does not accept the request") }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
             sent += count
         }
-        return try Self.parse(Self.readAll(descriptor), authority)
+        return true
     }
 
-    private static func readAll(_ descriptor: Int32) -> [UInt8] {
-        var bytes: [UInt8] = []
+    private func read(_ descriptor: Int32, isHead: Bool) throws(Failure) -> (status: Int, body: [UInt8]) {
+        var reader = ResponseReader(isHead: isHead)
+        var events: [ResponseReader.Event] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
+        while !reader.isComplete {
             let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
-            guard count > 0 else { return bytes }
-            bytes.append(contentsOf: buffer[..<count])
+            if count < 0 {
+                let code = errno
+                if code == EINTR { continue }
+                guard code == EAGAIN || code == EWOULDBLOCK else {
+                    throw Failure(description: "\(authority) reset the connection before the end of its reply")
+                }
+                throw Failure(description: "\(authority) sent nothing for \(timeoutSeconds) s; the reply is incomplete")
+            }
+            do throws(ResponseReader.Failure) {
+                if count > 0 {
+                    try reader.receive(buffer.span.extracting(..<count), &events)
+                } else {
+                    try reader.end(&events)
+                }
+            } catch { throw failure(error) }
+        }
+        var (status, body): (Int, [UInt8]) = (0, [])
+        for event in events {
+            switch event {
+            case .head(let code, _): status = code.code
+            case .content(let bytes): body.append(contentsOf: bytes)
+            case .end: break
+            }
+        }
+        return (status, body)
+    }
+
+    private func failure(_ failure: ResponseReader.Failure) -> Failure {
+        switch failure {
+        case .noResponse: Failure(description: "\(authority) closed the connection without a reply")
+        case .truncated(let detail): Failure(description: "the reply of \(authority) is incomplete: \(detail)")
+        case .malformed(let detail):
+            Failure(description: "\(authority) does not answer like larder-server: \(detail)")
         }
     }
+}
 
-    private static func parse(_ bytes: [UInt8], _ authority: String) throws(Failure) -> (status: Int, body: [UInt8]) {
-        let end = Array("\r\n\r\n".utf8)
-        guard bytes.count > 12, let status = Int(String(decoding: bytes[9..<12], as: UTF8.self)),
-            let split = bytes.indices.first(where: { bytes[$0...].starts(with: end) })
-        else { throw Failure(description: "\(authority) does not answer like larder-server") }
-        return (status, Array(bytes[(split + 4)...]))
-    }
+/// send(2), which `ControlClient` shadows.
+private func systemSend(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
+    unsafe send(descriptor, start, count, flags)
 }

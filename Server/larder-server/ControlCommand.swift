@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderCoding
 import LarderServer
 
 #if canImport(Darwin)
@@ -9,19 +10,13 @@ import LarderServer
 
 /// A command to a running server: `larder-server clock advance 30`, `larder-server faults add '{…}'`.
 struct ControlCommand {
-    /// One request to the control plane.
-    private struct Step {
-        let method: String
-        let path: String
-        var body: String?
-        var accept = "application/json"
-    }
-
     private var server = "http://127.0.0.1:8080"
     private var world: String?
     private var token: String?
     private var isJSON = false
     private var words: [String] = []
+    /// Nil for a command that needs no server.
+    private var request: ControlRequest?
 
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
@@ -40,24 +35,26 @@ struct ControlCommand {
             }
         }
         if asksForHelp { words = words.first == "help" ? words : ["help"] + words.prefix(1) }
-        _ = try step()
+        // Once: a document may come from standard input.
+        request = try makeRequest()
     }
 
     func run() async throws {
         if words[0] == "replay" { return try await replay() }
-        if words[0] == "help" { return Terminal.print(try Self.help(words.count > 1 ? words[1] : nil)) }
-        guard let step = try step() else { return }
-        var fields = [("Accept", isJSON ? "application/json" : step.accept)]
+        if words[0] == "help" { return Terminal.print(try ControlUsage.help(words.count > 1 ? words[1] : nil)) }
+        guard let request else { return }
+        var fields = [("Accept", isJSON ? "application/json" : request.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
-        let prefix = world.map { "/_larder/worlds/\($0)" } ?? "/_larder"
-        let reply = try ControlClient(server).ask(step.method, prefix + step.path, fields, step.body)
+        let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields, request.body)
         if reply.status < 400, let path = file { return try TextFile.write(reply.body, to: path) }
         let text = String(decoding: reply.body, as: UTF8.self)
         guard reply.status < 400 else {
             Terminal.fail(isJSON ? text : ControlText.problem(reply.body), code: 1)
         }
         if text.isEmpty { return Terminal.print("done") }
-        Terminal.print(isJSON || step.accept != "application/json" ? text.trimmedEnd : ControlText.readable(reply.body))
+        Terminal.print(
+            isJSON || request.accept != "application/json" ? text.trimmedEnd : ControlText.readable(reply.body)
+        )
     }
 
     /// The file for the reply instead of the terminal; nil for none.
@@ -78,158 +75,128 @@ struct ControlCommand {
         if report.difference != nil { exit(1) }
     }
 
-    /// The request for the command; nil if it needs no server.
-    private func step() throws(UsageError) -> Step? {
+    private func makeRequest() throws(UsageError) -> ControlRequest? {
         let rest = Array(words.dropFirst())
         switch words[0] {
         case "help": return nil
         case "replay":
-            guard rest.count >= 1 else { throw wrong("replay FILE [FIXTURES]") }
+            guard rest.count >= 1 else { throw wrong() }
             return nil
         case "recording":
             switch rest.first {
-            case "start"?: return Step(method: "POST", path: "/recording", body: "{\"record\":true}")
-            case "save"? where rest.count > 1: return Step(method: "GET", path: "/recording")
-            case "stop"?: return Step(method: "DELETE", path: "/recording")
-            default: throw wrong("recording start | save FILE | stop")
+            case "start"?: return ControlRequest("POST", "recording", json: ["record": .bool(true)])
+            case "save"? where rest.count > 1: return ControlRequest("GET", "recording")
+            case "stop"?: return ControlRequest("DELETE", "recording")
+            default: throw wrong()
             }
         case "worlds": return try worlds(rest)
         case "clock": return try clock(rest)
-        case "faults": return try list("faults", rest)
         case "profile":
-            guard let name = rest.first else { return Step(method: "GET", path: "/profiles") }
-            return rest.count > 1 && rest[1] == "off"
-                ? Step(method: "DELETE", path: "/profiles/\(name)") : Step(method: "POST", path: "/profiles/\(name)")
-        case "gates": return try list("gates", rest)
-        case "actors": return try list("actors", rest)
+            guard let name = rest.first else { return ControlRequest("GET", "profiles") }
+            return ControlRequest(rest.count > 1 && rest[1] == "off" ? "DELETE" : "POST", "profiles", name)
+        case "faults", "gates", "actors": return try list(words[0], rest)
         case "held":
-            guard let number = rest.first else { return Step(method: "GET", path: "/held") }
+            guard let number = rest.first else { return ControlRequest("GET", "held") }
             if rest.count > 2, rest[1] == "answer" {
-                return Step(method: "POST", path: "/held/\(number)/answer", body: try document(rest[2]))
+                return ControlRequest("POST", "held", number, "answer", body: try document(rest[2]))
             }
-            guard rest.count > 1, rest[1] == "release" else {
-                throw wrong("held [NUMBER release | NUMBER answer JSON]")
-            }
-            return Step(method: "POST", path: "/held/\(number)/release")
+            guard rest.count > 1, rest[1] == "release" else { throw wrong() }
+            return ControlRequest("POST", "held", number, "release")
         case "journal": return try journal(rest)
         case "verify", "wait", "act":
-            guard let text = rest.first else { throw wrong("\(words[0]) JSON, @FILE or -") }
-            return Step(method: "POST", path: "/\(words[0])", body: try document(text))
-        case "conduct": return Step(method: "GET", path: "/conduct", accept: "text/plain")
+            guard let text = rest.first else { throw wrong() }
+            return ControlRequest("POST", words[0], body: try document(text))
+        case "conduct": return ControlRequest("GET", "conduct", accept: "text/plain")
         case "changes":
-            guard let fault = rest.first else {
-                throw wrong("changes expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]")
-            }
-            let token = rest.count > 1 ? ",\"token\":\"\(rest[1])\"" : ""
-            return Step(method: "POST", path: "/changes", body: "{\"fault\":\"\(fault)\"\(token)}")
-        case "ledger": return Step(method: "GET", path: "/oracles/ledger")
-        default:
-            throw UsageError(message: "unknown command '\(words[0])'; larder-server help lists all commands")
+            guard let fault = rest.first else { throw wrong() }
+            let token = rest.count > 1 ? JSONValue.string(rest[1]) : nil
+            return ControlRequest("POST", "changes", json: ["fault": .string(fault), "token": token])
+        case "ledger": return ControlRequest("GET", "oracles", "ledger")
+        default: throw ControlUsage.unknown(words[0])
         }
     }
 
-    private func worlds(_ rest: [String]) throws(UsageError) -> Step {
-        switch rest.first {
-        case nil: return Step(method: "GET", path: "/worlds")
-        case "create"?:
-            let id = rest.count > 1 ? "\"id\":\"\(rest[1])\"" : ""
-            return Step(method: "POST", path: "/worlds", body: rest.count > 2 ? try document(rest[2]) : "{\(id)}")
-        case "fork"?:
-            guard rest.count > 1 else { throw wrong("worlds fork FROM [ID]") }
-            let id = rest.count > 2 ? ",\"id\":\"\(rest[2])\"" : ""
-            return Step(method: "POST", path: "/worlds", body: "{\"from\":{\"fork\":\"\(rest[1])\"}\(id)}")
-        case "destroy"? where rest.count > 1: return Step(method: "DELETE", path: "/worlds/\(rest[1])")
-        case "reset"?: return Step(method: "POST", path: rest.count > 1 ? "/worlds/\(rest[1])/reset" : "/reset")
-        case "snapshot"? where rest.count > 1:
-            return Step(method: "POST", path: "/snapshots", body: "{\"name\":\"\(rest[1])\"}")
-        case "restore"? where rest.count > 1: return Step(method: "POST", path: "/snapshots/\(rest[1])/restore")
-        default:
-            throw wrong("worlds [create [ID] | fork FROM [ID] | reset | destroy ID | snapshot NAME | restore NAME]")
+    private func worlds(_ rest: [String]) throws(UsageError) -> ControlRequest {
+        let id = rest.count > 1 ? rest[1] : nil
+        switch (rest.first, id) {
+        case (nil, _): return ControlRequest("GET", "worlds")
+        case ("create"?, _):
+            if rest.count > 2 { return ControlRequest("POST", "worlds", body: try document(rest[2])) }
+            return ControlRequest("POST", "worlds", json: ["id": id.map { .string($0) }])
+        case ("fork"?, let original?):
+            let fork = JSONValue.members(["fork": .string(original)])
+            return ControlRequest(
+                "POST",
+                "worlds",
+                json: ["from": fork, "id": rest.count > 2 ? .string(rest[2]) : nil]
+            )
+        case ("destroy"?, let id?): return ControlRequest("DELETE", "worlds", id)
+        case ("reset"?, let id?): return ControlRequest("POST", "worlds", id, "reset")
+        case ("reset"?, nil): return ControlRequest("POST", "reset")
+        case ("snapshot"?, let name?): return ControlRequest("POST", "snapshots", json: ["name": .string(name)])
+        case ("restore"?, let name?): return ControlRequest("POST", "snapshots", name, "restore")
+        default: throw wrong()
         }
     }
 
-    private func clock(_ rest: [String]) throws(UsageError) -> Step {
-        let time = rest.count > 1 ? ",\"time\":\"\(rest[1])\"" : ""
-        switch rest.first {
-        case nil: return Step(method: "GET", path: "/clock")
-        case "freeze"?: return Step(method: "PUT", path: "/clock", body: "{\"mode\":\"frozen\"\(time)}")
-        case "real"?: return Step(method: "PUT", path: "/clock", body: "{\"mode\":\"real\"}")
-        case "set"? where rest.count > 1: return Step(method: "PUT", path: "/clock", body: "{\(time.dropFirst())}")
-        case "run"?:
-            guard let factor = Double(rest.count > 1 ? rest[1] : "1") else { throw wrong("clock run FACTOR") }
-            return Step(method: "PUT", path: "/clock", body: "{\"mode\":\"running\",\"factor\":\(factor)}")
-        case "advance"? where rest.count > 1:
-            guard let seconds = Double(rest[1]) else { throw wrong("clock advance SECONDS") }
-            return Step(method: "POST", path: "/clock/advance", body: "{\"seconds\":\(seconds)}")
-        case "next"?: return Step(method: "POST", path: "/clock/advance", body: "{\"toNextTimer\":true}")
-        default: throw wrong("clock [freeze [TIME] | set TIME | run FACTOR | advance SECONDS | next | real]")
+    private func clock(_ rest: [String]) throws(UsageError) -> ControlRequest {
+        let value = rest.count > 1 ? rest[1] : nil
+        func set(_ members: KeyValuePairs<String, JSONValue?>) -> ControlRequest {
+            ControlRequest("PUT", "clock", json: members)
+        }
+        switch (rest.first, value) {
+        case (nil, _): return ControlRequest("GET", "clock")
+        case ("freeze"?, _): return set(["mode": .string("frozen"), "time": value.map { .string($0) }])
+        case ("real"?, _): return set(["mode": .string("real")])
+        case ("set"?, let time?): return set(["time": .string(time)])
+        case ("run"?, _):
+            guard let factor = Double(value ?? "1") else { throw wrong() }
+            return set(["mode": .string("running"), "factor": .number(factor)])
+        case ("advance"?, let text?):
+            guard let seconds = Double(text) else { throw wrong() }
+            return ControlRequest("POST", "clock", "advance", json: ["seconds": .number(seconds)])
+        case ("next"?, _): return ControlRequest("POST", "clock", "advance", json: ["toNextTimer": .bool(true)])
+        default: throw wrong()
         }
     }
 
-    private func list(_ name: String, _ rest: [String]) throws(UsageError) -> Step {
-        switch rest.first {
-        case nil: return Step(method: "GET", path: "/\(name)")
-        case "add"? where rest.count > 1: return Step(method: "POST", path: "/\(name)", body: try document(rest[1]))
-        case "remove"? where rest.count > 1: return Step(method: "DELETE", path: "/\(name)/\(rest[1])")
-        case "release"? where name == "gates" && rest.count > 1:
-            return Step(method: "POST", path: "/gates/\(rest[1])/release")
-        case "clear"?: return Step(method: "DELETE", path: "/\(name)")
-        case "script"? where name == "faults" && rest.count > 1:
-            return Step(method: "POST", path: "/script", body: try document(rest[1]))
-        default: throw wrong("\(name) [add JSON | remove ID | clear]")
+    /// A command for the items of a list.
+    private func list(_ name: String, _ rest: [String]) throws(UsageError) -> ControlRequest {
+        let word = rest.count > 1 ? rest[1] : nil
+        switch (rest.first, word) {
+        case (nil, _): return ControlRequest("GET", name)
+        case ("add"?, let text?): return ControlRequest("POST", name, body: try document(text))
+        case ("remove"?, let id?): return ControlRequest("DELETE", name, id)
+        case ("release"?, let id?) where name == "gates": return ControlRequest("POST", name, id, "release")
+        case ("clear"?, _): return ControlRequest("DELETE", name)
+        case ("script"?, let text?) where name == "faults":
+            return ControlRequest("POST", "script", body: try document(text))
+        default: throw wrong()
         }
     }
 
-    private func journal(_ rest: [String]) throws(UsageError) -> Step {
+    private func journal(_ rest: [String]) throws(UsageError) -> ControlRequest {
         switch rest.first {
-        case nil: return Step(method: "GET", path: "/journal?limit=10000")
-        case "clear"?: return Step(method: "DELETE", path: "/journal")
-        case "har"?: return Step(method: "GET", path: "/journal/har")
+        case nil: return ControlRequest("GET", "journal", query: "limit=10000")
+        case "clear"?: return ControlRequest("DELETE", "journal")
+        case "har"?: return ControlRequest("GET", "journal", "har")
         case let number? where Int(number) != nil:
             return rest.count > 1 && rest[1] == "curl"
-                ? Step(method: "GET", path: "/journal/\(number)/curl", accept: "text/plain")
-                : Step(method: "GET", path: "/journal/\(number)")
-        default: throw wrong("journal [NUMBER [curl] | har FILE | clear]")
+                ? ControlRequest("GET", "journal", number, "curl", accept: "text/plain")
+                : ControlRequest("GET", "journal", number)
+        default: throw wrong()
         }
     }
 
     /// JSON text, or the contents of `@FILE` or of standard input (`-`).
-    private func document(_ text: String) throws(UsageError) -> String {
-        guard text.hasPrefix("@") || text == "-" else { return text }
-        do {
-            return String(decoding: try TextFile.bytes(text == "-" ? "-" : String(text.dropFirst())), as: UTF8.self)
-        } catch { throw UsageError(message: "\(error)") }
-    }
-
-    private func wrong(_ usage: String) -> UsageError { UsageError(message: "usage: larder-server \(usage)") }
-
-    private static func help(_ command: String?) throws(UsageError) -> String {
-        let all = [
-            "worlds":
-                "worlds [create [ID [JSON]] | fork FROM [ID] | reset [ID] | destroy ID | snapshot NAME | restore NAME]",
-            "clock": "clock [freeze [TIME] | set TIME | run FACTOR | advance SECONDS | next | real]",
-            "faults": "faults [add JSON | script JSON | remove ID | clear]      JSON may be @FILE or -",
-            "profile": "profile [NAME [off]]      simulates a network",
-            "gates": "gates [add JSON | release ID | remove ID | clear]",
-            "held": "held [NUMBER release | NUMBER answer JSON]",
-            "actors": "actors [add JSON | remove ID | clear]",
-            "act": "act JSON      executes a request as another person",
-            "journal": "journal [NUMBER [curl] | har FILE | clear]",
-            "verify": "verify JSON      compares the journal with expectations; exit code 1 if one is not met",
-            "wait": "wait JSON      waits for a condition; exit code 1 if the time limit ends first",
-            "conduct": "conduct      a report of client behaviour",
-            "changes": "changes expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]",
-            "recording": "recording start | save FILE | stop      records requests and replies",
-            "replay": "replay FILE [FIXTURES]      replays a recording and compares every byte",
-            "ledger": "ledger      checks the consistency of the ledger",
-        ]
-        guard let command else {
-            let lines = all.values.sorted().map { "  larder-server \($0)" }.joined(separator: "\n")
-            return lines + "\n  all accept [--server URL] [--world ID] [--control-token TOKEN] [--json]"
+    private func document(_ text: String) throws(UsageError) -> [UInt8] {
+        guard text.hasPrefix("@") || text == "-" else { return Array(text.utf8) }
+        do { return try TextFile.bytes(text == "-" ? "-" : String(text.dropFirst())) } catch {
+            throw UsageError(message: "\(error)")
         }
-        guard let usage = all[command] else { throw UsageError(message: "unknown command '\(command)'") }
-        return "larder-server \(usage)"
     }
+
+    private func wrong() -> UsageError { UsageError(message: "usage: larder-server \(ControlUsage.of(words[0]))") }
 }
 
 extension String {

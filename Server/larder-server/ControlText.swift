@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderServer
 
 /// Formats replies of the control plane as text.
 enum ControlText {
@@ -53,19 +54,13 @@ enum ControlText {
     private static func frame(_ item: JSONValue) -> String {
         var text = "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(plain(item["channel"])) "
         text += "\(plain(item["direction"]))  \(plain(item["bytes"])) B  \(plain(item["device"]))"
-        if let fate = item["fate"]?.string { text += "  [\(fate)]" }
+        if let injectedFault = item["injectedFault"]?.string { text += "  [\(injectedFault)]" }
         return text
     }
 
     private static func plain(_ value: JSONValue?) -> String {
         guard let value else { return "" }
-        return value.string ?? String(decoding: encoded(value), as: UTF8.self)
-    }
-
-    private static func encoded(_ value: JSONValue) -> [UInt8] {
-        var writer = JSONWriter(capacity: 256)
-        writer.value(value)
-        return writer.bytes
+        return value.string ?? String(decoding: value.encoded, as: UTF8.self)
     }
 
     private static func indented(_ value: JSONValue, _ depth: Int = 0) -> String {

@@ -90,9 +90,9 @@ enum Main {
     }
 
     private static func source(_ arguments: Arguments) -> WorldSource {
-        guard let numbers = arguments.numbers else { return .fixtures(directory: arguments.fixtures) }
+        guard let worldSize = arguments.worldSize else { return .fixtures(directory: arguments.fixtures) }
         return .generated(
-            numbers,
+            worldSize,
             picturesFrom: unsafe access(arguments.fixtures, R_OK) == 0 ? arguments.fixtures : nil
         )
     }

@@ -46,7 +46,7 @@ private final class Ride: Sendable {
     /// The number of requests that a tunnel has interrupted.
     var interruptions: Int {
         scene.world.faults.reduce(0) { sum, entry in
-            if case .reset = entry.fault.action { sum + entry.strikes } else { sum }
+            if case .reset = entry.fault.action { sum + entry.applications } else { sum }
         }
     }
 

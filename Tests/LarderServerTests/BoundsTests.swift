@@ -78,7 +78,9 @@ struct BoundsTests {
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
         let report = await stage.world.verify(.none(JournalFilter("GET", "v1/feed")))
         #expect(report.description.contains("is no pattern"))
-        for (query, name) in [("kind=frames", "kind"), ("status=abc", "status"), ("path=v1/feed", "path")] {
+        for (query, name) in [
+            ("kind=frames", "kind"), ("status=abc", "status"), ("path=v1/feed", "path"), ("limit=1&methd=GET", "methd"),
+        ] {
             let reply = try await stage.ask("GET", "/_larder/journal?\(query)", as: nil)
             #expect(reply.status == 400)
             #expect(try reply.json["errors"]?[0]?["pointer"] == .string(name))

@@ -14,13 +14,13 @@ struct Stage {
         configuration.seed = 7
         configuration.disableConnectionTimeouts()
         change(&configuration)
-        var numbers = WorldSize()
-        numbers.people = 12
-        numbers.posts = 60
-        numbers.conversations = 6
-        numbers.messages = 60
-        numbers.transfers = 60
-        backend = try MockBackend.start(.generated(numbers, picturesFrom: nil), configuration)
+        var size = WorldSize()
+        size.people = 12
+        size.posts = 60
+        size.conversations = 6
+        size.messages = 60
+        size.transfers = 60
+        backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
         world = backend.main
         world.clock.freeze(at: WallTime(seconds: 1_790_000_000))
     }

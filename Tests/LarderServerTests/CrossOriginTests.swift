@@ -58,7 +58,7 @@ struct CrossOriginTests {
             let reply = try await preflight(stage, target)
             #expect(reply.status == 204 && reply.field("Access-Control-Allow-Origin") == "*", "\(target)")
         }
-        #expect(stage.world.faults.map(\.strikes) == [0, 0])
+        #expect(stage.world.faults.map(\.applications) == [0, 0])
         #expect(stage.world.held.isEmpty)
         #expect(try await ask(stage, "GET", "/v1/me").status == 503)
         #expect(try await ask(stage, "GET", "/v1/me").status == 200)

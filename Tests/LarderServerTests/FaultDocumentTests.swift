@@ -69,7 +69,7 @@ struct FaultDocumentTests {
         let path = document.contains("recipes") ? "/v1/recipes" : "/v1/sessions"
         _ = await (try stage.send("GET", path)).readToEndOrReply()
         let listed = try #require(try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?[0])
-        #expect(listed["strikes"] == .integer(1) && listed["neverMatches"] == nil, "\(listed)")
+        #expect(listed["applications"] == .integer(1) && listed["neverMatches"] == nil, "\(listed)")
         #expect(!set.text.contains("neverMatches"))
         // A stub is intended for an unknown path; for other faults the path may be misspelled.
         #expect(set.text.contains("notServed") != document.contains("respond"), "\(set.text)")

@@ -136,6 +136,20 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
+    @Test(arguments: ["/v1/posts/post_7", "/v1/feed?limit=3"])
+    func `the authors of posts are included once each`(_ target: String) async throws {
+        let scene = try Scene()
+        let plain = try await scene.ask("GET", target).json
+        let separator = target.contains("?") ? "&" : "?"
+        let page = try await scene.ask("GET", target + separator + "include=profiles").json
+        let posts = page["items"]?.array ?? [page]
+        let authors = Set(posts.compactMap { $0["authorId"]?.string })
+        let profiles = page["profiles"]?.array?.compactMap { $0["id"]?.string } ?? []
+        #expect(!authors.isEmpty && Set(profiles) == authors && profiles.count == authors.count)
+        #expect(plain["profiles"] == nil && plain.object?.members.count == (page.object?.members.count ?? 0) - 1)
+        await scene.backend.stop()
+    }
+
     @Test(arguments: [
         ("GET", "/nowhere", 404, "not-found"), ("PUT", "/v1/feed", 405, "method-not-allowed"),
         ("GET", "/v1/feed?limit=0", 400, "invalid-parameter"), ("GET", "/v1/feed?limit=1e3", 400, "invalid-parameter"),

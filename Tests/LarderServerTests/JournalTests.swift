@@ -379,6 +379,58 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
+    @Test func `the last error of a script's steps is shown`() async throws {
+        let stage = try Stage()
+        let script = """
+            {"steps": [{"atSeconds": 1, "changes": {"fault": "emptyPage"}},
+                       {"atSeconds": 2, "act": {"as": "ana", "method": "DELETE", "path": "/v1/posts/post_999999"}},
+                       {"atSeconds": 3, "remove": ["none"]}]}
+            """
+        let none = try await stage.ask("GET", "/_larder/script", as: nil).text
+        #expect(none == #"{"steps":0,"stepsRun":0}"#)
+        #expect(try await stage.ask("POST", "/_larder/script", script, as: nil).status == 201)
+        for number in 0..<10_000 {
+            try stage.world.inject(.expire(token: String(number)))
+        }
+        stage.world.clock.advance(by: .seconds(1))
+        var shown = try await stage.ask("GET", "/_larder/script", as: nil).json
+        #expect(shown["steps"] == .integer(3) && shown["stepsRun"] == .integer(1))
+        #expect(shown["lastError"]?["step"] == .integer(1) && shown["lastError"]?["atSeconds"] == .integer(1))
+        #expect(shown["lastError"]?["error"]?["title"]?.string != nil, "\(shown)")
+        #expect(shown["lastError"]?["error"]?["detail"]?.string?.contains("10000") ?? false, "\(shown)")
+        stage.world.clock.advance(by: .seconds(2))
+        shown = try await stage.ask("GET", "/_larder/script", as: nil).json
+        #expect(shown["stepsRun"] == .integer(3) && shown["lastError"]?["step"] == .integer(2))
+        #expect(shown["lastError"]?["error"]?["status"] == .integer(404), "\(shown)")
+        await stage.backend.stop()
+    }
+
+    @Test func `an entry is found by its number, and no other number is`() async throws {
+        let stage = try Stage { $0.journalCapacity = 8 }
+        for number in 1...20 { _ = try await stage.ask("GET", "/v1/posts?limit=\(number)") }
+        for (number, status) in [("13", 200), ("20", 200), ("12", 404), ("21", 404), ("0", 404), ("-1", 404)] {
+            let reply = try await stage.ask("GET", "/_larder/journal/\(number)", as: nil)
+            #expect(reply.status == status, "\(number)")
+            if status == 200 { #expect(try reply.json["query"] == .string("limit=\(number)")) }
+        }
+        #expect(try await stage.ask("GET", "/_larder/journal/9223372036854775807", as: nil).status == 404)
+        func numbers(_ query: String) async throws -> [Int64] {
+            let page = try await stage.ask("GET", "/_larder/journal?" + query, as: nil).json
+            return (page["items"]?.array ?? []).compactMap { $0["number"]?.integer }
+        }
+        #expect(try await numbers("afterNumber=3") == Array(13...20))
+        #expect(try await numbers("afterNumber=18") == [19, 20])
+        #expect(try await numbers("afterNumber=20") == [])
+        #expect(try await numbers("afterNumber=100") == [])
+        #expect(try await numbers("limit=2") == [13, 14])
+        let journal = stage.world.world.control.journal
+        #expect(journal.entries(after: .max).isEmpty && journal.entry(.min) == nil && journal.entry(.max) == nil)
+        stage.world.clearJournal()
+        #expect(journal.entry(20) == nil && journal.entries.isEmpty)
+        #expect(try await stage.ask("GET", "/_larder/journal/20", as: nil).status == 404)
+        await stage.backend.stop()
+    }
+
     @Test func `a script is validated before its first step, and every error has a pointer`() async throws {
         let stage = try Stage()
         let wrong = """

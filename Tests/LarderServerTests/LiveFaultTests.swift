@@ -89,7 +89,9 @@ struct LiveFaultTests {
             post(stage, 20)
             let frames = await stage.world.journal().filter { !$0.isExchange }
             #expect(frames.count == 20)
-            let arriving = frames.reduce(0) { $0 + ($1.fate == "lost" ? 0 : $1.fate == "doubled" ? 2 : 1) }
+            let arriving = frames.reduce(0) {
+                $0 + ($1.injectedFault == "lost" ? 0 : $1.injectedFault == "doubled" ? 2 : 1)
+            }
             let seen = try await texts(listener, arriving)
             await stage.backend.stop()
             return seen
@@ -106,7 +108,7 @@ struct LiveFaultTests {
         try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
         let listener = try await Listener(stage)
         post(stage, 30)
-        let held = await stage.world.journal().last { !$0.isExchange }?.fate == "held back"
+        let held = await stage.world.journal().last { !$0.isExchange }?.injectedFault == "held back"
         let seen = try await texts(listener, held ? 29 : 30)
         #expect(seen != (1...seen.count).map { String($0) } && Set(seen).count == seen.count)
         await stage.backend.stop()
@@ -123,6 +125,27 @@ struct LiveFaultTests {
         #expect(!listener.client.hasNews)
         stage.world.clock.advance(by: .seconds(2))
         #expect(try await texts(listener, 1) == ["1"])
+        await stage.backend.stop()
+    }
+
+    @Test func `a channel that ends after a delayed frame sends the frame first`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.delay = .fixed(.seconds(2))
+        fault.endAfterFrames = 2
+        fault.closeCode = 4_242
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
+        let listener = try await Listener(stage)
+        post(stage, 3)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(!listener.client.hasNews)
+        stage.world.clock.advance(by: .seconds(2))
+        #expect(try await texts(listener, 2) == ["1", "2"])
+        guard case .close(let code, _)? = try await listener.next() else {
+            Issue.record("there was no close frame")
+            return
+        }
+        #expect(code?.rawValue == 4_242)
         await stage.backend.stop()
     }
 

@@ -20,13 +20,13 @@ final class Scene {
         configuration.server.idleTimeout = .seconds(100_000_000)
         configuration.server.headReadTimeout = .seconds(100_000_000)
         change(&configuration)
-        var numbers = WorldSize()
-        numbers.people = 12
-        numbers.posts = 60
-        numbers.conversations = 6
-        numbers.messages = 60
-        numbers.transfers = 60
-        backend = try MockBackend.start(.generated(numbers, picturesFrom: nil), configuration)
+        var size = WorldSize()
+        size.people = 12
+        size.posts = 60
+        size.conversations = 6
+        size.messages = 60
+        size.transfers = 60
+        backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
         client = try RawClient(port: backend.port)
     }
 

@@ -1,7 +1,9 @@
 import LarderCoding
+import LarderEngine
 import LarderHTTP
 import LarderServer
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -73,6 +75,39 @@ struct WorldTests {
         #expect(try await newest("") == "one")
         #expect(throws: Problem.self) { try stage.world.restore("unknown") }
         await stage.backend.stop()
+    }
+
+    /// A wall clock that calls a function once, when a new world reads it.
+    private final class CallingClock: WallClock {
+        let call = Mutex<(@Sendable () -> Void)?>(nil)
+
+        var now: WallTime {
+            let call = call.withLock { call in
+                defer { call = nil }
+                return call
+            }
+            call?()
+            return WallTime(seconds: 1_790_000_000)
+        }
+    }
+
+    @Test func `worlds that are made at the same time count towards the limit and take their names`() async throws {
+        let clock = CallingClock()
+        let stage = try Stage {
+            $0.worldsMaximum = 3
+            $0.server.wall = clock
+        }
+        let backend = stage.backend
+        // Another world is made while the first one of these is.
+        clock.call.withLock { $0 = { #expect(throws: Problem.self) { try backend.makeWorld(id: "a") } } }
+        _ = try backend.makeWorld(id: "a")
+        clock.call.withLock { $0 = { #expect(throws: Problem.self) { try backend.makeWorld(id: "c") } } }
+        _ = try backend.makeWorld(id: "b")
+        #expect(backend.worlds.map(\.id) == ["a", "b", "main"])
+        #expect(throws: Problem.self) { try backend.makeWorld() }
+        try backend.world("a").destroy()
+        #expect(try backend.makeWorld().id == "world-1")
+        await backend.stop()
     }
 
     @Test func `three hundred worlds are isolated from each other`() async throws {

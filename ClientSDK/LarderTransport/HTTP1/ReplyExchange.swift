@@ -48,7 +48,7 @@ extension ReplyExchange {
 }
 
 /// Ends an exchange when its response can no longer be read. Retains the transport, which must outlive the exchange.
-package final class ReplyLifeline: Sendable {
+package final class ExchangeRetainer: Sendable {
     package let exchange: any ReplyExchange
     private let transport: any Transport
 

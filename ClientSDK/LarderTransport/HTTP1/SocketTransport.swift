@@ -98,7 +98,7 @@ public final class SocketTransport: Transport {
             total: configuration.totalTimeout
         )
         // Released with the body; its release ends the exchange.
-        let lifeline = ReplyLifeline(exchange, self)
+        let retainer = ExchangeRetainer(exchange, self)
         let timer = patience.begin(exchange)
         pool.start(exchange)
         let head = await exchange.head()
@@ -108,7 +108,7 @@ public final class SocketTransport: Transport {
             status: status,
             fields: fields,
             body: TransportStream.Body { () async throws(TransportError) in
-                let exchange = lifeline.exchange
+                let exchange = retainer.exchange
                 // A piece that is already there needs no timeout.
                 if let there = exchange.takeNow() { return try there.get() }
                 let timer = patience.begin(exchange)

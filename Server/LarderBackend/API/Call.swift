@@ -51,12 +51,12 @@ struct Call {
 
     // MARK: Path and query
 
-    /// The row that a path parameter names.
+    /// The row that the first path parameter names.
     ///
     /// - Throws: `not-found` for text that cannot be an identifier of that kind.
-    func row(_ kind: EntityKind, parameter index: Int = 0) throws(Problem) -> Int64 {
-        guard let id = EntityID(kind, parsing: parameters[index]) else {
-            throw ProblemType.notFound("\(parameters[index]) is not the identifier of a \(kind.name).")
+    func row(_ kind: EntityKind) throws(Problem) -> Int64 {
+        guard let id = EntityID(kind, parsing: parameters[0]) else {
+            throw ProblemType.notFound("\(parameters[0]) is not the identifier of a \(kind.name).")
         }
         return id.row
     }

@@ -113,10 +113,7 @@ enum FeedEndpoints {
                 guard let post = try store.posts.append(row, viewer: viewer, to: &body) else {
                     throw ProblemType.notFound("There is no post post_\(row).")
                 }
-                if includesProfiles {
-                    body.removeLast()
-                    try appendProfiles([post.author], from: store, to: &body)
-                }
+                if includesProfiles { try appendProfiles([post.author], from: store, to: &body) }
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.feed,

@@ -57,17 +57,17 @@ package enum WorldGenerator {
         "Groceries", "Rent", "Dinner", "Tickets", "Coffee", "Books", "Train", "Gift", "Electricity",
     ]
 
-    package static func generate(_ numbers: WorldSize, images: ImageCatalogue) -> WorldContents {
-        var random = SeededGenerator(seed: numbers.seed)
+    package static func generate(_ size: WorldSize, images: ImageCatalogue) -> WorldContents {
+        var random = SeededGenerator(seed: size.seed)
         let end = WallTime(seconds: 1_782_842_400)
         let begin = end - .seconds(90 * 86_400)
         var contents = WorldContents(
-            origin: "generated from seed \(numbers.seed)",
+            origin: "generated from seed \(size.seed)",
             instant: end
         )
         contents.images = images
         let pictures = images.identifiers
-        for row in 0..<numbers.people {
+        for row in 0..<size.people {
             let first = given[row % given.count]
             let last = family[(row / given.count + row * 7) % family.count]
             contents.people.append(
@@ -83,28 +83,28 @@ package enum WorldGenerator {
                 )
             )
         }
-        guard numbers.people > 0 else { return contents }
-        for row in 0..<numbers.posts {
-            let likes = min(numbers.people, Int(random.unit() * random.unit() * random.unit() * 40))
+        guard size.people > 0 else { return contents }
+        for row in 0..<size.posts {
+            let likes = min(size.people, Int(random.unit() * random.unit() * random.unit() * 40))
             contents.posts.append(
                 WorldContents.Post(
                     row: Int64(row + 1),
-                    author: Int64(random.uniform(in: 0..<numbers.people) + 1),
+                    author: Int64(random.uniform(in: 0..<size.people) + 1),
                     text: "\(pick(openings, &random)) \(pick(middles, &random)) \(pick(endings, &random))",
                     image: pictures.isEmpty || random.unit() > 0.4 ? nil : pick(pictures, &random),
-                    created: instant(row, of: numbers.posts, begin, end),
+                    created: instant(row, of: size.posts, begin, end),
                     edited: nil,
-                    likedBy: likers(likes, of: numbers.people, &random)
+                    likedBy: likers(likes, of: size.people, &random)
                 )
             )
         }
-        addBank(numbers, begin, end, &random, &contents)
-        addChat(numbers, begin, end, &random, &contents)
+        addBank(size, begin, end, &random, &contents)
+        addChat(size, begin, end, &random, &contents)
         return contents
     }
 
     private static func addBank(
-        _ numbers: WorldSize,
+        _ size: WorldSize,
         _ begin: WallTime,
         _ end: WallTime,
         _ random: inout SeededGenerator,
@@ -125,7 +125,7 @@ package enum WorldGenerator {
         balances = Array(repeating: 0, count: contents.accounts.count + 1)
         let first = currencies.count + 1
         let last = contents.accounts.count
-        let total = max(numbers.transfers, contents.people.count)
+        let total = max(size.transfers, contents.people.count)
         for row in 0..<total {
             let at = instant(row, of: total, begin, end)
             // Everybody gets an opening balance; then money moves between people with the same currency.
@@ -154,17 +154,17 @@ package enum WorldGenerator {
     }
 
     private static func addChat(
-        _ numbers: WorldSize,
+        _ size: WorldSize,
         _ begin: WallTime,
         _ end: WallTime,
         _ random: inout SeededGenerator,
         _ contents: inout WorldContents
     ) {
-        guard numbers.people >= 2, numbers.conversations > 0 else { return }
-        for row in 0..<numbers.conversations {
-            let first = Int64(row % numbers.people + 1)
-            let second = Int64((row + 1 + row / numbers.people) % numbers.people + 1)
-            let third = Int64(random.uniform(in: 0..<numbers.people) + 1)
+        guard size.people >= 2, size.conversations > 0 else { return }
+        for row in 0..<size.conversations {
+            let first = Int64(row % size.people + 1)
+            let second = Int64((row + 1 + row / size.people) % size.people + 1)
+            let third = Int64(random.uniform(in: 0..<size.people) + 1)
             let isGroup = row % 4 == 3
             contents.conversations.append(
                 WorldContents.Conversation(
@@ -175,15 +175,15 @@ package enum WorldGenerator {
                 )
             )
         }
-        for row in 0..<numbers.messages {
-            let conversation = contents.conversations[random.uniform(in: 0..<numbers.conversations)]
+        for row in 0..<size.messages {
+            let conversation = contents.conversations[random.uniform(in: 0..<size.conversations)]
             contents.messages.append(
                 WorldContents.Message(
                     row: Int64(row + 1),
                     conversation: conversation.row,
                     author: pick(conversation.members, &random),
                     text: pick(lines, &random),
-                    sent: instant(row, of: numbers.messages, begin, end),
+                    sent: instant(row, of: size.messages, begin, end),
                     edited: nil,
                     deleted: nil
                 )

@@ -3,24 +3,25 @@ import LarderTime
 
 /// Connections that have become a WebSocket or an event stream.
 extension Connection {
-    func upgrade(_ owed: Owed, _ acceptance: WebSocketAcceptance, _ reply: Reply) {
+    func upgrade(_ pendingReply: PendingReply, _ acceptance: WebSocketAcceptance, _ reply: Reply) {
         do {
-            let (head, channel) = try WebSocketChannel.accept(acceptance, owed.request, self)
-            begin(owed, .switchingProtocols, head, reply)
+            let (head, channel) = try WebSocketChannel.accept(acceptance, pendingReply.request, self)
+            begin(pendingReply, .switchingProtocols, head, reply)
             mode = .webSocket(channel)
             channel.start()
         } catch {
             let response = loop.handler.refused(error.refusal)
             var head = response.serializedHead()
             if error == .version { head.append(contentsOf: "Sec-WebSocket-Version: 13\r\n".utf8) }
-            write(error.refusal.status, head, [], response.body, owed, reply)
+            write(error.refusal.status, head, [], response.body, pendingReply, reply)
         }
     }
 
-    func startStream(_ owed: Owed, _ fields: Fields, _ handler: any EventStreamHandler, _ reply: Reply) {
-        let channel = EventStreamChannel(handler, isChunked: owed.request.minorVersion == 1, self)
-        begin(owed, .ok, channel.head(fields), reply)
-        guard owed.request.method != .head else {
+    func startStream(_ pendingReply: PendingReply, _ fields: Fields, _ handler: any EventStreamHandler, _ reply: Reply)
+    {
+        let channel = EventStreamChannel(handler, isChunked: pendingReply.request.minorVersion == 1, self)
+        begin(pendingReply, .ok, channel.head(fields), reply)
+        guard pendingReply.request.method != .head else {
             closesAfterOutput = true
             return
         }
@@ -29,18 +30,18 @@ extension Connection {
     }
 
     /// Writes the head that turns the connection into a channel and ends the exchange.
-    private func begin(_ owed: Owed, _ status: Status, _ head: [UInt8], _ reply: Reply) {
+    private func begin(_ pendingReply: PendingReply, _ status: Status, _ head: [UInt8], _ reply: Reply) {
         let start = loop.scratch.count
         loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: [], connection: "")
         guard loop.handler.wantsRecords else { return }
         records.append(
             ExchangeRecord(
-                request: owed.request,
+                request: pendingReply.request,
                 status: status,
                 head: head,
                 bytesSent: loop.scratch.count - start,
                 bodyBytes: 0,
-                started: owed.started,
+                started: pendingReply.started,
                 ended: loop.now,
                 isComplete: true,
                 note: reply.note

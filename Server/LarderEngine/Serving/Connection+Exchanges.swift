@@ -11,45 +11,45 @@ extension Connection {
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
-        // Owed while the handler decides: it may end the exchange before it returns.
-        owed = Owed(request: request, started: loop.now, isHeld: true)
+        // Pending while the handler decides: it may end the exchange before it returns.
+        pendingReply = PendingReply(request: request, started: loop.now, isHeld: true)
         let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
-        if loop.handler.began(request, exchange) == .proceed { owed = nil }
+        if loop.handler.began(request, exchange) == .proceed { pendingReply = nil }
     }
 
     /// Reads the body of a request that is held at its head.
     func proceed(_ index: Int) {
-        guard let owed, owed.isHeld, index == exchangeCount, !isClosed else { return }
-        self.owed = nil
+        guard let pendingReply, pendingReply.isHeld, index == exchangeCount, !isClosed else { return }
+        self.pendingReply = nil
         process()
     }
 
     func send(_ index: Int, _ bytes: [UInt8]) {
-        guard owed != nil, index == exchangeCount, !isClosed else { return }
-        owed?.bytesSent += bytes.count
+        guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
+        pendingReply?.bytesSent += bytes.count
         output.append(bytes)
         markDirty()
     }
 
     func end(_ index: Int, _ ending: ExchangeEnding, _ reply: RenderedReply?, _ note: ExchangeNote) {
-        guard let owed, index == exchangeCount, !isClosed else { return }
+        guard let pendingReply, index == exchangeCount, !isClosed else { return }
         guard ending != .silence else {
-            self.owed?.silence = note
+            self.pendingReply?.silence = note
             if hasPeerEnded { close() }
             return
         }
-        self.owed = nil
+        self.pendingReply = nil
         if loop.handler.wantsRecords {
             records.append(
                 ExchangeRecord(
-                    request: owed.request,
+                    request: pendingReply.request,
                     status: reply?.status ?? .noReply,
                     head: reply?.head ?? [],
-                    bytesSent: owed.bytesSent,
+                    bytesSent: pendingReply.bytesSent,
                     bodyBytes: reply?.body.count ?? 0,
-                    started: owed.started,
+                    started: pendingReply.started,
                     ended: loop.now,
-                    isComplete: reply.map { owed.bytesSent >= $0.head.count + $0.body.count } ?? false,
+                    isComplete: reply.map { pendingReply.bytesSent >= $0.head.count + $0.body.count } ?? false,
                     note: note
                 )
             )
@@ -57,8 +57,8 @@ extension Connection {
         switch ending {
         case .persist:
             // After an unread body the next request cannot be found.
-            if owed.isHeld || !staysOpen(owed.request) { closesAfterOutput = true }
-            if owed.isHeld { isLingering = true }
+            if pendingReply.isHeld || !staysOpen(pendingReply.request) { closesAfterOutput = true }
+            if pendingReply.isHeld { isLingering = true }
         case .close: closesAfterOutput = true
         case .reset:
             closesAfterOutput = true

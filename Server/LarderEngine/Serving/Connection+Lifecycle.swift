@@ -11,7 +11,7 @@ import LarderTime
 extension Connection {
     func updateDeadline() {
         // The common case, checked first because this runs for every exchange.
-        if case .http = mode, owed == nil, output.isEmpty, !reader.isInside, !isLingering {
+        if case .http = mode, pendingReply == nil, output.isEmpty, !reader.isInside, !isLingering {
             deadline = MonotonicTime(nanoseconds: loop.now.nanoseconds &+ loop.idleNanoseconds)
             return
         }
@@ -21,7 +21,7 @@ extension Connection {
         case .http:
             if isLingering {
                 deadline = loop.now + .seconds(2)
-            } else if owed != nil {
+            } else if pendingReply != nil {
                 // The handler has no deadline; a peer that has gone is detected by its hang-up.
                 deadline = MonotonicTime(nanoseconds: .max)
             } else if !output.isEmpty {
@@ -59,16 +59,16 @@ extension Connection {
         case .eventStream(let channel): channel.finish()
         case .http:
             // Requests that have begun to arrive or are being answered get their reply; other connections are idle.
-            if owed == nil, output.isEmpty, !reader.isInside, !mustResume { close() }
+            if pendingReply == nil, output.isEmpty, !reader.isInside, !mustResume { close() }
         }
     }
 
     /// The peer will send no more. Requests that were read are still answered.
     func peerEnded() {
         hasPeerEnded = true
-        guard owed?.silence == nil else { return close() }
-        if case .http = mode, owed != nil || !output.isEmpty || mustResume, !isLingering {
-            closesAfterOutput = closesAfterOutput || (owed == nil && !mustResume)
+        guard pendingReply?.silence == nil else { return close() }
+        if case .http = mode, pendingReply != nil || !output.isEmpty || mustResume, !isLingering {
+            closesAfterOutput = closesAfterOutput || (pendingReply == nil && !mustResume)
             return setInterest()
         }
         close()
@@ -80,22 +80,22 @@ extension Connection {
         isClosed = true
         loop.forget(self)
         if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
-        if let owed, loop.handler.wantsRecords {
+        if let pendingReply, loop.handler.wantsRecords {
             records.append(
                 ExchangeRecord(
-                    request: owed.request,
+                    request: pendingReply.request,
                     status: .noReply,
                     head: [],
-                    bytesSent: owed.bytesSent,
+                    bytesSent: pendingReply.bytesSent,
                     bodyBytes: 0,
-                    started: owed.started,
+                    started: pendingReply.started,
                     ended: loop.now,
                     isComplete: false,
-                    note: owed.silence ?? ExchangeNote()
+                    note: pendingReply.silence ?? ExchangeNote()
                 )
             )
         }
-        owed = nil
+        pendingReply = nil
         reportRecords(areComplete: false)
         switch mode {
         case .webSocket(let channel): channel.connectionClosed()

@@ -39,7 +39,8 @@ extension Connection {
 
     /// Whether the next byte begins a request whose reply can be sent at once and leaves the connection open.
     private var isBetweenExchanges: Bool {
-        output.isEmpty && unread.isEmpty && owed == nil && !reader.isInside && !closesAfterOutput && !hasPeerEnded
+        output.isEmpty && unread.isEmpty && pendingReply == nil && !reader.isInside && !closesAfterOutput
+            && !hasPeerEnded
             && !isStopping
     }
 }

@@ -9,7 +9,7 @@ import LarderTime
 
 /// A connection: reads requests, passes them to the handler in order, and writes the replies. Confined to its loop.
 ///
-/// It processes one request at a time. While a reply is owed, or replies wait for a slow reader, later requests are not parsed,
+/// It processes one request at a time. While a reply is pending, or replies wait for a slow reader, later requests are not parsed,
 /// and at most `unreadBytesMaximum` and one read buffer of them are read. So at most `Output.copiedBytesMaximum` and one reply
 /// wait for a peer that pipelines requests and does not read.
 final class Connection {
@@ -19,8 +19,8 @@ final class Connection {
         case eventStream(EventStreamChannel)
     }
 
-    /// The exchange whose reply is owed.
-    struct Owed {
+    /// The exchange whose reply is pending.
+    struct PendingReply {
         let request: Request
         let started: MonotonicTime
         /// Whether the request's body is not read yet.
@@ -47,7 +47,7 @@ final class Connection {
     var output = Output()
     /// Replies that are written with those of the turn's other connections (`EventLoop.holdsWrites`).
     var held: WriteBuffer?
-    var owed: Owed?
+    var pendingReply: PendingReply?
     var exchangeCount = 0
     /// Whether the current request already has its number, because its head was passed to the handler.
     var isAnnounced = false
@@ -67,7 +67,7 @@ final class Connection {
     var isLingering = false
     var lingeredBytes = 0
 
-    /// The maximum number of unread bytes of a peer that sends more while its reply is owed.
+    /// The maximum number of unread bytes of a peer that sends more while its reply is pending.
     private static let unreadBytesMaximum = 256 << 10
 
     init(_ descriptor: Int32, id: UInt64, peer: SocketAddress, loop: EventLoop) {
@@ -112,7 +112,7 @@ final class Connection {
     }
 
     private func received(_ bytes: Span<UInt8>) {
-        guard unread.isEmpty, owed == nil, output.isEmpty else {
+        guard unread.isEmpty, pendingReply == nil, output.isEmpty else {
             unread.append(bytes)
             return process()
         }
@@ -139,7 +139,7 @@ final class Connection {
         isProcessing = true
         defer { isProcessing = false }
         mustResume = false
-        while owed == nil, !closesAfterOutput, !isClosed, case .http = mode {
+        while pendingReply == nil, !closesAfterOutput, !isClosed, case .http = mode {
             // Replies are not serialised faster than they are written.
             guard output.isEmpty, loop.scratch.count <= Output.copiedBytesMaximum else {
                 mustResume = true
@@ -201,7 +201,7 @@ final class Connection {
         request.peer = peer
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
-        owed = Owed(request: copy request, started: started)
+        pendingReply = PendingReply(request: copy request, started: started)
         let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
         guard let reply = loop.handler.handle(request, exchange) else { return }
         write(reply)
@@ -215,7 +215,7 @@ final class Connection {
 
     /// Answers a kept exchange. Has no effect on other exchanges or on one that is already answered.
     func complete(_ index: Int, _ reply: Reply) {
-        guard owed != nil, index == exchangeCount, !isClosed else { return }
+        guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
         loop.scratch.removeAll()
         write(reply)
         afterProcessing()
@@ -223,15 +223,16 @@ final class Connection {
     }
 
     private func write(_ reply: Reply) {
-        guard let owed = owed.take() else {
-            preconditionFailure("A reply must belong to the exchange that is owed one.")
+        guard let pendingReply = pendingReply.take() else {
+            preconditionFailure("A reply must belong to the exchange whose reply is pending.")
         }
         switch reply.content {
         case .prepared(let prepared, let extra):
-            write(prepared.status, prepared.head, extra, .bytes(prepared.body), owed, reply)
-        case .response(let response): write(response.status, response.serializedHead(), [], response.body, owed, reply)
-        case .webSocket(let acceptance): upgrade(owed, acceptance, reply)
-        case .eventStream(let fields, let handler): startStream(owed, fields, handler, reply)
+            write(prepared.status, prepared.head, extra, .bytes(prepared.body), pendingReply, reply)
+        case .response(let response):
+            write(response.status, response.serializedHead(), [], response.body, pendingReply, reply)
+        case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
+        case .eventStream(let fields, let handler): startStream(pendingReply, fields, handler, reply)
         }
     }
 
@@ -240,16 +241,16 @@ final class Connection {
         _ head: [UInt8],
         _ extra: [UInt8],
         _ body: Response.Body,
-        _ owed: Owed,
+        _ pendingReply: PendingReply,
         _ reply: Reply
     ) {
-        let isPersistent = staysOpen(owed.request)
-        let isHead = owed.request.method == .head
+        let isPersistent = staysOpen(pendingReply.request)
+        let isHead = pendingReply.request.method == .head
         let start = loop.scratch.count
         if !isPersistent { closesAfterOutput = true }
         let connection: StaticString =
             isPersistent
-            ? owed.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
+            ? pendingReply.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
         loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: extra, connection: connection)
         let headCount = loop.scratch.count - start
         var bodyCount = 0
@@ -268,12 +269,12 @@ final class Connection {
         }
         guard loop.handler.wantsRecords else { return }
         let record = ExchangeRecord(
-            request: owed.request,
+            request: pendingReply.request,
             status: status,
             head: extra.isEmpty ? head : head + extra,
             bytesSent: headCount + bodyCount,
             bodyBytes: bodyCount,
-            started: owed.started,
+            started: pendingReply.started,
             ended: loop.configuration.monotonic.uptime,
             isComplete: true,
             note: reply.note

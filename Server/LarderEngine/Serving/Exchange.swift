@@ -65,7 +65,7 @@ package enum ExchangeEnding: Sendable, Hashable {
     case silence
 }
 
-/// A request on a connection whose reply is owed.
+/// A request on a connection whose reply is pending.
 package struct Exchange: Sendable {
     package let loop: EventLoop
     let connection: UInt64

@@ -37,6 +37,15 @@ struct ControlCall: Sendable {
         return value
     }
 
+    /// Rejects parameters with other names: an ignored filter would give the wrong items.
+    func check(parameters known: [String]) throws(Problem) {
+        guard let item = query.items.first(where: { !known.contains($0.name) }) else { return }
+        throw invalid(
+            String(item.name.prefix(64)),
+            "is not a parameter of this list; its parameters are \(known.joined(separator: ", "))"
+        )
+    }
+
     func invalid(_ name: String, _ detail: String) -> Problem {
         ProblemType.invalidParameter(
             "`\(name)` \(detail).",

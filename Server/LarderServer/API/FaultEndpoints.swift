@@ -58,9 +58,9 @@ enum FaultEndpoints {
     }
 
     private static func list(_ faults: FaultSet) -> [JSONValue] {
-        faults.all.map { fault, strikes in
+        faults.all.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
-            object["strikes"] = .integer(Int64(strikes))
+            object["applications"] = .integer(Int64(applications))
             for doubt in doubts(about: fault) { object[doubt.name] = doubt.value }
             return .object(object)
         }
@@ -109,7 +109,8 @@ enum FaultEndpoints {
     // MARK: Scripts
 
     static func script(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+        if method == .get { return ControlEndpoints.json(call.world.control.script.json) }
+        guard method == .post else { throw ControlEndpoints.wrongMethod("GET, POST") }
         let (reader, errors) = try call.settings()
         let script = FaultScript.read(reader)
         try errors.check()
@@ -243,7 +244,9 @@ extension ControlPlane {
     func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
         for case .set(let faults) in script.steps.flatMap(\.operations) { try check(faults, in: world) }
         var warnings: [String] = []
-        for step in script.steps {
+        let progress = ScriptProgress(stepCount: script.steps.count)
+        world.control.script = progress
+        for (index, step) in script.steps.enumerated() {
             for operation in step.operations {
                 if case .set(let faults) = operation {
                     warnings += faults.compactMap { fault in
@@ -252,26 +255,36 @@ extension ControlPlane {
                 }
             }
             if step.at == .zero {
-                for operation in step.operations { try perform(operation, in: world) }
+                var rejection: JSONValue?
+                for operation in step.operations { rejection = try perform(operation, in: world) ?? rejection }
+                progress.ran(step: index + 1, at: .zero, error: rejection)
             } else {
                 _ = world.clock.schedule(after: step.at) { [self] in
-                    // The script was validated when it was read. If a step fails later because of a limit or a disk error, it
-                    // has no effect, which the journal shows.
-                    for operation in step.operations { try? perform(operation, in: world) }
+                    var error: JSONValue?
+                    for operation in step.operations {
+                        do throws(Problem) { error = try perform(operation, in: world) ?? error } catch let problem {
+                            error = JSONValue(displaying: problem.encoded())
+                        }
+                    }
+                    progress.ran(step: index + 1, at: step.at, error: error)
                 }
             }
         }
         return warnings
     }
 
-    private func perform(_ operation: FaultScript.Operation, in world: World) throws(Problem) {
+    /// Returns the body of the reply to an action that was rejected.
+    private func perform(_ operation: FaultScript.Operation, in world: World) throws(Problem) -> JSONValue? {
         switch operation {
         case .set(let faults): _ = try setFaults(faults, in: world)
         case .remove(let ids): for id in ids { world.control.faults.remove(id) }
         case .removeAll: world.control.faults.removeAll()
-        case .act(let act): perform(act, in: world)
+        case .act(let act):
+            let reply = perform(act, in: world)
+            return reply.status < 400 ? nil : JSONValue(displaying: reply.body)
         case .inject(let fault): try inject(fault, in: world)
         }
+        return nil
     }
 
     /// Injects a fault into a world's change feed.

@@ -42,7 +42,7 @@ enum GateEndpoints {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
         let verdict: GateSet.Verdict
         switch rest[1] {
-        case "release": verdict = .goOn
+        case "release": verdict = .proceed
         case "answer":
             var (reader, errors) = try call.settings()
             if let cut = reader.choice("cut", FaultAction.ExchangeCut.self) {

@@ -25,7 +25,7 @@ enum JournalEndpoints {
             }
             return .response(Response(status: .ok, fields: fields, body: .bytes(document.encoded)))
         case (.get, let text?):
-            guard let number = Int(text), let entry = journal.entries.first(where: { $0.number == number }) else {
+            guard let number = Int(text), let entry = journal.entry(number) else {
                 throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")
             }
             if rest.count == 2, rest[1] == "curl" { return ControlEndpoints.text(entry.curl(base: base(call)) + "\n") }
@@ -38,7 +38,12 @@ enum JournalEndpoints {
         "http://" + (call.request.fields[.host] ?? "127.0.0.1") + call.world.basePath
     }
 
+    private static let listParameters = [
+        "afterNumber", "limit", "method", "path", "user", "device", "status", "outcome", "fault", "kind",
+    ]
+
     private static func list(_ call: ControlCall) throws(Problem) -> Reply {
+        try call.check(parameters: listParameters)
         let limit = try call.integer("limit", in: 1...10_000) ?? 100
         var filter = JournalFilter()
         filter.after = try call.integer("afterNumber", in: 0...Int(Int32.max)) ?? 0
@@ -50,7 +55,6 @@ enum JournalEndpoints {
         filter.outcome = call.query.first("outcome")
         filter.fault = call.query.first("fault")
         filter.kind = call.query.first("kind").flatMap { JournalFilter.Kind(rawValue: $0) }
-        // Unknown parameters are rejected: an ignored filter would show the wrong entries.
         if let status = filter.status, !JournalFilter.isStatus(status) {
             throw call.invalid("status", "must be a status or a class such as 4xx")
         }
@@ -62,7 +66,8 @@ enum JournalEndpoints {
         }
         let matcher = JournalMatcher(filter) { call.handle(of: $0) }
         let journal = call.world.control.journal
-        let matching = journal.entries.filter { matcher.matches($0) }
+        // One more than the page shows whether there are more.
+        let matching = Array(journal.entries(after: filter.after).lazy.filter { matcher.matches($0) }.prefix(limit + 1))
         let page = matching.prefix(limit)
         return ControlEndpoints.json(
             .members([

@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderSQLite
 import LarderTime
 
-/// A recording as one file: the initial state, the seed, the settings, and every byte received and sent.
+/// A recording as one file: the initial state, the seed, the initial faults and settings, and every byte received and sent.
 struct RecordingFile: Sendable {
     struct Step: Sendable {
         let at: Duration
@@ -21,6 +21,8 @@ struct RecordingFile: Sendable {
     /// The seed of the secrets that are issued during the recording.
     let secretSeed: UInt64
     let time: WallTime
+    /// Whether no exchange is missing because the recording was full.
+    let isComplete: Bool
     let snapshot: [UInt8]
     let faults: [Fault]
     let dialect: Dialect
@@ -41,13 +43,13 @@ struct RecordingFile: Sendable {
         do { snapshot = try recording.beginning.image.bytes() } catch {
             throw ProblemType.storageUnavailable("The snapshot cannot be read: \(error)")
         }
-        let settings = world.control.current
+        let settings = recording.beginning.settings
         let skews = settings.skews.sorted { $0.key < $1.key }
         return .members([
             "format": .string(format), "server": .string(serverVersion), "world": .string(world.id),
             "seed": .string(String(world.seed)), "secretSeed": .string(String(recording.beginning.secretSeed)),
             "timeNanoseconds": .integer(recording.beginning.time.nanosecondsSinceEpoch),
-            "isComplete": .bool(!recording.isFull), "faults": .array(world.control.faults.all.map(\.fault.json)),
+            "isComplete": .bool(!recording.isFull), "faults": .array(recording.beginning.faults.map(\.json)),
             "dialect": .members([
                 "idempotency": .string(settings.dialect.idempotency.rawValue),
                 "rateLimit": .string(settings.dialect.rateLimit.rawValue),
@@ -83,7 +85,8 @@ struct RecordingFile: Sendable {
                 "The file's format is not \(Self.format). Recordings of other server versions cannot be replayed; record again."
             )
         }
-        _ = (reader.string("server"), reader.bool("isComplete"))
+        _ = reader.string("server")
+        isComplete = reader.bool("isComplete")
         world = reader.string("world", length: 1...64) ?? World.mainID
         seed = reader.string("seed").flatMap { UInt64($0) } ?? 0
         secretSeed = reader.string("secretSeed").flatMap { UInt64($0) } ?? 0
@@ -176,7 +179,9 @@ extension ControlPlane {
                 image: image,
                 secretSeed: secretSeed,
                 time: world.clock.now,
-                uptime: world.clock.uptime
+                uptime: world.clock.uptime,
+                faults: world.control.faults.all.map(\.fault),
+                settings: world.control.current
             )
         )
     }

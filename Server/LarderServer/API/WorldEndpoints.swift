@@ -33,7 +33,7 @@ enum WorldEndpoints {
                 source = .empty
             } else if var child = reader.child("from") {
                 original = child.string("fork", length: 1...64)
-                if original == nil { source = numbers(&child).map { .generated($0, picturesFrom: nil) } }
+                if original == nil { source = worldSize(&child).map { .generated($0, picturesFrom: nil) } }
                 child.finish()
             }
         }
@@ -43,7 +43,7 @@ enum WorldEndpoints {
         return try call.plane.worlds.create(id: id, source: source, seed: seed)
     }
 
-    private static func numbers(_ reader: inout SettingsReader) -> WorldSize? {
+    private static func worldSize(_ reader: inout SettingsReader) -> WorldSize? {
         guard var child = reader.child("generator") else {
             reader.failMissing(
                 "generator",
@@ -52,15 +52,15 @@ enum WorldEndpoints {
             )
             return nil
         }
-        var numbers = WorldSize()
-        numbers.seed = UInt64(child.integer("seed", in: 0...Int.max) ?? 1)
-        numbers.people = child.integer("people", in: 1...100_000) ?? numbers.people
-        numbers.posts = child.integer("posts", in: 0...1_000_000) ?? numbers.posts
-        numbers.conversations = child.integer("conversations", in: 0...100_000) ?? numbers.conversations
-        numbers.messages = child.integer("messages", in: 0...1_000_000) ?? numbers.messages
-        numbers.transfers = child.integer("transfers", in: 0...1_000_000) ?? numbers.transfers
+        var size = WorldSize()
+        size.seed = UInt64(child.integer("seed", in: 0...Int.max) ?? 1)
+        size.people = child.integer("people", in: 1...100_000) ?? size.people
+        size.posts = child.integer("posts", in: 0...1_000_000) ?? size.posts
+        size.conversations = child.integer("conversations", in: 0...100_000) ?? size.conversations
+        size.messages = child.integer("messages", in: 0...1_000_000) ?? size.messages
+        size.transfers = child.integer("transfers", in: 0...1_000_000) ?? size.transfers
         child.finish()
-        return numbers
+        return size
     }
 
     static func describe(_ world: World) -> JSONValue {

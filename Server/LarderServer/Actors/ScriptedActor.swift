@@ -63,7 +63,7 @@ public struct ScriptedAction: Sendable, Hashable {
 
 extension JSONValue {
     /// A body for display: JSON as it is, and anything else as a string.
-    fileprivate init(displaying body: [UInt8]) {
+    init(displaying body: [UInt8]) {
         do { self = try JSONParser.parse(body) } catch { self = .string(String(decoding: body, as: UTF8.self)) }
     }
 }

@@ -56,7 +56,7 @@ function details(entry) {
   if (entry.kind === "frame") {
     facts.push(["channel", entry.channel], ["direction", entry.direction], ["bytes", entry.bytes]);
     if (entry.token) facts.push(["change token", entry.token]);
-    if (entry.fate) facts.push(["fault", entry.fate]);
+    if (entry.injectedFault) facts.push(["fault", entry.injectedFault]);
     place.append(part(`Frame ${entry.number}`, pairs(facts)));
     return place;
   }
@@ -69,8 +69,8 @@ function details(entry) {
     columns.append(part("Validators", pairs(validators.map(([name, value]) => [names[name] ?? name, value]))));
   }
   if (entry.faults) {
-    const strike = ({ fault, action, stage, ordinal }) => [fault, `${action} at ${stage}, on exchange ${ordinal} of this device`];
-    columns.append(part("Applied faults", pairs(entry.faults.map(strike))));
+    const application = ({ fault, action, stage, ordinal }) => [fault, `${action} at ${stage}, on exchange ${ordinal} of this device`];
+    columns.append(part("Applied faults", pairs(entry.faults.map(application))));
   }
   if (entry.gates) columns.append(part("Held by gates", pairs(entry.gates.map((gate) => ["gate", gate]))));
   const fields = (list) => pairs(list.map((field) => [field.name, field.value]));

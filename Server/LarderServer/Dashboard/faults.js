@@ -18,7 +18,7 @@ function scope(preset) {
 }
 
 function switchItem(id, name, about, amount, turn) {
-  const strikes = make("span", { class: "strikes" });
+  const applications = make("span", { class: "applications" });
   const what = make("span", {});
   const state = { role: "switch", "aria-checked": "false", "aria-label": name };
   const element = make("button", { type: "button", class: "switch", ...state });
@@ -33,20 +33,20 @@ function switchItem(id, name, about, amount, turn) {
   }));
   what.textContent = about;
   return {
-    update(isOn, strikeCount, set) {
+    update(isOn, applicationCount, set) {
       element.setAttribute("aria-checked", String(isOn));
-      strikes.textContent = isOn ? struckText(strikeCount) : "";
+      applications.textContent = isOn ? appliedText(applicationCount) : "";
       what.textContent = isOn && set ? matchText(set.match) : about;
     },
     element: make(
       "li", {},
-      element, make("div", { class: "what" }, name, what), strikes,
+      element, make("div", { class: "what" }, name, what), applications,
       number ? make("label", { class: "field" }, number, unit) : null,
     ),
   };
 }
 
-const struckText = (count) => (count === 0 ? "not applied yet" : `applied ${counted.format(count)}×`);
+const appliedText = (count) => (count === 0 ? "not applied yet" : `applied ${counted.format(count)}×`);
 
 const warningsText = (answer) =>
   (answer?.warnings ?? []).map(({ fault, neverMatches, notServed }) =>
@@ -110,11 +110,11 @@ async function refreshFaults() {
   faults.all = set.items;
   for (const preset of presets) {
     const fault = faults.all.find(({ id }) => id === preset.id);
-    switches.get("preset " + preset.id).update(fault !== undefined, fault?.strikes ?? 0, fault);
+    switches.get("preset " + preset.id).update(fault !== undefined, fault?.applications ?? 0, fault);
   }
   for (const name of faults.names) {
     const members = ofJourney(name);
-    switches.get("journey " + name)?.update(members.length > 0, members.reduce((sum, fault) => sum + fault.strikes, 0));
+    switches.get("journey " + name)?.update(members.length > 0, members.reduce((sum, fault) => sum + fault.applications, 0));
   }
   find("faults-clear").hidden = faults.all.length === 0;
   showFaults();
@@ -131,7 +131,7 @@ function showFaults() {
 }
 
 function faultItem(fault) {
-  const news = fault.neverMatches ? `can never apply: ${fault.neverMatches}` : struckText(fault.strikes);
+  const news = fault.neverMatches ? `can never apply: ${fault.neverMatches}` : appliedText(fault.applications);
   return make(
     "li", {},
     make(

@@ -11,15 +11,15 @@ function row(entry) {
     make("b", {}, entry.kind === "frame" ? (entry.direction === "sent" ? "←" : "→") : entry.method), "\u00a0",
     entry.kind === "frame" ? `${entry.channel} ${targetOf(entry)}` : targetOf(entry),
   );
-  const struck = (entry.faults ?? []).map((fault) => make("span", { class: "struck", title: fault.action }, fault.fault));
-  if (entry.fate) struck.push(make("span", { class: "struck" }, entry.fate));
+  const applied = (entry.faults ?? []).map((fault) => make("span", { class: "applied", title: fault.action }, fault.fault));
+  if (entry.injectedFault) applied.push(make("span", { class: "applied" }, entry.injectedFault));
   const who = entry.user && entry.device !== `user:${entry.user}` ? `${entry.device}, ${entry.user}` : entry.device;
   const element = make(
     "tr",
     { class: "entry" },
     make("td", { class: "far" }, String(entry.number)),
     make("td", { class: "far mid", title: entry.at }, entry.at.slice(11, 23)),
-    make("td", {}, target, ...struck),
+    make("td", {}, target, ...applied),
     make("td", { class: `answer tone-${kind}` }, answerOf(entry)),
     make("td", { class: "number" }, entry.kind === "frame" ? "" : secondsText(entry.durationSeconds)),
     make("td", { class: "number far mid" }, bytesText(entry.kind === "frame" ? entry.bytes : entry.bytesSent)),

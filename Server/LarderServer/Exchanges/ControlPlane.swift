@@ -162,12 +162,12 @@ final class ControlPlane: ExchangeHandler {
     func refused(_ refusal: Refusal) -> Response { backend.refused(refusal) }
 
     /// Heads are needed if some world has a fault that applies before the body is read.
-    var wantsHeads: Bool { worlds.strikesHeads }
+    var wantsHeads: Bool { worlds.hasHeadFaults }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
         let path = ControlledPath(request)
         if path?.isControl ?? false { return .proceed }
-        guard let world = path.map({ worlds.find($0.worldID) }) ?? main, world.control.faults.strikesHeads else {
+        guard let world = path.map({ worlds.find($0.worldID) }) ?? main, world.control.faults.hasHeadFaults else {
             return .proceed
         }
         let inner = request.droppingPathPrefix(path?.prefixLength ?? 0)

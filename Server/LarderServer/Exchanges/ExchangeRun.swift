@@ -28,7 +28,7 @@ final class ExchangeRun: @unchecked Sendable {
     /// The idempotency key that the exchange holds.
     private var key: KeysInFlight.Key?
     /// The index of the exchange in the recording; nil if it is not recorded.
-    private let place: Int?
+    private let recordingIndex: Recording.Index?
     private var sent: [UInt8] = []
 
     init(
@@ -47,7 +47,11 @@ final class ExchangeRun: @unchecked Sendable {
         self.facts = facts
         self.isAddressedByPath = isAddressedByPath
         self.decisions = decisions
-        place = world.control.recording.arrived(request, connection: facts.connection, uptime: world.clock.uptime)
+        recordingIndex = world.control.recording.arrived(
+            request,
+            connection: facts.connection,
+            uptime: world.clock.uptime
+        )
         note.owner = world
         note.subject = plane.viewer(of: request, in: world)
     }
@@ -153,7 +157,7 @@ final class ExchangeRun: @unchecked Sendable {
             gates.append(gate)
             injected += world.clock.uptime - started
             switch verdict {
-            case .goOn: body()
+            case .proceed: body()
             case .answer(let canned): send(plane.reply(canned, to: request, in: world))
             case .cut(let cut): self.cut(cut)
             }
@@ -275,7 +279,7 @@ final class ExchangeRun: @unchecked Sendable {
         let cut = mutator.cut
         let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
         let sent = mutator.reply
-        if place != nil { self.sent = bytes }
+        if recordingIndex != nil { self.sent = bytes }
         let pacer = Pacer(
             bytes,
             headCount: min(bytes.count, mutator.headCount),
@@ -319,9 +323,9 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func finish(_ ending: ExchangeEnding, _ reply: RenderedReply?, ending word: String?) {
         exchange.end(ending, reply, note: finalNote(ending: word))
-        if let place {
+        if let recordingIndex {
             let faults = decisions.map(\.fault.id)
-            world.control.recording.finished(place, reply: sent, ending: word ?? "", faults: faults)
+            world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "", faults: faults)
         }
         if let key { world.keysInFlight.end(key) }
         key = nil

@@ -44,8 +44,8 @@ final class FaultSet: Sendable {
         /// A hash of the fault's name.
         let hash: UInt64
         var ordinals: [String: Int] = [:]
-        var strikes: [String: Int] = [:]
-        var strikeCount = 0
+        var applications: [String: Int] = [:]
+        var applicationCount = 0
     }
 
     private struct State {
@@ -76,7 +76,7 @@ final class FaultSet: Sendable {
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
     /// Whether any fault applies before the body is read.
-    var strikesHeads: Bool { headCount.load(ordering: .relaxed) > 0 }
+    var hasHeadFaults: Bool { headCount.load(ordering: .relaxed) > 0 }
 
     /// Whether any fault makes reads see an earlier state.
     var hasLag: Bool { lagCount.load(ordering: .relaxed) > 0 }
@@ -165,14 +165,14 @@ final class FaultSet: Sendable {
     }
 
     /// The faults in the order in which they were set, each with the number of exchanges that it was applied to.
-    var all: [(fault: Fault, strikes: Int)] {
-        state.withLock { state in state.order.compactMap { state.rules[$0] }.map { ($0.fault, $0.strikeCount) } }
+    var all: [(fault: Fault, applications: Int)] {
+        state.withLock { state in state.order.compactMap { state.rules[$0] }.map { ($0.fault, $0.applicationCount) } }
     }
 
     // MARK: Deciding
 
     /// Whether any fault may match a path. Faults of other literal paths are not examined.
-    func concern(_ path: ArraySlice<UInt8>) -> Bool {
+    func mayMatch(path: ArraySlice<UInt8>) -> Bool {
         guard !isEmpty else { return false }
         return state.withLock { state in !state.others.isEmpty || state.byPath[Array(path)] != nil }
     }
@@ -243,13 +243,13 @@ final class FaultSet: Sendable {
         let ordinal = (rule.ordinals[device] ?? 0) + 1
         rule.ordinals[device] = ordinal
         guard ordinal > occurrence.after, (ordinal - occurrence.after - 1) % occurrence.every == 0 else { return nil }
-        if let count = occurrence.count, rule.strikes[device] ?? 0 >= count { return nil }
+        if let count = occurrence.count, rule.applications[device] ?? 0 >= count { return nil }
         let deviceHash = ContentHash.hash64(Array(device.utf8).span, seed: rule.hash)
         var mixer = SeededGenerator(seed: seed ^ deviceHash ^ (UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15))
         let drawn = mixer.unit()
         guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
-        rule.strikes[device, default: 0] += 1
-        rule.strikeCount += 1
+        rule.applications[device, default: 0] += 1
+        rule.applicationCount += 1
         return FaultDecision(fault: rule.fault, ordinal: ordinal, seed: mixer.next())
     }
 

@@ -81,7 +81,7 @@ public struct HeldExchange: Sendable, Hashable {
 final class GateSet: Sendable {
     /// How a held exchange continues.
     enum Verdict: Sendable {
-        case goOn
+        case proceed
         case answer(CannedReply)
         case cut(FaultAction.ExchangeCut)
     }
@@ -99,7 +99,7 @@ final class GateSet: Sendable {
         let exchange: HeldExchange
         let resume: Resumption
 
-        func goOn(_ verdict: Verdict) { resume(exchange.gate, verdict) }
+        func resume(_ verdict: Verdict) { resume(exchange.gate, verdict) }
     }
 
     private struct State {
@@ -153,7 +153,7 @@ final class GateSet: Sendable {
             state.held.removeAll { $0.exchange.gate == id }
             return (found, held)
         }
-        for item in held { item.goOn(.goOn) }
+        for item in held { item.resume(.proceed) }
         return found
     }
 
@@ -194,12 +194,12 @@ final class GateSet: Sendable {
     }
 
     /// Releases one exchange; false if it is not held.
-    func release(_ number: Int, _ verdict: Verdict = .goOn) -> Bool {
+    func release(_ number: Int, _ verdict: Verdict = .proceed) -> Bool {
         let item = state.withLock { state -> Held? in
             guard let index = state.held.firstIndex(where: { $0.exchange.number == number }) else { return nil }
             return state.held.remove(at: index)
         }
-        item?.goOn(verdict)
+        item?.resume(verdict)
         return item != nil
     }
 
@@ -210,7 +210,7 @@ final class GateSet: Sendable {
             state.held.removeAll { gate == nil || $0.exchange.gate == gate }
             return items
         }
-        for item in items { item.goOn(.goOn) }
+        for item in items { item.resume(.proceed) }
         return items.count
     }
 

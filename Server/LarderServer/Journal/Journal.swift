@@ -9,33 +9,9 @@ import Synchronization
 /// Entries are stored as bytes in a ring and decoded on request: writing one costs a lock and a copy of two heads, and
 /// allocates nothing once the ring is full.
 final class Journal: Sendable {
-    /// The fixed-size part of an entry.
-    fileprivate struct Slot {
-        var number = 0
-        var at: WallTime
-        var started: MonotonicTime
-        var ended: MonotonicTime
-        /// The offset of its bytes in the arena: the request's head and body.
-        var start = 0
-        var headCount: Int32 = 0
-        var bodyCount: Int32 = 0
-        var droppedPrefixCount: Int32 = 0
-        var exchangeIndex: Int32 = 0
-        var connection: Int32 = 0
-        var status: Int32 = 0
-        var isComplete = true
-        var user: Int64 = 0
-        var commit: Int64 = 0
-        var requestBodyBytes = 0
-        var bodyBytes = 0
-        var bytesSent = 0
-
-        var byteCount: Int { Int(headCount) + Int(bodyCount) }
-    }
-
     private struct State {
         /// Slots by number modulo capacity.
-        var slots: [Slot] = []
+        var slots: [JournalSlot] = []
         /// The replies' heads, by number modulo capacity: most share storage with cached replies.
         var replies: [[UInt8]] = []
         var arena: [UInt8] = []
@@ -72,7 +48,7 @@ final class Journal: Sendable {
 
     /// The part of an entry that is the same for all repeats of a request.
     struct Template: Sendable {
-        fileprivate let slot: Slot
+        fileprivate let slot: JournalSlot
         fileprivate let requestHead: [UInt8]
         fileprivate let replyHead: [UInt8]
 
@@ -80,7 +56,7 @@ final class Journal: Sendable {
         init(_ request: Request, _ prepared: PreparedResponse, extra: [UInt8], user: Int64) {
             requestHead = request.head
             replyHead = extra.isEmpty ? prepared.head : prepared.head + extra
-            var slot = Slot(
+            var slot = JournalSlot(
                 at: WallTime(seconds: 0),
                 started: MonotonicTime(nanoseconds: 0),
                 ended: MonotonicTime(nanoseconds: 0)
@@ -120,7 +96,7 @@ final class Journal: Sendable {
     ) {
         let request = record.request
         let keepsBody = request.body.count <= Self.keptBodyBytesMaximum
-        var slot = Slot(at: at, started: record.started, ended: record.ended)
+        var slot = JournalSlot(at: at, started: record.started, ended: record.ended)
         slot.headCount = Int32(request.head.count)
         slot.bodyCount = keepsBody ? Int32(request.body.count) : 0
         slot.droppedPrefixCount = Int32(prefix)
@@ -174,7 +150,7 @@ final class Journal: Sendable {
         }
         let last = state.withLock { state in
             for reader in readers {
-                var slot = Slot(at: at, started: uptime, ended: uptime)
+                var slot = JournalSlot(at: at, started: uptime, ended: uptime)
                 slot.headCount = Int32(reader.openingHead.count)
                 slot.droppedPrefixCount = reader.droppedPrefixCount
                 slot.exchangeIndex = reader.exchangeIndex
@@ -190,7 +166,12 @@ final class Journal: Sendable {
         if readers.count == 1 { tellObservers(last) }
     }
 
-    private func write(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ fill: (inout State, Int) -> Void) {
+    private func write(
+        _ slot: JournalSlot,
+        _ reply: [UInt8],
+        _ uptime: MonotonicTime,
+        _ fill: (inout State, Int) -> Void
+    ) {
         let number = state.withLock { state -> Int? in
             guard add(slot, reply, uptime, &state) else { return nil }
             fill(&state, state.count)
@@ -200,7 +181,7 @@ final class Journal: Sendable {
     }
 
     /// Assigns a number and a place in the arena, whose bytes must then be written; false if the entry does not fit.
-    private func add(_ slot: Slot, _ reply: [UInt8], _ uptime: MonotonicTime, _ state: inout State) -> Bool {
+    private func add(_ slot: JournalSlot, _ reply: [UInt8], _ uptime: MonotonicTime, _ state: inout State) -> Bool {
         guard capacity > 0, slot.byteCount <= arenaMaximum else { return false }
         state.count += 1
         state.lastActivity = uptime
@@ -221,11 +202,11 @@ final class Journal: Sendable {
 
     private func tellObservers(_ number: Int) {
         guard observerCount.load(ordering: .relaxed) > 0 else { return }
-        let (written, observers) = state.withLock { state -> (JournalEntry?, [@Sendable (JournalEntry) -> Void]) in
-            let observers = state.observers.sorted { $0.key < $1.key }.map { $0.value }
-            return (entry(number, state), observers)
+        let (written, observers) = state.withLock {
+            state -> (StoredJournalEntry?, [@Sendable (JournalEntry) -> Void]) in
+            (copy(number, state), state.observers.sorted { $0.key < $1.key }.map { $0.value })
         }
-        guard let entry = written else { return }
+        guard let entry = written?.decoded else { return }
         for observer in observers { observer(entry) }
     }
 
@@ -253,7 +234,7 @@ final class Journal: Sendable {
         return state.position
     }
 
-    private func slot(_ number: Int, _ state: State) -> Slot { state.slots[(number - 1) % capacity] }
+    private func slot(_ number: Int, _ state: State) -> JournalSlot { state.slots[(number - 1) % capacity] }
 
     private static func dropOldest(_ state: inout State) {
         if !state.traces.isEmpty { state.traces[state.oldest] = nil }
@@ -284,11 +265,17 @@ final class Journal: Sendable {
     // MARK: Reading
 
     /// The stored entries, oldest first.
-    var entries: [JournalEntry] {
-        state.withLock { state in
-            guard state.count >= state.oldest else { return [] }
-            return (state.oldest...state.count).compactMap { entry($0, state) }
-        }
+    var entries: [JournalEntry] { entries(after: 0) }
+
+    /// The stored entries with greater numbers, oldest first. Only these are copied and decoded, and the journal is locked only
+    /// while they are copied.
+    func entries(after number: Int) -> [JournalEntry] {
+        state.withLock { copies(after: number, $0) }.compactMap { $0.decoded }
+    }
+
+    /// The entry with that number; nil if it is not stored, or not any more.
+    func entry(_ number: Int) -> JournalEntry? {
+        state.withLock { copy(number, $0) }?.decoded
     }
 
     /// The read position of a reader.
@@ -301,46 +288,29 @@ final class Journal: Sendable {
     ///
     /// - Returns: also whether the journal was cleared since.
     func entries(after position: inout Position) -> (entries: [JournalEntry], wasCleared: Bool) {
-        state.withLock { state in
-            let wasCleared = state.clearCount != position.clearCount
-            let first = max(state.oldest, position.number + 1)
-            position.number = state.count
-            position.clearCount = state.clearCount
-            guard first <= state.count else { return ([], wasCleared) }
-            return ((first...state.count).compactMap { entry($0, state) }, wasCleared)
+        let (copied, wasCleared) = state.withLock { state -> ([StoredJournalEntry], Bool) in
+            let last = position
+            position = Position(number: state.count, clearCount: state.clearCount)
+            return (copies(after: last.number, state), state.clearCount != last.clearCount)
         }
+        return (copied.compactMap { $0.decoded }, wasCleared)
     }
 
-    private func entry(_ number: Int, _ state: State) -> JournalEntry? {
+    private func copies(after number: Int, _ state: State) -> [StoredJournalEntry] {
+        guard number < state.count else { return [] }
+        return (max(state.oldest, number + 1)..<(state.count + 1)).compactMap { copy($0, state) }
+    }
+
+    private func copy(_ number: Int, _ state: State) -> StoredJournalEntry? {
+        guard number >= state.oldest, number <= state.count else { return nil }
         let slot = slot(number, state)
-        guard slot.number == number else { return nil }
-        var position = slot.start
-        func take(_ count: Int32) -> [UInt8] {
-            defer { position += Int(count) }
-            return Array(state.arena[position..<(position + Int(count))])
-        }
-        let (head, body) = (take(slot.headCount), take(slot.bodyCount))
-        // It was parsed when it arrived, so it parses again.
-        guard let parsed = try? Request(head: head, body: body, exchangeIndex: Int(slot.exchangeIndex)) else {
-            return nil
-        }
-        let frame = state.frames[number]
-        return JournalEntry(
-            number: number,
-            kind: frame.map { .frame($0) } ?? .exchange,
-            at: slot.at,
-            request: parsed.droppingPathPrefix(Int(slot.droppedPrefixCount)),
-            connection: Int(slot.connection),
-            status: Int(slot.status),
-            head: state.replies[(number - 1) % capacity],
-            bodyBytes: slot.bodyBytes,
-            bytesSent: slot.bytesSent,
-            requestBodyBytes: slot.requestBodyBytes,
-            started: slot.started,
-            ended: slot.ended,
-            isComplete: slot.isComplete,
-            user: slot.user,
-            commit: slot.commit,
+        let bodyStart = slot.start + Int(slot.headCount)
+        return StoredJournalEntry(
+            slot: slot,
+            requestHead: Array(state.arena[slot.start..<bodyStart]),
+            requestBody: Array(state.arena[bodyStart..<(bodyStart + Int(slot.bodyCount))]),
+            replyHead: state.replies[(number - 1) % capacity],
+            frame: state.frames[number],
             trace: state.traces[number]
         )
     }

@@ -35,8 +35,8 @@ struct JournalEntry: Sendable {
         let direction: Direction
         /// The token of the change in the frame.
         let token: String?
-        /// The injected fault: lost, delayed, duplicated or reordered; nil for none.
-        let fate: String?
+        /// What a fault did to the frame: lost, delayed, doubled, reordered, held back or silenced; nil for nothing.
+        let injectedFault: String?
     }
 
     enum Kind: Sendable {
@@ -130,7 +130,7 @@ extension JournalEntry {
             object["direction"] = .string(frame.direction.rawValue)
             object["token"] = frame.token.map { .string($0) }
             object["bytes"] = .integer(Int64(bytesSent))
-            object["fate"] = frame.fate.map { .string($0) }
+            object["injectedFault"] = frame.injectedFault.map { .string($0) }
             return .object(object)
         }
         object["kind"] = .string("exchange")

@@ -114,8 +114,8 @@ struct JournalMatcher {
         }
         if let outcome = filter.outcome, outcome != entry.outcome { add("outcome", outcome, entry.outcome) }
         if let fault = filter.fault, !(entry.trace?.decisions.contains { $0.fault.id == fault } ?? false) {
-            let struck = entry.trace?.decisions.map(\.fault.id).joined(separator: ", ") ?? ""
-            add("fault", fault, struck.isEmpty ? "none" : struck)
+            let applied = entry.trace?.decisions.map(\.fault.id).joined(separator: ", ") ?? ""
+            add("fault", fault, applied.isEmpty ? "none" : applied)
         }
         if let isReplay = filter.isReplay, (entry.replyField("idempotent-replayed") == "true") != isReplay {
             add("replay", isReplay ? "true" : "false", isReplay ? "false" : "true")

@@ -1,5 +1,5 @@
 import LarderBackend
-import LarderCoding
+package import LarderCoding
 import LarderHTTP
 import LarderTime
 
@@ -182,7 +182,7 @@ extension JSONValue {
     }
 
     /// An object of the members that are not nil.
-    static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
+    package static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
         var object = JSONObject()
         for (name, value) in members where value != nil { object[name] = value }
         return .object(object)
@@ -210,7 +210,7 @@ extension JSONValue {
     }
 
     /// Compact JSON.
-    var encoded: [UInt8] {
+    package var encoded: [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.value(self)
         return writer.bytes

@@ -11,7 +11,12 @@ final class FrameFilter: LiveFilter {
         var count = 0
         /// A frame that is sent after the next one.
         var heldBack: LiveEvent?
+        /// No further frame is sent.
         var isOver = false
+        /// The number of frames that are delayed at present.
+        var delayedCount = 0
+        /// Whether the channel ends when the last delayed frame is sent.
+        var endsWhenSent = false
         var channel = ""
     }
 
@@ -45,48 +50,65 @@ final class FrameFilter: LiveFilter {
     }
 
     /// A frame came from the peer.
-    func received(_ bytes: Int) { record(.received, nil, bytes, fate: nil) }
+    func received(_ bytes: Int) { record(.received, nil, bytes, injectedFault: nil) }
 
     /// Sends an event as the fault requires. The store may be locked: bytes are only handed on.
     func pass(_ event: LiveEvent, to output: any LiveOutput) {
-        enum Fate {
-            case drop
-            case send([LiveEvent], delay: Duration)
-        }
-        let (fate, word, ends) = state.withLock { state -> (Fate, String?, Bool) in
+        let (treatment, word, ends) = state.withLock { state -> (Treatment, String?, Bool) in
             guard !state.isOver else { return (.drop, "lost", false) }
             state.count += 1
-            let ends = fault.endAfterFrames == state.count
-            guard let decision else { return (.send([event], delay: .zero), nil, ends) }
-            if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced", ends) }
-            var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
-            // Always drawn, so that one probability does not affect the random numbers of the others.
-            let (loses, doubles, reorders) = (
-                generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
-            )
-            let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
-            if loses { return (.drop, "lost", ends) }
-            var events = doubles ? [event, event] : [event]
-            if let held = state.heldBack {
-                state.heldBack = nil
-                events.append(held)
-                return (.send(events, delay: delay), "reordered", ends)
-            }
-            if reorders {
-                state.heldBack = event
-                return (.drop, "held back", ends)
-            }
-            return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil, ends)
+            let (treatment, word) = decide(event, &state)
+            if case .send(_, let delay) = treatment, delay > .zero { state.delayedCount += 1 }
+            guard fault.endAfterFrames == state.count else { return (treatment, word, false) }
+            state.isOver = true
+            state.endsWhenSent = state.delayedCount > 0
+            return (treatment, word, !state.endsWhenSent)
         }
-        record(.sent, event.token, event.json.count, fate: word)
-        if case .send(let events, let delay) = fate {
-            if delay > .zero {
-                _ = world.clock.schedule(after: delay) { for event in events { output.emit(event) } }
-            } else {
+        record(.sent, event.token, event.json.count, injectedFault: word)
+        switch treatment {
+        case .send(let events, let delay) where delay > .zero:
+            _ = world.clock.schedule(after: delay) { [self] in
                 for event in events { output.emit(event) }
+                let isLast = state.withLock { state in
+                    state.delayedCount -= 1
+                    return state.endsWhenSent && state.delayedCount == 0
+                }
+                if isLast { end(output) }
             }
+        case .send(let events, _): for event in events { output.emit(event) }
+        case .drop: break
         }
         if ends { end(output) }
+    }
+
+    /// How one frame is treated.
+    private enum Treatment {
+        case drop
+        case send([LiveEvent], delay: Duration)
+    }
+
+    /// How the next frame is treated, and the word for the journal.
+    private func decide(_ event: LiveEvent, _ state: inout State) -> (Treatment, String?) {
+        guard let decision else { return (.send([event], delay: .zero), nil) }
+        if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced") }
+        var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
+        // Always drawn, so that one probability does not affect the random numbers of the others.
+        let (loses, doubles, reorders) = (
+            generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
+        )
+        let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
+        if loses { return (.drop, "lost") }
+        var events = doubles ? [event, event] : [event]
+        if let held = state.heldBack {
+            state.heldBack = nil
+            events.append(held)
+            return (.send(events, delay: delay), "reordered")
+        }
+        if reorders {
+            state.heldBack = event
+            return (.drop, "held back")
+        }
+        return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil)
     }
 
     /// Records an event that is sent to the channels of several plain filters of one world.
@@ -96,7 +118,7 @@ final class FrameFilter: LiveFilter {
         let uptime = world.clock.uptime
         let connections = control.connections
         control.journal.append(
-            JournalEntry.Frame(channel: "WebSocket", direction: .sent, token: event.token, fate: nil),
+            JournalEntry.Frame(channel: "WebSocket", direction: .sent, token: event.token, injectedFault: nil),
             bytes: event.json.count,
             to: filters.compactMap { filter in
                 guard let filter = filter as? FrameFilter else { return nil }
@@ -116,14 +138,19 @@ final class FrameFilter: LiveFilter {
         output.end(code: fault.closeCode.map { UInt16(clamping: $0) })
     }
 
-    private func record(_ direction: JournalEntry.Frame.Direction, _ token: String?, _ bytes: Int, fate: String?) {
+    private func record(
+        _ direction: JournalEntry.Frame.Direction,
+        _ token: String?,
+        _ bytes: Int,
+        injectedFault: String?
+    ) {
         let journal = world.control.journal
         guard journal.isEnabled else { return }
         let uptime = world.clock.uptime
         let channel = state.withLock { $0.channel }
         let connection = world.control.connections.index(of: opening.connection, now: uptime)
         journal.append(
-            JournalEntry.Frame(channel: channel, direction: direction, token: token, fate: fate),
+            JournalEntry.Frame(channel: channel, direction: direction, token: token, injectedFault: injectedFault),
             bytes: bytes,
             to: [Journal.FrameReader(opening: opening, connection: connection, user: subject)],
             at: world.clock.now,

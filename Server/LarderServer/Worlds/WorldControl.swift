@@ -14,19 +14,11 @@ package final class WorldControl: WorldHooks {
     let changeFeed = ChangeFeedFaults()
     let actors = ScriptedActorSet()
     let recording = Recording()
-    private let settings = Mutex(Settings())
+    private let lastScript = Mutex(ScriptProgress(stepCount: 0))
+    private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
     private let commitObservers = Mutex<[UInt64: @Sendable (Int64) -> Void]>([:])
     private let lastObserver = Atomic<UInt64>(0)
-
-    /// Further settings.
-    struct Settings: Sendable, Hashable {
-        /// The offset of each device's dates; `*` for all devices.
-        var skews: [String: Duration] = [:]
-        var dialect = Dialect()
-        /// The seed of schema drift; nil for none.
-        var drift: SchemaDrift?
-    }
 
     init(seed: UInt64, journalCapacity: Int, headFaults: HeadFaultCount) {
         faults = FaultSet(seed: seed, allHeads: headFaults)
@@ -38,13 +30,19 @@ package final class WorldControl: WorldHooks {
         gates.isEmpty && actors.isEmpty && isPlain.load(ordering: .relaxed) && !recording.isRecording
     }
 
-    var current: Settings { settings.withLock { $0 } }
+    var current: ReplySettings { settings.withLock { $0 } }
 
-    func change(_ body: (inout Settings) -> Void) {
+    func change(_ body: (inout ReplySettings) -> Void) {
         settings.withLock { settings in
             body(&settings)
             isPlain.store(settings.skews.isEmpty && settings.drift == nil, ordering: .relaxed)
         }
+    }
+
+    /// The script that was started last.
+    var script: ScriptProgress {
+        get { lastScript.withLock { $0 } }
+        set { lastScript.withLock { $0 = newValue } }
     }
 
     func skew(of device: String) -> Duration {
@@ -59,7 +57,7 @@ package final class WorldControl: WorldHooks {
         actors.removeAll()
         changeFeed.removeAll()
         recording.stop()
-        change { $0 = Settings() }
+        change { $0 = ReplySettings() }
     }
 
     // MARK: Queries of the world
@@ -68,7 +66,7 @@ package final class WorldControl: WorldHooks {
 
     package var readsPast: Bool { faults.hasLag }
 
-    package func affects(_ path: ArraySlice<UInt8>) -> Bool { !isQuiet || faults.concern(path) }
+    package func affects(_ path: ArraySlice<UInt8>) -> Bool { !isQuiet || faults.mayMatch(path: path) }
 
     package func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault {
         changeFeed.fault(token, text: text)

@@ -59,9 +59,9 @@ enum WorldFactory {
         case .fixtures(let directory):
             contents = isNew ? try FixtureReader.read(directory) : nil
             images = try contents?.images ?? FixtureReader.images(directory)
-        case .generated(let numbers, let directory):
+        case .generated(let size, let directory):
             images = try directory.map { try FixtureReader.images($0) } ?? .empty
-            contents = isNew ? WorldGenerator.generate(numbers, images: images) : nil
+            contents = isNew ? WorldGenerator.generate(size, images: images) : nil
         case .empty: images = .empty
         }
         if let contents { try WorldSeeder.fill(database, with: contents, instance: instance) }

@@ -25,6 +25,8 @@ final class WorldRegistry: Sendable {
 
     private struct State {
         var entries: [String: Entry] = [:]
+        /// The names of worlds that are being made. They count towards the limit.
+        var reserved: Set<String> = []
         var lastNumber = 0
         var templates: [(source: WorldSource, template: WorldTemplate)] = []
         var driver: EventLoop?
@@ -93,7 +95,7 @@ final class WorldRegistry: Sendable {
     }
 
     /// Whether any world has faults that apply before a body is read.
-    var strikesHeads: Bool { !options.headFaults.isZero }
+    var hasHeadFaults: Bool { !options.headFaults.isZero }
 
     // MARK: Making
 
@@ -172,29 +174,38 @@ final class WorldRegistry: Sendable {
                 hooks: options.makeControl(seed: seed),
                 branches: branches
             )
-            return try state.withLock { state throws(Problem) in
-                guard state.entries[name] == nil else { throw Self.taken(name) }
+            state.withLock { state in
+                state.reserved.remove(name)
                 state.entries[name] = Entry(world: world, origin: image)
-                return world
             }
-        } catch { throw World.problem(error) }
+            return world
+        } catch {
+            state.withLock { _ = $0.reserved.remove(name) }
+            throw World.problem(error)
+        }
     }
 
+    /// Reserves a name and a place until the world is added.
     private func reserve(_ id: String?) throws(Problem) -> (String, EventLoop?) {
         if let id { try Self.check(name: id, "id") }
         return try state.withLock { state throws(Problem) in
-            guard state.entries.count < options.worldsMaximum else {
+            guard state.entries.count + state.reserved.count < options.worldsMaximum else {
                 throw ProblemType.limitReached(
                     "The limit of \(options.worldsMaximum) worlds is reached.",
                     limit: options.worldsMaximum
                 )
             }
-            if let id {
-                guard state.entries[id] == nil else { throw Self.taken(id) }
-                return (id, state.driver)
+            func isTaken(_ name: String) -> Bool { state.entries[name] != nil || state.reserved.contains(name) }
+            var name = id ?? ""
+            if id == nil {
+                repeat {
+                    state.lastNumber += 1
+                    name = "world-\(state.lastNumber)"
+                } while isTaken(name)
             }
-            repeat { state.lastNumber += 1 } while state.entries["world-\(state.lastNumber)"] != nil
-            return ("world-\(state.lastNumber)", state.driver)
+            guard !isTaken(name) else { throw Self.taken(name) }
+            state.reserved.insert(name)
+            return (name, state.driver)
         }
     }
 

@@ -12,10 +12,10 @@ struct WorldTemplate: Sendable {
     static func make(_ source: WorldSource) throws -> WorldTemplate {
         switch source {
         case .empty: return WorldTemplate(image: try filled(nil, instance: 0), images: .empty)
-        case .generated(let numbers, let directory):
+        case .generated(let size, let directory):
             let images = try directory.map { try FixtureReader.images($0) } ?? .empty
-            let contents = WorldGenerator.generate(numbers, images: images)
-            return WorldTemplate(image: try filled(contents, instance: numbers.seed), images: images)
+            let contents = WorldGenerator.generate(size, images: images)
+            return WorldTemplate(image: try filled(contents, instance: size.seed), images: images)
         case .fixtures(let directory):
             let cache = TemplateCache(fixtures: directory)
             let images = try FixtureReader.images(directory)

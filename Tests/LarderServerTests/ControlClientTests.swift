@@ -1,0 +1,117 @@
+import LarderArguments
+import LarderCoding
+import TestSupport
+import Testing
+
+@testable import larder_server
+
+/// The client of the command, against servers that answer with chosen bytes.
+@Suite("Control client", .oneMinute)
+struct ControlClientTests {
+    private func ask(_ reply: String) throws -> (status: Int, body: [UInt8]) {
+        let server = try CannedServer(reply)
+        return try ControlClient(server.url).ask("GET", "/_larder/recording")
+    }
+
+    private func failure(_ reply: String) throws -> String {
+        do {
+            let answer = try ask(reply)
+            return "answered \(answer.status) with \(answer.body.count) bytes"
+        } catch let failure as ControlClient.Failure { return failure.description }
+    }
+
+    @Test func `whole replies are read, whatever their framing`() throws {
+        let heads = [
+            "Content-Length: 4\r\n\r\nbody", "Transfer-Encoding: chunked\r\n\r\n3\r\nbod\r\n1\r\ny\r\n0\r\n\r\n",
+            "Connection: close\r\n\r\nbody",
+        ]
+        for head in heads {
+            let answer = try ask("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n" + head)
+            #expect(answer.status == 201 && answer.body == Array("body".utf8), "\(head)")
+        }
+    }
+
+    @Test(arguments: [
+        "", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "SSH-2.0-OpenSSH\r\n\r\n",
+    ])
+    func `a reply that is cut off or not HTTP is a failure`(_ reply: String) throws {
+        let text = try failure(reply)
+        #expect(!text.hasPrefix("answered"), "\(text)")
+        #expect(text.contains("127.0.0.1:"))
+    }
+
+    @Test func `a reply that does not come in time is a failure that names the limit`() throws {
+        let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", closes: false)
+        do {
+            let answer = try ControlClient(server.url, timeoutSeconds: 1).ask("GET", "/")
+            Issue.record("answered \(answer.status) with \(answer.body.count) bytes")
+        } catch let failure as ControlClient.Failure {
+            #expect(failure.description.contains("1 s"), "\(failure)")
+        }
+    }
+
+    @Test func `a server that closes during a request is a failure and no signal`() throws {
+        let server = try CannedServer("", readsRequest: false)
+        let body = [UInt8](repeating: 0x20, count: 32 << 20)
+        do {
+            let answer = try ControlClient(server.url, timeoutSeconds: 10).ask("POST", "/", [], body)
+            Issue.record("answered \(answer.status)")
+        } catch let failure as ControlClient.Failure {
+            #expect(failure.description.contains("closed the connection while"), "\(failure)")
+        }
+    }
+
+    @Test(arguments: [
+        (["changes", "expire", "a\"b\\c"], "POST /_larder/changes", #"{"fault":"expire","token":"a\"b\\c"}"#),
+        (["worlds", "create", "a\"b"], "POST /_larder/worlds", #"{"id":"a\"b"}"#),
+        (["worlds", "fork", "a\"b", "c d"], "POST /_larder/worlds", #"{"from":{"fork":"a\"b"},"id":"c d"}"#),
+        (["worlds", "destroy", "a b/c"], "DELETE /_larder/worlds/a%20b%2Fc", ""),
+        (["worlds", "reset", "a?b"], "POST /_larder/worlds/a%3Fb/reset", ""),
+        (["worlds", "snapshot", "a\"b"], "POST /_larder/snapshots", #"{"name":"a\"b"}"#),
+        (["worlds", "restore", "a b"], "POST /_larder/snapshots/a%20b/restore", ""),
+        (["clock", "freeze", "no\"w"], "PUT /_larder/clock", #"{"mode":"frozen","time":"no\"w"}"#),
+        (["clock", "set", "no\"w"], "PUT /_larder/clock", #"{"time":"no\"w"}"#),
+        (["clock", "advance", "1.5"], "POST /_larder/clock/advance", #"{"seconds":1.5}"#),
+        (["clock", "run", "60"], "PUT /_larder/clock", #"{"mode":"running","factor":60.0}"#),
+        (["worlds", "create"], "POST /_larder/worlds", "{}"),
+        (["journal"], "GET /_larder/journal?limit=10000", ""),
+        (["faults", "remove", "a b"], "DELETE /_larder/faults/a%20b", ""),
+        (["gates", "release", "ä"], "POST /_larder/gates/%C3%A4/release", ""),
+        (["profile", "a b", "off"], "DELETE /_larder/profiles/a%20b", ""),
+        (["held", "1 2", "release"], "POST /_larder/held/1%202/release", ""),
+        (["--world", "a b", "ledger"], "GET /_larder/worlds/a%20b/oracles/ledger", ""),
+    ])
+    func `words of a command are sent as one name or string each`(_ words: [String], _ line: String, _ body: String)
+        async throws
+    {
+        let server = try CannedServer("HTTP/1.1 204 No Content\r\n\r\n")
+        try await ControlCommand(words + ["--server", server.url]).run()
+        let request = String(decoding: server.received(), as: UTF8.self)
+        #expect(request.hasPrefix(line + " HTTP/1.1\r\n"), "\(request)")
+        #expect(request.hasSuffix("\r\n\r\n" + body), "\(request)")
+    }
+
+    @Test func `a document is read once, because it may come from standard input`() async throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path + "/act.json"
+        try TextFile.write(Array(#"{"as":"ben"}"#.utf8), to: path)
+        let server = try CannedServer("HTTP/1.1 204 No Content\r\n\r\n")
+        let command = try ControlCommand(["act", "@" + path, "--server", server.url])
+        try TextFile.write([], to: path)
+        try await command.run()
+        #expect(String(decoding: server.received(), as: UTF8.self).hasSuffix("\r\n\r\n" + #"{"as":"ben"}"#))
+    }
+
+    @Test func `every command has one usage text, in its help and in its error`() throws {
+        for entry in ControlUsage.all {
+            let usage = "larder-server \(ControlUsage.of(entry.command))"
+            #expect(try ControlUsage.help(entry.command).hasPrefix(usage))
+            #expect(try ControlUsage.help(nil).contains(usage))
+            #expect(Help.text.contains(entry.command), "\(entry.command)")
+            do {
+                _ = try ControlCommand([entry.command, "?"])
+            } catch { #expect(error.message == "usage: " + usage) }
+        }
+    }
+}
