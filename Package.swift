@@ -165,7 +165,7 @@ let package = Package(
         // Tests, beside each target's name.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
         tests("LarderTimeTests", ["LarderTime", "TestSupport"]),
-        tests("LarderCodingTests", ["LarderCoding", "TestSupport"]),
+        tests("LarderCodingTests", ["LarderCoding", "LarderTime", "TestSupport"]),
         tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding", "TestSupport"]),
         tests("LarderHTTPWireTests", ["LarderHTTPWire", "LarderHTTP", "LarderTime", "TestSupport"]),
         tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding", "TestSupport"]),
@@ -193,8 +193,8 @@ let package = Package(
         .testTarget(
             name: "LarderImagesTests",
             dependencies: [
-                "LarderImages", "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "Larder",
-                "LarderTesting", "SDKTestSupport", "TestSupport",
+                "LarderImages", "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "LarderCoding",
+                "Larder", "LarderTesting", "SDKTestSupport", "TestSupport",
             ],
             path: "Tests/LarderImagesTests",
             resources: [.copy("Fixtures")],

@@ -1,3 +1,5 @@
+import LarderCoding
+
 @testable import LarderImages
 
 /// Takes PNGs apart and puts them together again, right or wrong.
