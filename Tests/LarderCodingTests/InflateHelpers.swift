@@ -30,3 +30,27 @@ func inflate(
     guard inflater.hasEnded else { throw .truncated }
     return result
 }
+
+/// Compresses bytes that are given in pieces.
+///
+/// - Parameters:
+///   - expected: the length that the deflater is told.
+///   - pieceBytes: the size of the next piece of input.
+func deflate(
+    _ content: [UInt8],
+    _ format: CompressionFormat,
+    _ level: Deflater.Level = .good,
+    expected: Int = .max,
+    pieceBytes: () -> Int = { .max }
+) -> [UInt8] {
+    var deflater = Deflater(format, level, expected: expected)
+    var output: [UInt8] = []
+    var start = 0
+    while start < content.count {
+        let piece = Array(content[start..<min(content.count, start + min(content.count, pieceBytes()))])
+        start += piece.count
+        deflater.write(piece.span, to: &output)
+    }
+    deflater.finish(to: &output)
+    return output
+}
