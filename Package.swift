@@ -187,7 +187,7 @@ let package = Package(
         ),
         sdkTests("LarderMemory"),
         sdkTests("LarderStorage", ["LarderSQLite"]),
-        sdkTests("LarderTransport", ["LarderHTTP", "LarderWebSocket", "LarderURLSession"]),
+        sdkTests("LarderTransport", ["LarderHTTP", "LarderCoding", "LarderWebSocket", "LarderURLSession"]),
         sdkTests("LarderHTTPCache", ["LarderTransport", "LarderStorage", "LarderMemory"]),
         sdkTests("LarderResources", ["LarderStorage", "LarderEvents"]),
         .testTarget(
