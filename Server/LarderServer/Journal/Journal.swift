@@ -29,6 +29,7 @@ final class Journal: Sendable {
         var requestBodyBytes = 0
         var bodyBytes = 0
         var bytesSent = 0
+        var bytesSavedByCoding = 0
 
         var byteCount: Int { Int(headCount) + Int(bodyCount) }
     }
@@ -89,6 +90,7 @@ final class Journal: Sendable {
             slot.status = Int32(prepared.status.code)
             slot.user = user
             slot.bodyBytes = prepared.body.count
+            slot.bytesSavedByCoding = prepared.bytesSavedByCoding
             self.slot = slot
         }
     }
@@ -133,6 +135,7 @@ final class Journal: Sendable {
         slot.requestBodyBytes = request.body.count
         slot.bodyBytes = record.bodyBytes
         slot.bytesSent = record.bytesSent
+        slot.bytesSavedByCoding = record.note.bytesSavedByCoding
         let trace = record.note.detail as? ExchangeTrace
         write(slot, record.head, uptime) { state, number in
             Self.put(request.head, &state)
@@ -335,6 +338,7 @@ final class Journal: Sendable {
             head: state.replies[(number - 1) % capacity],
             bodyBytes: slot.bodyBytes,
             bytesSent: slot.bytesSent,
+            bytesSavedByCoding: slot.bytesSavedByCoding,
             requestBodyBytes: slot.requestBodyBytes,
             started: slot.started,
             ended: slot.ended,
