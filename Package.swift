@@ -168,7 +168,7 @@ let package = Package(
         // Tests, beside each target's name.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
         tests("LarderTimeTests", ["LarderTime", "TestSupport"]),
-        tests("LarderCodingTests", ["LarderCoding", "TestSupport"]),
+        tests("LarderCodingTests", ["LarderCoding", "LarderTime", "TestSupport"]),
         tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding", "TestSupport"]),
         tests("LarderHTTPWireTests", ["LarderHTTPWire", "LarderHTTP", "LarderTime", "TestSupport"]),
         tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding", "TestSupport"]),
@@ -189,14 +189,14 @@ let package = Package(
         ),
         sdkTests("LarderMemory"),
         sdkTests("LarderStorage", ["LarderSQLite"]),
-        sdkTests("LarderTransport", ["LarderHTTP", "LarderWebSocket", "LarderURLSession"]),
+        sdkTests("LarderTransport", ["LarderHTTP", "LarderCoding", "LarderWebSocket", "LarderURLSession"]),
         sdkTests("LarderHTTPCache", ["LarderTransport", "LarderStorage", "LarderMemory"]),
         sdkTests("LarderResources", ["LarderStorage", "LarderEvents"]),
         .testTarget(
             name: "LarderImagesTests",
             dependencies: [
-                "LarderImages", "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "Larder",
-                "LarderTesting", "SDKTestSupport", "TestSupport",
+                "LarderImages", "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "LarderCoding",
+                "Larder", "LarderTesting", "SDKTestSupport", "TestSupport",
             ],
             path: "Tests/LarderImagesTests",
             resources: [.copy("Fixtures")],

@@ -97,13 +97,14 @@ extension TelemetryEvent.Kind {
         case .gateRefused(let feature, let reason):
             members.text("feature", feature)
             members.text("reason", reason)
-        case .request(let feature, let status, let failure, let duration, let received, let sent):
+        case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
             members.text("feature", feature)
             if let status { members.number("status", status) }
             if let failure { members.text("failure", failure) }
             members.nanoseconds("duration", duration)
             members.number("bytesReceived", received)
             members.number("bytesSent", sent)
+            if let decoded { members.number("bytesDecoded", decoded) }
         case .firstContent(let feature, let tier, let duration):
             members.text("feature", feature)
             members.text("tier", tier.rawValue)

@@ -100,14 +100,16 @@ public struct TelemetryEvent: Sendable, Hashable {
         case networkLevel(NetworkLevel, from: NetworkLevel, cause: String)
         /// A gate rejected a value.
         case gateRefused(feature: String, reason: String)
-        /// An exchange with a server ended; `failure` is the transport error's code if there was no response.
+        /// An exchange with a server ended; `failure` is the transport error's code if there was no response. `bytesReceived` counts
+        /// content as it was sent, and `bytesDecoded` what compressed content became; nil: it was not compressed.
         case request(
             feature: String,
             status: Int?,
             failure: String? = nil,
             duration: Duration,
             bytesReceived: Int,
-            bytesSent: Int = 0
+            bytesSent: Int = 0,
+            bytesDecoded: Int? = nil
         )
         /// A screen has content for the first time, this long after its request.
         case firstContent(feature: String, from: Tier, after: Duration)

@@ -100,7 +100,8 @@ extension TelemetryTotals.Feature {
         writer.integers([
             ("merged", merged), ("revalidations", revalidations), ("bytesSaved", bytesSaved), ("retries", retries),
             ("gatesRefused", gatesRefused), ("requestsFailed", requestsFailed), ("bytesReceived", bytesReceived),
-            ("bytesSent", bytesSent), ("changesApplied", changesApplied),
+            ("bytesSent", bytesSent), ("bytesSavedByCompression", bytesSavedByCompression),
+            ("changesApplied", changesApplied),
         ])
         if let changesRemaining { writer.integers([("changesRemaining", changesRemaining)]) }
         writer.key("requests")

@@ -35,6 +35,11 @@ extension TelemetryTotals {
         perFeature("larder_retries_total", "Retries of requests.", \.retries)
         perFeature("larder_gates_refused_total", "Values that a gate rejected.", \.gatesRefused)
         perFeature("larder_requests_failed_total", "Exchanges without a reply or with a 5xx.", \.requestsFailed)
+        perFeature(
+            "larder_compression_saved_bytes_total",
+            "Bytes that compressed replies had less than decoded.",
+            \.bytesSavedByCompression
+        )
         perFeature("larder_sent_bytes_total", "Bytes of content sent.", \.bytesSent)
         perFeature("larder_changes_applied_total", "Changes of the server applied.", \.changesApplied)
         text.metric("larder_source_bytes_total", .counter, "Bytes by source.")

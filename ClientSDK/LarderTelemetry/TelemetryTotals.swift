@@ -42,8 +42,10 @@ public struct TelemetryTotals: Sendable, Hashable {
         public internal(set) var requests = TelemetryTotals.Histogram()
         /// Exchanges without a response, or with a status of 500 or more.
         public internal(set) var requestsFailed = 0
-        /// Received content bytes.
+        /// Received content bytes, before decoding.
         public internal(set) var bytesReceived = 0
+        /// The received bytes that compressed content had less than decoded.
+        public internal(set) var bytesSavedByCompression = 0
         /// Sent content bytes.
         public internal(set) var bytesSent = 0
         /// The times until there was content to show.
@@ -68,6 +70,7 @@ public struct TelemetryTotals: Sendable, Hashable {
             requestsFailed += other.requestsFailed
             bytesReceived += other.bytesReceived
             bytesSent += other.bytesSent
+            bytesSavedByCompression += other.bytesSavedByCompression
             firstContent.merge(other.firstContent)
             changesApplied += other.changesApplied
             if let remaining = other.changesRemaining { changesRemaining = (changesRemaining ?? 0) + remaining }
@@ -173,7 +176,7 @@ public struct TelemetryTotals: Sendable, Hashable {
             networkLevel = level
             networkChanges += 1
         case .gateRefused(let feature, _): change(feature) { $0.gatesRefused += 1 }
-        case .request(let feature, let status, let failure, let duration, let received, let sent):
+        case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
             if let status { statuses["\(status / 100)xx", default: 0] += 1 }
             if let failure { Self.change(&failures, failure, 0) { $0 += 1 } }
             change(feature) { feature in
@@ -181,6 +184,7 @@ public struct TelemetryTotals: Sendable, Hashable {
                 if status.map({ $0 >= 500 }) ?? true { feature.requestsFailed += 1 }
                 feature.bytesReceived &+= received
                 feature.bytesSent &+= sent
+                if let decoded { feature.bytesSavedByCompression &+= max(0, decoded - received) }
             }
         case .firstContent(let feature, _, let duration): change(feature) { $0.firstContent.record(duration) }
         case .storeRecovered: storesRecovered += 1

@@ -187,29 +187,49 @@ package struct Backend: Sendable {
         _ extra: [UInt8],
         _ world: World
     ) -> Reply {
-        guard request.hasConditions else { return .prepared(representation.full, extra: extra) }
+        let coding = representation.isNegotiated ? Negotiation.coding(request) : nil
+        guard request.hasConditions else { return full(representation, coding, request, extra) }
         // A single entity tag, as caches send it, needs no parsing.
         if request.hasTagAlone, let range = request.fields.range(of: "if-none-match"),
             representation.isTagged(request.head[range])
         {
-            return .prepared(representation.notModified, extra: extra)
+            return .prepared(representation.notModified(nil), extra: extra)
         }
-        let outcome = Preconditions(request).evaluate(
-            method: request.method,
-            exists: true,
-            entityTag: representation.entityTag,
-            lastModified: representation.lastModified,
-            now: world.clock.now
-        )
-        switch outcome {
-        case .proceed: return .prepared(representation.full, extra: extra)
-        case .notModified: return .prepared(representation.notModified, extra: extra)
+        let conditions = Preconditions(request)
+        func outcome(_ codings: [ContentCoding]) -> PreconditionOutcome {
+            conditions.evaluate(
+                method: request.method,
+                exists: true,
+                entityTag: representation.entityTag,
+                codings: codings,
+                lastModified: representation.lastModified,
+                now: world.clock.now
+            )
+        }
+        switch outcome(coding.map { [$0] } ?? []) {
+        case .proceed: return full(representation, coding, request, extra)
+        case .notModified:
+            // The 304 has the tag that matched, so that the client's cache finds what it confirms.
+            let matched = coding != nil && outcome([]) == .notModified ? nil : coding
+            return .prepared(representation.notModified(matched), extra: extra)
         case .preconditionFailed:
             return ProblemType.preconditionFailed(
                 "The condition does not hold for the current representation.",
                 fields: [.etag: representation.entityTag.description]
             ).reply.adding(extra)
         }
+    }
+
+    private func full(
+        _ representation: Representation,
+        _ coding: ContentCoding?,
+        _ request: Request,
+        _ extra: [UInt8]
+    ) -> Reply {
+        let prepared = representation.full(coding)
+        var reply = Reply.prepared(prepared, extra: extra)
+        if request.method != .head { reply.note.bytesSavedByCoding = prepared.bytesSavedByCoding }
+        return reply
     }
 
     /// The session of the bearer token. Browsers cannot set fields on WebSocket and EventSource requests, so the token may be

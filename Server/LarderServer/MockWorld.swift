@@ -249,6 +249,8 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     public var commit: Int? { entry.commit > 0 ? Int(entry.commit) : nil }
     /// Bytes of head and body that were sent.
     public var bytesSent: Int { entry.bytesSent }
+    /// Bytes that compression has taken off the body.
+    public var bytesSavedByCoding: Int { entry.bytesSavedByCoding }
     /// The duration on the server's clock.
     public var duration: Duration { entry.duration }
     /// The injected part of the duration, on the world's clock.

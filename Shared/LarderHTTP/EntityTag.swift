@@ -32,9 +32,14 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         return EntityTag(trusted: opaque)
     }
 
-    private init(trusted opaque: String) {
+    private init(trusted opaque: String, isWeak: Bool = false) {
         self.opaque = opaque
-        isWeak = false
+        self.isWeak = isWeak
+    }
+
+    /// The tag of the same representation in a content coding, whose bytes are others (RFC 9110 §8.8.3.3).
+    package func coded(by coding: ContentCoding) -> EntityTag {
+        EntityTag(trusted: opaque + "-" + coding.rawValue, isWeak: isWeak)
     }
 
     /// The tag as in a field.

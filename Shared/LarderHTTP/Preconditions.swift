@@ -38,24 +38,27 @@ package struct Preconditions: Sendable, Hashable {
     /// - Parameters:
     ///   - exists: whether the resource has a current representation.
     ///   - entityTag: the tag of the current representation; nil: none.
+    ///   - codings: the content codings whose tags of the current representation match as well.
     ///   - lastModified: when it last changed; nil: unknown.
     ///   - now: determines the century of a two-digit year.
     package func evaluate(
         method: Method,
         exists: Bool,
         entityTag: EntityTag?,
+        codings: [ContentCoding] = [],
         lastModified: WallTime?,
         now: WallTime
     ) -> PreconditionOutcome {
+        let current = entityTag.map { tag in [tag] + codings.map { tag.coded(by: $0) } } ?? []
         if let ifMatch {
-            guard exists, Self.matches(ifMatch, entityTag, isStrong: true) else { return .preconditionFailed }
+            guard exists, Self.matches(ifMatch, current, isStrong: true) else { return .preconditionFailed }
         } else if exists, let date = ifUnmodifiedSince.flatMap({ HTTPDate.parse($0, now: now) }), let lastModified {
             guard lastModified.seconds <= date.seconds else { return .preconditionFailed }
         }
         guard exists else { return .proceed }
         let isRead = method == .get || method == .head
         if let ifNoneMatch {
-            guard !Self.matches(ifNoneMatch, entityTag, isStrong: false) else {
+            guard !Self.matches(ifNoneMatch, current, isStrong: false) else {
                 return isRead ? .notModified : .preconditionFailed
             }
         } else if isRead, let date = ifModifiedSince.flatMap({ HTTPDate.parse($0, now: now) }), let lastModified {
@@ -82,13 +85,13 @@ package struct Preconditions: Sendable, Hashable {
         return date.seconds == lastModified.seconds && lastModified.seconds < sent.seconds
     }
 
-    private static func matches(_ condition: String, _ current: EntityTag?, isStrong: Bool) -> Bool {
+    private static func matches(_ condition: String, _ current: [EntityTag], isStrong: Bool) -> Bool {
         switch EntityTagCondition(parsing: condition) {
         case .any: true
         case .tags(let tags):
-            current.map { current in
+            current.contains { current in
                 tags.contains { isStrong ? $0.stronglyMatches(current) : $0.weaklyMatches(current) }
-            } ?? false
+            }
         case nil: false
         }
     }

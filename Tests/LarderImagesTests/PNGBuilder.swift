@@ -1,3 +1,5 @@
+import LarderCoding
+
 @testable import LarderImages
 
 /// Splits PNGs into chunks and builds valid and invalid ones.

@@ -65,7 +65,11 @@ struct RepeatableReadTests {
                 case 8: try scene.backend.main.set(Gate(id: "g", when: FaultMatch("GET", "/nowhere")))
                 case 9: scene.backend.main.removeGate("g")
                 case 10...12:
-                    let fields = tags[read.target + (read.handle ?? "")].map { ["If-None-Match": $0] } ?? [:]
+                    var fields = tags[read.target + (read.handle ?? "")].map { ["If-None-Match": $0] } ?? [:]
+                    if Bool.random(using: &generator) { fields["Accept-Encoding"] = "gzip" }
+                    replies.append(try await scene.ask("GET", read.target, as: handle, nil, fields))
+                case 13...16:
+                    let fields = ["Accept-Encoding": Bool.random(using: &generator) ? "gzip" : "deflate, gzip;q=0.5"]
                     replies.append(try await scene.ask("GET", read.target, as: handle, nil, fields))
                 default: replies.append(try await scene.ask("GET", read.target, as: handle))
                 }

@@ -27,7 +27,8 @@ extension Telemetry {
                 failure: exchange.failure,
                 duration: exchange.duration,
                 bytesReceived: exchange.bytesReceived,
-                bytesSent: exchange.request.body.count
+                bytesSent: exchange.request.body.count,
+                bytesDecoded: exchange.bytesDecoded
             )
         )
     }

@@ -53,7 +53,8 @@ extension TelemetryEvent.Kind {
                 failure: text("failure"),
                 duration: time("duration"),
                 bytesReceived: number("bytesReceived"),
-                bytesSent: number("bytesSent")
+                bytesSent: number("bytesSent"),
+                bytesDecoded: json["bytesDecoded"]?.integer.map { Int(clamping: $0) }
             )
         case ("storeRecovered", _):
             self = .storeRecovered(
@@ -99,7 +100,7 @@ enum EventText {
         case .memoryLevel(let level, let old, let cause): "memory: \(old) → \(level) (\(cause))"
         case .storeRecovered(let store, let kept, _): "\(store): damaged and rebuilt; \(kept) records kept"
         case .note(let name, let detail): detail.isEmpty ? name : "\(name): \(detail)"
-        case .request(let feature, let status, let failure, let time, let bytes, _):
+        case .request(let feature, let status, let failure, let time, let bytes, _, _):
             if let status {
                 "\(feature): \(status) in \(TimeText.text(time)), \(SizeText.text(Int64(bytes)))"
             } else {

@@ -16,8 +16,10 @@ public struct MonitoredTransport: Transport {
         public let failure: String?
         /// The time from sending to the end of the content.
         public let duration: Duration
-        /// The number of content bytes that were read.
+        /// The number of content bytes that were received, before they were decoded.
         public let bytesReceived: Int
+        /// The number of content bytes after decoding; nil: the content had no coding that the transport decodes.
+        public let bytesDecoded: Int?
     }
 
     private let base: any Transport
@@ -58,7 +60,7 @@ public struct MonitoredTransport: Transport {
         do {
             let response = try await base.send(request)
             let time = clock.uptime - start
-            let bytes = response.body.count
+            let bytes = response.codedBytes ?? response.body.count
             // Head and content arrive together here: with a large content this is transfer time, with a small one latency.
             if let monitor {
                 let isLarge = bytes >= monitor.configuration.thresholds.transferMinimum
@@ -68,7 +70,8 @@ public struct MonitoredTransport: Transport {
                     : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
                 monitor.note(sample)
             }
-            tell(request, status: response.status.code, nil, time, bytes)
+            let decoded = response.codedBytes.map { _ in response.body.count }
+            tell(request, status: response.status.code, nil, time, bytes, decoded)
             return response
         } catch {
             failed(request, error, status: nil, since: start, bytes: 0)
@@ -89,9 +92,12 @@ public struct MonitoredTransport: Transport {
         }
         let latency = clock.uptime - start
         let status = stream.status.code
-        let body = MonitoredBody(stream.body) { outcome in
+        let body = MonitoredBody(stream.body) { read in
+            var outcome = read
+            if let coded = stream.codedBytes { outcome.bytes = coded.value }
+            let decoded = stream.codedBytes.map { _ in read.bytes }
             if let error = outcome.error, NetworkSample(error) != nil {
-                self.failed(request, error, status: status, since: start, bytes: outcome.bytes)
+                self.failed(request, error, status: status, since: start, bytes: outcome.bytes, decoded)
             } else {
                 // Also if the reader stopped: until then the network worked.
                 let transfer = outcome.error == nil ? outcome.waited : nil
@@ -101,15 +107,17 @@ public struct MonitoredTransport: Transport {
                     : NetworkSample(.reply, latency: latency, bytes: outcome.bytes, transfer: transfer)
                 self.monitor?.note(sample)
                 let failure = outcome.error?.code.rawValue
-                self.tell(request, status: status, failure, self.clock.uptime - start, outcome.bytes)
+                self.tell(request, status: status, failure, self.clock.uptime - start, outcome.bytes, decoded)
             }
         }
-        return TransportStream(
+        var monitored = TransportStream(
             status: stream.status,
             fields: stream.fields,
             body: TransportStream.Body { () async throws(TransportError) in try await body.next(clock: clock) },
             redirectedTo: stream.redirectedTo
         )
+        monitored.codedBytes = stream.codedBytes
+        return monitored
     }
 
     private func admit() throws(TransportError) {
@@ -122,15 +130,30 @@ public struct MonitoredTransport: Transport {
         _ error: TransportError,
         status: Int?,
         since start: MonotonicTime,
-        bytes: Int
+        bytes: Int,
+        _ decoded: Int? = nil
     ) {
         if let sample = NetworkSample(error) { monitor?.note(sample) }
-        tell(request, status: status, error.code.rawValue, clock.uptime - start, bytes)
+        tell(request, status: status, error.code.rawValue, clock.uptime - start, bytes, decoded)
     }
 
-    private func tell(_ request: TransportRequest, status: Int?, _ failure: String?, _ time: Duration, _ bytes: Int) {
+    private func tell(
+        _ request: TransportRequest,
+        status: Int?,
+        _ failure: String?,
+        _ time: Duration,
+        _ bytes: Int,
+        _ decoded: Int?
+    ) {
         onExchange(
-            Exchange(request: request, status: status, failure: failure, duration: time, bytesReceived: bytes)
+            Exchange(
+                request: request,
+                status: status,
+                failure: failure,
+                duration: time,
+                bytesReceived: bytes,
+                bytesDecoded: decoded
+            )
         )
     }
 }

@@ -24,11 +24,12 @@ final class SocketExchange: ReplyExchange {
     init(
         _ request: TransportRequest,
         _ url: HTTPURL,
+        _ bytes: [UInt8],
         bufferMaximum: Int,
         pool: SocketPool
-    ) throws(TransportError) {
+    ) {
         endpoint = Endpoint(url)
-        bytes = try SocketRequest.bytes(request, url)
+        self.bytes = bytes
         isHead = request.method == .head
         isRepeatable = request.method.isIdempotent
         inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum, canPause: true)

@@ -9,7 +9,11 @@ public import LarderTime
 /// `.interrupted`. Content without a length or chunks ends with its connection, so its truncation cannot be detected.
 /// Cancelling closes the connection.
 ///
-/// No content coding is requested or decoded; content that was requested with `Accept-Encoding` is returned encoded.
+/// A request without `Accept-Encoding` and `Range` offers `gzip` and `deflate`. The response is decoded while it is read, and has
+/// neither `Content-Encoding` nor `Content-Length` then. Coded content that is truncated or damaged is `.interrupted`, one that
+/// expands beyond the limits `.tooLarge`, and a coding that was not offered `.unsupportedCoding`. If the request has
+/// `Accept-Encoding`, content is returned as received.
+///
 /// `Host`, `Content-Length` and connection fields are set by the transport. There is no TLS, no proxy and no cookie
 /// support: for https use `HTTPTransport`. Safe from any task. One thread of the process serves all transports.
 public final class SocketTransport: Transport {
@@ -29,6 +33,11 @@ public final class SocketTransport: Transport {
         public var keepAlive: Duration = .seconds(30)
         /// How many bytes of content may wait for the reader of a stream before reading from the connection pauses.
         public var bufferMaximum = 1 << 20
+        /// Whether compressed content is offered to be accepted, and decoded.
+        public var acceptsCompression = true
+        /// How many times larger than the received bytes decoded content may be, judged beyond a mebibyte. More fails with
+        /// `.tooLarge`: it would fill memory at little cost for the sender.
+        public var expansionMaximum = 250
 
         /// The defaults.
         public init() {}
@@ -90,7 +99,9 @@ public final class SocketTransport: Transport {
         _ bufferMaximum: Int
     ) async throws(TransportError) -> TransportStream {
         let url = try HTTPURL(plain: request.url)
-        let exchange = try SocketExchange(request, url, bufferMaximum: bufferMaximum, pool: pool)
+        let offers = configuration.acceptsCompression && SocketRequest.offersCodings(request)
+        let bytes = try SocketRequest.bytes(request, url, offersCodings: offers)
+        let exchange = SocketExchange(request, url, bytes, bufferMaximum: bufferMaximum, pool: pool)
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
         let patience = SocketPatience(
             keeper: keeper,
@@ -104,7 +115,7 @@ public final class SocketTransport: Transport {
         let head = await exchange.head()
         keeper.remove(timer)
         let (status, fields) = try head.get()
-        return TransportStream(
+        let stream = TransportStream(
             status: status,
             fields: fields,
             body: TransportStream.Body { () async throws(TransportError) in
@@ -117,6 +128,8 @@ public final class SocketTransport: Transport {
                 return try piece.get()
             }
         )
+        guard configuration.acceptsCompression else { return stream }
+        return try DecodedContent.decoding(stream, of: request, ratioMaximum: configuration.expansionMaximum)
     }
 }
 

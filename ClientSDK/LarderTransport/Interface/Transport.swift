@@ -13,7 +13,7 @@ public struct TransportRequest: Sendable, Hashable {
     public var body: [UInt8]
     /// The timeout for the response's head, and then for each further piece of content; nil: the transport's default.
     public var timeout: Duration?
-    /// The maximum size of the response's content, in bytes. A larger one fails with `.tooLarge`.
+    /// The maximum size of the response's content in bytes, decoded and received. A larger one fails with `.tooLarge`.
     public var bodyLimit: Int
     /// Whether redirects are followed, at most 16 (RFC 9110 §15.4). Otherwise a redirect is returned as the response.
     ///
@@ -50,6 +50,8 @@ public struct TransportResponse: Sendable, Hashable {
     public var body: [UInt8]
     /// The URL of the response if redirects were followed; nil if it is the request's URL.
     public var redirectedTo: String?
+    /// The number of received bytes of content if the transport has decoded it; nil: as many as `body` has.
+    package var codedBytes: Int?
 
     /// Creates a response.
     public init(status: Status, fields: Fields = Fields(), body: [UInt8] = [], redirectedTo: String? = nil) {
@@ -86,8 +88,10 @@ extension ErrorCode where Scope == TransportError {
     public static var timedOut: Self { Self(rawValue: "timedOut") }
     /// The calling task was cancelled.
     public static var cancelled: Self { Self(rawValue: "cancelled") }
-    /// The content is larger than the request's `bodyLimit`. It was discarded.
+    /// The content is larger than the request's `bodyLimit`, or expands more than the transport allows. It was discarded.
     public static var tooLarge: Self { Self(rawValue: "tooLarge") }
+    /// The response has a content coding that was not offered. The request may have had its effect.
+    public static var unsupportedCoding: Self { Self(rawValue: "unsupportedCoding") }
     /// The server's certificate is not trusted. The request was not sent.
     public static var untrusted: Self { Self(rawValue: "untrusted") }
     /// The request cannot be encoded. It was not sent.

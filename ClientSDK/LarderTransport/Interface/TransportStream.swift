@@ -9,6 +9,8 @@ public struct TransportStream: Sendable {
     public let body: TransportStream.Body
     /// The URL of the response if redirects were followed; nil if it is the request's URL.
     public package(set) var redirectedTo: String?
+    /// Counts the received content if the transport decodes it; nil: it is passed on as received.
+    package var codedBytes: CodedByteCount?
 
     /// Creates a response.
     public init(status: Status, fields: Fields, body: TransportStream.Body, redirectedTo: String? = nil) {
@@ -27,7 +29,9 @@ public struct TransportStream: Sendable {
             // Content in one piece is not copied.
             if bytes.isEmpty { bytes = piece } else { bytes += piece }
         }
-        return TransportResponse(status: status, fields: fields, body: bytes, redirectedTo: redirectedTo)
+        var response = TransportResponse(status: status, fields: fields, body: bytes, redirectedTo: redirectedTo)
+        response.codedBytes = codedBytes?.value
+        return response
     }
 }
 

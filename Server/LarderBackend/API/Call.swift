@@ -169,6 +169,8 @@ struct Call {
             method: request.method,
             exists: true,
             entityTag: current.entityTag,
+            // The edit is based on the state, in whichever coding it was read.
+            codings: ContentCoding.allCases,
             // A change in the current second has no date yet, so no earlier date can match it.
             lastModified: current.lastModified ?? WallTime(seconds: world.clock.now.seconds + 1),
             now: world.clock.now

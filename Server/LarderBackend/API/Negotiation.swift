@@ -1,8 +1,16 @@
 import LarderEngine
 import LarderHTTP
 
-/// Content negotiation (RFC 9110 §12.5.1).
+/// Content negotiation (RFC 9110 §12.5.1, §12.5.3).
 enum Negotiation {
+    /// The content coding that the client prefers; nil for none.
+    static func coding(_ request: Request) -> ContentCoding? {
+        guard request.fields.range(of: "accept-encoding") != nil,
+            let value = request.fields.combined(.acceptEncoding)
+        else { return nil }
+        return ContentCoding.negotiated(value)
+    }
+
     static func acceptsJSON(_ request: Request) -> Bool {
         guard let range = request.fields.range(of: "accept") else { return true }
         // The values that nearly every client sends are recognised without parsing.

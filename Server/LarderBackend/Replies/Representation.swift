@@ -29,9 +29,10 @@ struct Modification {
     var isSettled: Bool { date != nil }
 }
 
-/// The current representation of a resource: the replies for 200 and 304 and their validators.
+/// The current representation of a resource, in JSON or HTML: the replies for 200 and 304 in each content coding, and their
+/// validators.
 ///
-/// Immutable; each reply is serialised once.
+/// Immutable; each reply is serialised once, and compressed once for each coding that is asked for.
 final class Representation: Sendable {
     let full: PreparedResponse
     let entityTag: EntityTag
@@ -39,9 +40,22 @@ final class Representation: Sendable {
     let dependencies: Dependencies
     /// Whether the representation may be cached: not while its `Last-Modified` is pending.
     let isReusable: Bool
-    /// The offset in the 200's head of the lines that a 304 repeats.
-    private let sharedStart: Int
-    private let brief = Mutex<PreparedResponse?>(nil)
+    private let mediaType: StaticString
+    private let cacheControl: StaticString
+    private let vary: StaticString
+    private let variants = Mutex(Variants())
+    /// The bytes of compressed bodies and their heads.
+    private let variantBytes = Atomic(0)
+
+    /// What is made on first use.
+    private struct Variants {
+        var notModified: [ContentCoding?: PreparedResponse] = [:]
+        /// nil: the coding makes the body no smaller.
+        var coded: [ContentCoding: PreparedResponse?] = [:]
+    }
+
+    /// Smaller bodies are not compressed: they fit into the packet that carries their head.
+    private static let codedBytesMinimum = 1_024
 
     /// - Parameters:
     ///   - modified: when the resource last changed; nil if that does not identify its state (the removal of a list item does
@@ -59,15 +73,42 @@ final class Representation: Sendable {
         isReusable = modified?.isSettled ?? true
         lastModified = modified?.date
         self.dependencies = dependencies
+        self.mediaType = mediaType
+        self.cacheControl = cacheControl
+        self.vary = vary
 
         var head: [UInt8] = []
-        head.reserveCapacity(352)
+        head.reserveCapacity(368)
         head.append("HTTP/1.1 200 OK\r\nContent-Type: ")
         head.append(mediaType)
         head.append("\r\nContent-Length: ")
         head.append(decimal: Int64(body.count))
         head.append("\r\n")
-        sharedStart = head.count
+        Self.appendCaching(
+            cacheControl,
+            entityTag,
+            lastModified,
+            vary,
+            isNegotiated: Self.isNegotiated(body),
+            to: &head
+        )
+        full = PreparedResponse(status: .ok, head: head, body: body)
+    }
+
+    private static func isNegotiated(_ body: [UInt8]) -> Bool { body.count >= codedBytesMinimum }
+
+    /// Whether the coding of the body depends on the request.
+    var isNegotiated: Bool { Self.isNegotiated(full.body) }
+
+    /// Appends the fields that a 200 and a 304 have in common.
+    private static func appendCaching(
+        _ cacheControl: StaticString,
+        _ entityTag: EntityTag,
+        _ lastModified: WallTime?,
+        _ vary: StaticString,
+        isNegotiated: Bool,
+        to head: inout [UInt8]
+    ) {
         head.append("Cache-Control: ")
         head.append(cacheControl)
         head.append("\r\nETag: \"")
@@ -79,21 +120,52 @@ final class Representation: Sendable {
         }
         head.append("\r\nVary: ")
         head.append(vary)
+        if isNegotiated { head.append(", Accept-Encoding") }
         head.append("\r\n")
-        full = PreparedResponse(status: .ok, head: head, body: body)
     }
 
-    /// The 304: it repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5). Made on first use, because
-    /// most representations are discarded before they are revalidated.
-    var notModified: PreparedResponse {
-        brief.withLock { brief in
-            if let brief { return brief }
+    /// The 200 in a coding; uncompressed if the body is too small for one, or the coding makes it no smaller.
+    func full(_ coding: ContentCoding?) -> PreparedResponse {
+        guard let coding, isNegotiated else { return full }
+        return variants.withLock { variants in
+            if let known = variants.coded[coding] { return known ?? full }
+            let made = coded(by: coding)
+            variants.coded[coding] = .some(made)
+            if let made { variantBytes.add(made.head.count + made.body.count, ordering: .relaxed) }
+            return made ?? full
+        }
+    }
+
+    private func coded(by coding: ContentCoding) -> PreparedResponse? {
+        let body = coding.encode(full.body)
+        guard body.count < full.body.count else { return nil }
+        var head: [UInt8] = []
+        head.reserveCapacity(full.head.count + 40)
+        head.append("HTTP/1.1 200 OK\r\nContent-Type: ")
+        head.append(mediaType)
+        head.append("\r\nContent-Encoding: ")
+        head.append(contentsOf: coding.rawValue.utf8)
+        head.append("\r\nContent-Length: ")
+        head.append(decimal: Int64(body.count))
+        head.append("\r\n")
+        Self.appendCaching(cacheControl, entityTag.coded(by: coding), lastModified, vary, isNegotiated: true, to: &head)
+        let saved = full.body.count - body.count
+        return PreparedResponse(status: .ok, head: head, body: body, bytesSavedByCoding: saved)
+    }
+
+    /// The 304 with the tag of a coding: it repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5).
+    ///
+    /// Made on first use, because most representations are discarded before they are revalidated.
+    func notModified(_ coding: ContentCoding?) -> PreparedResponse {
+        variants.withLock { variants in
+            if let known = variants.notModified[coding] { return known }
             var head: [UInt8] = []
             head.reserveCapacity(full.head.count)
             head.append("HTTP/1.1 304 Not Modified\r\n")
-            head.append(contentsOf: full.head[sharedStart...])
+            let tag = coding.map { entityTag.coded(by: $0) } ?? entityTag
+            Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: isNegotiated, to: &head)
             let made = PreparedResponse(status: .notModified, head: head, body: [])
-            brief = made
+            variants.notModified[coding] = made
             return made
         }
     }
@@ -104,6 +176,8 @@ final class Representation: Sendable {
             && value.last == UInt8(ascii: "\"") && value.dropFirst().dropLast().elementsEqual(entityTag.opaque.utf8)
     }
 
-    /// The memory cost in bytes.
-    var byteCount: Int { full.head.count * 2 + full.body.count + 256 }
+    /// The memory cost in bytes. It grows when a compressed reply is made.
+    var byteCount: Int {
+        full.head.count * 2 + full.body.count + 256 + variantBytes.load(ordering: .relaxed)
+    }
 }

@@ -32,6 +32,8 @@ final class ResponseCache: Sendable {
         let key: Key
         let representation: Representation
         let stamp: UInt64
+        /// The bytes that are counted for it; compressed replies are added when they are next seen.
+        var cost: Int
         var isRecent: Bool
     }
 
@@ -69,6 +71,12 @@ final class ResponseCache: Sendable {
             }
             state.entries[slot].isRecent = true
             state.hits &+= 1
+            let cost = representation.byteCount
+            if cost != state.entries[slot].cost {
+                state.bytes += cost - state.entries[slot].cost
+                state.entries[slot].cost = cost
+                while state.bytes > bytesMaximum { Self.evict(&state) }
+            }
             return representation
         }
     }
@@ -79,11 +87,19 @@ final class ResponseCache: Sendable {
         guard cost <= bytesMaximum / 4 else { return }
         state.withLock { state in
             if let slot = state.index[key] {
-                state.bytes += cost - state.entries[slot].representation.byteCount
-                state.entries[slot] = Entry(key: key, representation: representation, stamp: stamp, isRecent: true)
+                state.bytes += cost - state.entries[slot].cost
+                state.entries[slot] = Entry(
+                    key: key,
+                    representation: representation,
+                    stamp: stamp,
+                    cost: cost,
+                    isRecent: true
+                )
             } else {
                 state.index[key] = state.entries.count
-                state.entries.append(Entry(key: key, representation: representation, stamp: stamp, isRecent: false))
+                state.entries.append(
+                    Entry(key: key, representation: representation, stamp: stamp, cost: cost, isRecent: false)
+                )
                 state.bytes += cost
             }
             while state.bytes > bytesMaximum { Self.evict(&state) }
@@ -111,7 +127,7 @@ final class ResponseCache: Sendable {
                 continue
             }
             let removed = state.entries[state.hand]
-            state.bytes -= removed.representation.byteCount
+            state.bytes -= removed.cost
             state.index[removed.key] = nil
             // The last entry moves to the free place, so that entries stay contiguous.
             let last = state.entries.removeLast()

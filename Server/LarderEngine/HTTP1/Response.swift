@@ -33,11 +33,14 @@ package final class PreparedResponse: Sendable {
     /// Complete lines, each with its CRLF; includes `Content-Length` if the status has content.
     package let head: [UInt8]
     package let body: [UInt8]
+    /// The bytes that a content coding has taken off the body.
+    package let bytesSavedByCoding: Int
 
-    package init(status: Status, head: [UInt8], body: [UInt8]) {
+    package init(status: Status, head: [UInt8], body: [UInt8], bytesSavedByCoding: Int = 0) {
         self.status = status
         self.head = head
         self.body = body
+        self.bytesSavedByCoding = bytesSavedByCoding
     }
 }
 

@@ -44,6 +44,8 @@ package struct ExchangeNote: Sendable {
     package var subject: Int64 = 0
     /// The effect of the exchange, as a number of the handler.
     package var effect: Int64 = 0
+    /// The bytes that a content coding has taken off the body.
+    package var bytesSavedByCoding = 0
     /// Further data.
     package var detail: (any AnyObject & Sendable)?
 

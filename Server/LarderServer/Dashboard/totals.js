@@ -14,6 +14,7 @@ function showTotals(report) {
     ["Errors", counted.format(errors), `${report.clientErrors} 4xx, ${report.serverErrors} 5xx, ${report.unanswered} cut`],
     ["Sent", bytesText(report.bytesSent), ""],
     ["Saved by validators", bytesText(report.bytesSaved), `${percentText(report.bytesSaved, whole)} of the whole`],
+    ["Saved by compression", bytesText(report.bytesSavedByCoding), ""],
   ];
   find("totals").replaceChildren(
     ...items.map(([name, value, note]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, make("small", {}, note)))),

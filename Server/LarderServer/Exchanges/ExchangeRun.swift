@@ -180,12 +180,17 @@ final class ExchangeRun: @unchecked Sendable {
                 }
             case .validators(.missing), .validators(.changing), .validators(.wrong):
                 request = request.removing([.ifNoneMatch, .ifModifiedSince])
+            case .malformedJSON, .truncate(.insideCharacter):
+                // These are about text, which compressed bytes would hide.
+                request = request.removing([.acceptEncoding])
             case .live(let fault):
                 conditions.live = FrameFilter(fault, decision, world: world, opening: request, subject: note.subject)
             case .duplicate: repeats = max(repeats, 1)
             default: break
             }
         }
+        // Replies whose text is changed on their way are not compressed.
+        if isAddressedByPath || world.control.current.drift != nil { request = request.removing([.acceptEncoding]) }
         conditions.holdsKey = key != nil
         dispatch(request, conditions)
     }
@@ -217,6 +222,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func replied(_ reply: Reply) {
         note.effect = max(note.effect, reply.note.effect)
+        note.bytesSavedByCoding = reply.note.bytesSavedByCoding
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
         after(decisions.reduce(Duration.zero) { $0 + latency($1, at: .afterCommit) }) { [self] in
             pass(.reply) { [self] in

@@ -54,13 +54,16 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
     public let bytesSent: Int
     /// Body bytes that 304 replies saved.
     public let bytesSaved: Int
+    /// Body bytes that compression saved.
+    public let bytesSavedByCoding: Int
 
     /// The report as a page of text.
     public var description: String {
         var lines = [
             "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified",
             "\(clientErrors) client errors, \(serverErrors) server errors, \(unanswered) not answered in full",
-            "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators", "",
+            "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators and \(bytesSavedByCoding) by compression",
+            "",
         ]
         if findings.isEmpty { lines.append("No findings.") }
         for rule in Rule.allCases {
@@ -91,6 +94,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
             "serverErrors": .integer(Int64(serverErrors)), "unanswered": .integer(Int64(unanswered)),
             "bytesSent": .integer(Int64(bytesSent)),
             "bytesSaved": .integer(Int64(bytesSaved)),
+            "bytesSavedByCoding": .integer(Int64(bytesSavedByCoding)),
             "counts": .object(JSONObject(counts)),
             "findings": .array(
                 told.map { finding in
@@ -136,7 +140,7 @@ struct ConductInspector {
         var running: [String: [JournalEntry]] = [:]
         var failedBodies: [String: (number: Int, key: String)] = [:]
         var retryGaps: [(number: Int, gap: Duration)] = []
-        var (sent, saved) = (0, 0)
+        var (sent, saved, savedByCoding) = (0, 0, 0)
         let exchanges = entries.filter(\.isExchange)
         let answered = exchanges.filter { $0.outcome == "complete" }
         let reads = answered.filter { $0.request.method == .get }
@@ -145,6 +149,7 @@ struct ConductInspector {
             let resource = device + " " + entry.request.targetText
             let request = device + " " + entry.request.method.rawValue + " " + entry.request.targetText
             sent += entry.bytesSent
+            savedByCoding += entry.bytesSavedByCoding
             inspectRetries(entry, request, &refusals, &retryGaps)
             inspectConcurrency(entry, request, &running)
             if entry.request.method == .get {
@@ -177,7 +182,8 @@ struct ConductInspector {
             serverErrors: answered.count { $0.status >= 500 },
             unanswered: exchanges.count - answered.count,
             bytesSent: sent,
-            bytesSaved: saved
+            bytesSaved: saved,
+            bytesSavedByCoding: savedByCoding
         )
     }
 

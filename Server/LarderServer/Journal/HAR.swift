@@ -66,7 +66,11 @@ enum HAR {
             "status": .integer(isAnswered ? Int64(entry.status) : 0),
             "statusText": .string(isAnswered ? Status(code: entry.status).reasonPhrase : ""),
             "httpVersion": .string("HTTP/1.1"), "cookies": .array([]), "headers": headers(entry.replyFields),
-            "content": .members(["size": .integer(Int64(entry.bodyBytes)), "mimeType": .string(mimeType)]),
+            // The size is that of decoded content.
+            "content": .members([
+                "size": .integer(Int64(entry.bodyBytes + entry.bytesSavedByCoding)),
+                "compression": .integer(Int64(entry.bytesSavedByCoding)), "mimeType": .string(mimeType),
+            ]),
             "redirectURL": .string(""), "headersSize": .integer(-1), "bodySize": .integer(Int64(entry.bodyBytes)),
         ])
     }

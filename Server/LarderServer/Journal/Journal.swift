@@ -65,6 +65,7 @@ final class Journal: Sendable {
             slot.status = Int32(prepared.status.code)
             slot.user = user
             slot.bodyBytes = prepared.body.count
+            slot.bytesSavedByCoding = prepared.bytesSavedByCoding
             self.slot = slot
         }
     }
@@ -109,6 +110,7 @@ final class Journal: Sendable {
         slot.requestBodyBytes = request.body.count
         slot.bodyBytes = record.bodyBytes
         slot.bytesSent = record.bytesSent
+        slot.bytesSavedByCoding = record.note.bytesSavedByCoding
         let trace = record.note.detail as? ExchangeTrace
         write(slot, record.head, uptime) { state, number in
             Self.put(request.head, &state)

@@ -55,6 +55,8 @@ struct JournalEntry: Sendable {
     let head: [UInt8]
     let bodyBytes: Int
     let bytesSent: Int
+    /// The bytes that a content coding has taken off the body.
+    let bytesSavedByCoding: Int
     let requestBodyBytes: Int
     let started: MonotonicTime
     let ended: MonotonicTime
@@ -139,6 +141,7 @@ extension JournalEntry {
         object["outcome"] = .string(outcome)
         object["bytesSent"] = .integer(Int64(bytesSent))
         object["bodyBytes"] = .integer(Int64(bodyBytes))
+        if bytesSavedByCoding > 0 { object["bytesSavedByCoding"] = .integer(Int64(bytesSavedByCoding)) }
         object["durationSeconds"] = .seconds(duration)
         object["injectedSeconds"] = trace.map { .seconds($0.injected) }
         if commit > 0 { object["commit"] = .integer(commit) }

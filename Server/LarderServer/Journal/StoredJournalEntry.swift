@@ -21,6 +21,7 @@ struct JournalSlot {
     var requestBodyBytes = 0
     var bodyBytes = 0
     var bytesSent = 0
+    var bytesSavedByCoding = 0
 
     var byteCount: Int { Int(headCount) + Int(bodyCount) }
 }
@@ -48,6 +49,7 @@ struct StoredJournalEntry {
             head: replyHead,
             bodyBytes: slot.bodyBytes,
             bytesSent: slot.bytesSent,
+            bytesSavedByCoding: slot.bytesSavedByCoding,
             requestBodyBytes: slot.requestBodyBytes,
             started: slot.started,
             ended: slot.ended,

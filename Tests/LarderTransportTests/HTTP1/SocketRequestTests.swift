@@ -42,7 +42,8 @@ import Testing
     }
 
     private func head(_ request: TransportRequest) throws -> [String] {
-        let bytes = try SocketRequest.bytes(request, try HTTPURL(plain: request.url))
+        let url = try HTTPURL(plain: request.url)
+        let bytes = try SocketRequest.bytes(request, url, offersCodings: SocketRequest.offersCodings(request))
         return String(decoding: bytes, as: UTF8.self).components("\r\n")
     }
 
@@ -56,7 +57,7 @@ import Testing
         )
         #expect(
             post == [
-                "POST /x?y HTTP/1.1", "Host: h:81", "Accept: a  X: y", "Accept-Encoding: identity",
+                "POST /x?y HTTP/1.1", "Host: h:81", "Accept: a  X: y", "Accept-Encoding: gzip, deflate",
                 "User-Agent: Larder",
                 "Content-Length: 3", "", "abc",
             ]
@@ -65,11 +66,21 @@ import Testing
         #expect(!(try head(TransportRequest(url: "http://h")).contains { $0.hasPrefix("Content-Length") }))
     }
 
+    @Test func `codings are offered unless the caller negotiates or asks for a range`() throws {
+        func offers(_ fields: Fields) throws -> [String] {
+            try head(TransportRequest(url: "http://h", fields: fields)).filter { $0.hasPrefix("Accept-Encoding") }
+        }
+        #expect(try offers([:]) == ["Accept-Encoding: gzip, deflate"])
+        #expect(try offers([.range: "bytes=0-9"]) == ["Accept-Encoding: identity"])
+        #expect(try offers([.acceptEncoding: "br"]) == ["Accept-Encoding: br"])
+        #expect(try offers([.acceptEncoding: "gzip", .range: "bytes=0-9"]) == ["Accept-Encoding: gzip"])
+    }
+
     @Test func `an invalid method is not sent`() throws {
         for method in ["", "GET /evil HTTP/1.1\r\n", "G T", "CONNECT"] {
             do throws(TransportError) {
                 let request = TransportRequest(method: Method(method), url: "http://h")
-                _ = try SocketRequest.bytes(request, try HTTPURL(plain: request.url))
+                _ = try SocketRequest.bytes(request, try HTTPURL(plain: request.url), offersCodings: false)
                 Issue.record("\(method)")
             } catch { #expect(error.code == .invalidRequest) }
         }

@@ -1,3 +1,5 @@
+import LarderCoding
+
 /// The chunks of a PNG (PNG §5.3), located and verified before decoding.
 struct PNGChunks: Sendable {
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]

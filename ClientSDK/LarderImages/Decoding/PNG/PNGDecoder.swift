@@ -62,7 +62,7 @@ public struct PNGDecoder: ImageDecoder {
         try Self.check(plan, limits)
         let expander = PNGRowExpander(chunks)
         let rowBytes = header.rowBytes(header.width)
-        var stream = try Inflate(bytes, chunks.data, expected: (rowBytes + 1) * header.height)
+        var stream = PNGDataStream(bytes, chunks.data, expected: (rowBytes + 1) * header.height)
         var reader = PNGRowReader(header, width: header.width)
         let start = PNGUnfilter.padding
         var expanded: [UInt8] = []
@@ -108,7 +108,7 @@ public struct PNGDecoder: ImageDecoder {
             let width = pass.width(of: header.width)
             if width > 0 { expected += (header.rowBytes(width) + 1) * pass.height(of: header.height) }
         }
-        var stream = try Inflate(bytes, chunks.data, expected: expected)
+        var stream = PNGDataStream(bytes, chunks.data, expected: expected)
         var gatherer = InterlaceGatherer(plan, channels: expander.channels)
         let start = PNGUnfilter.padding
         var expanded: [UInt8] = []
@@ -185,7 +185,7 @@ private struct PNGRowReader {
         previous = row
     }
 
-    mutating func next(_ stream: inout Inflate) throws(ImageDecodingError) {
+    mutating func next(_ stream: inout PNGDataStream) throws(ImageDecodingError) {
         swap(&row, &previous)
         // The filter's byte is stored just before the row, where a zero is required.
         let place = PNGUnfilter.padding - 1

@@ -1,5 +1,5 @@
-/// The CRC of PNG's chunks (ISO 3309, as in PNG §5.5), eight bytes at a time.
-enum CRC32 {
+/// The CRC of gzip and of PNG's chunks (ISO 3309, RFC 1952 §8), eight bytes at a time.
+package struct CRC32: Sendable {
     /// Eight tables of 256: the n-th for a byte that is followed by n more.
     private static let tables: [UInt32] = {
         var tables = [UInt32](repeating: 0, count: 8 * 256)
@@ -17,11 +17,23 @@ enum CRC32 {
         return tables
     }()
 
-    static func checksum(_ bytes: [UInt8], _ range: Range<Int>) -> UInt32 {
+    private var register: UInt32 = 0xFFFF_FFFF
+
+    package init() {}
+
+    package var value: UInt32 { ~register }
+
+    package static func checksum(_ bytes: [UInt8], _ range: Range<Int>) -> UInt32 {
+        var crc = CRC32()
+        crc.add(bytes, range)
+        return crc.value
+    }
+
+    package mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "The bytes are there.")
-        return unsafe bytes.withUnsafeBytes { bytes in
-            unsafe tables.withUnsafeBufferPointer { tables in
-                var crc: UInt32 = 0xFFFF_FFFF
+        register = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe Self.tables.withUnsafeBufferPointer { tables in
+                var crc = register
                 var index = range.lowerBound
                 let end = range.upperBound
                 while end - index >= 8 {
@@ -39,7 +51,7 @@ enum CRC32 {
                     crc = unsafe tables[Int((crc ^ UInt32(bytes[index])) & 255)] ^ (crc >> 8)
                     index += 1
                 }
-                return ~crc
+                return crc
             }
         }
     }

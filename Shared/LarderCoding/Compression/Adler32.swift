@@ -1,11 +1,13 @@
 /// The checksum at the end of a zlib stream (RFC 1950 §8.2).
-struct Adler32 {
+package struct Adler32: Sendable {
     private var a: UInt32 = 1
     private var b: UInt32 = 0
 
-    var value: UInt32 { b << 16 | a }
+    package init() {}
 
-    mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
+    package var value: UInt32 { b << 16 | a }
+
+    package mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "The bytes are there.")
         var (a, b) = (a, b)
         unsafe bytes.withUnsafeBufferPointer { bytes in

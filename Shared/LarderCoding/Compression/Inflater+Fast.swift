@@ -1,7 +1,7 @@
 /// The loop that decodes nearly all bytes.
-extension Inflate {
-    /// Decodes while at least 16 bytes of the piece are left, with its state in registers.
-    mutating func runFast(_ limit: Int) -> Stop {
+extension Inflater {
+    /// Decodes while at least 16 bytes of the input are left, with its state in registers.
+    mutating func runFast(_ input: Span<UInt8>, _ limit: Int) -> Stop {
         var (position, bits, bitCount, written) = (position, bits, bitCount, written)
         let last = end - 16
         let (literalBits, distanceBits) = (literals.primaryBits, distances.primaryBits)
@@ -14,7 +14,7 @@ extension Inflate {
             self.bitCount = bitCount
             self.written = written
         }
-        return unsafe bytes.withUnsafeBytes { input in
+        return unsafe input.withUnsafeBytes { input in
             unsafe literals.entries.withUnsafeBufferPointer { literals in
                 unsafe distances.entries.withUnsafeBufferPointer { distances in
                     unsafe window.withUnsafeMutableBytes { window -> Stop in

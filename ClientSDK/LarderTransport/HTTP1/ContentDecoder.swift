@@ -1,0 +1,78 @@
+import LarderCoding
+import LarderHTTP
+
+/// Decodes the content of a response piece by piece.
+struct ContentDecoder: Sendable {
+    private static let pieceBytesMaximum = 65_536
+
+    private let coding: ContentCoding
+    private let limits: Inflater.Limits
+    /// nil until the framing is known.
+    private var inflater: Inflater?
+    private var input: [UInt8] = []
+    private var consumed = 0
+
+    /// - Parameters:
+    ///   - bytesMaximum: the most bytes of decoded content.
+    ///   - ratioMaximum: the most decoded bytes for each received byte, judged beyond a mebibyte.
+    init(_ coding: ContentCoding, bytesMaximum: Int, ratioMaximum: Int) {
+        self.coding = coding
+        limits = Inflater.Limits(outputBytesMaximum: max(0, bytesMaximum), ratioMaximum: max(1, ratioMaximum))
+    }
+
+    /// Takes the next received bytes, after all of the ones before were decoded.
+    mutating func receive(_ piece: [UInt8]) {
+        if inflater == nil, !input.isEmpty {
+            input += piece
+        } else {
+            input = piece
+            consumed = 0
+        }
+    }
+
+    /// Returns the next decoded bytes, at most 64 KiB; nil if more must be received.
+    mutating func next() throws(TransportError) -> [UInt8]? {
+        guard var inflater = inflater ?? begin() else { return nil }
+        // Moved out for exclusive access.
+        self.inflater = nil
+        let input = input
+        var consumed = consumed
+        defer { (self.inflater, self.consumed) = (inflater, consumed) }
+        var piece = [UInt8](repeating: 0, count: min(Self.pieceBytesMaximum, max(1_024, input.count * 4)))
+        do throws(InflateError) {
+            let count = try inflater.read(piece.count, into: &piece, from: input.span, consumed: &consumed)
+            piece.removeLast(piece.count - count)
+        } catch {
+            throw self.error(error)
+        }
+        let excess = input.count - consumed + inflater.excessBytes
+        guard !inflater.hasEnded || excess == 0 else { throw self.error(.damaged("\(excess) bytes follow its end.")) }
+        return piece.isEmpty ? nil : piece
+    }
+
+    /// Checks that the content is complete. Empty content is, in any coding.
+    func end() throws(TransportError) {
+        if let inflater {
+            if !inflater.hasEnded { throw error(.truncated) }
+        } else if !input.isEmpty {
+            throw error(.truncated)
+        }
+    }
+
+    /// Decides about the framing of `deflate` by its first two bytes: many servers leave out zlib's.
+    private mutating func begin() -> Inflater? {
+        guard coding == .deflate else { return input.isEmpty ? nil : Inflater(.gzip, limits: limits) }
+        guard input.count >= 2 else { return nil }
+        let isZlib = input[0] & 15 == 8 && (Int(input[0]) << 8 | Int(input[1])) % 31 == 0
+        return Inflater(isZlib ? .zlib : .deflate, limits: limits)
+    }
+
+    private func error(_ error: InflateError) -> TransportError {
+        switch error {
+        case .tooLarge:
+            TransportError(.tooLarge, "The content in the coding '\(coding.rawValue)' is too large. \(error)")
+        case .damaged, .truncated:
+            TransportError(.interrupted, "The content in the coding '\(coding.rawValue)' is not complete. \(error)")
+        }
+    }
+}

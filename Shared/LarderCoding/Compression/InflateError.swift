@@ -1,0 +1,17 @@
+/// Why compressed data cannot be decompressed.
+package enum InflateError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The data violates its format, or a checksum differs. The text names the part.
+    case damaged(String)
+    /// The data ends before its last block or its checksum.
+    case truncated
+    /// The decompressed data exceeds a limit; the text names it.
+    case tooLarge(String)
+
+    package var description: String {
+        switch self {
+        case .damaged(let reason): reason
+        case .truncated: "The compressed data ends in the middle."
+        case .tooLarge(let limit): "The decompressed data exceeds \(limit)."
+        }
+    }
+}

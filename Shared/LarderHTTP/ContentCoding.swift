@@ -1,0 +1,80 @@
+package import LarderCoding
+
+/// A content coding that both sides support (RFC 9110 §8.4.1).
+package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
+    case gzip
+    /// zlib framing, despite the name. Some servers send DEFLATE without it.
+    case deflate
+
+    /// The coding of a name, `x-gzip` included (RFC 9110 §8.4.1.3); nil for others.
+    package init?(name: some StringProtocol) {
+        switch name.lowercased() {
+        case "gzip", "x-gzip": self = .gzip
+        case "deflate": self = .deflate
+        default: return nil
+        }
+    }
+
+    /// Compresses content of known length.
+    package func encode(_ content: [UInt8]) -> [UInt8] {
+        var deflater = Deflater(format, .good, expected: content.count)
+        var coded: [UInt8] = []
+        deflater.write(content.span, to: &coded)
+        deflater.finish(to: &coded)
+        return coded
+    }
+
+    /// The framing that a sender must use.
+    package var format: CompressionFormat {
+        switch self {
+        case .gzip: .gzip
+        case .deflate: .zlib
+        }
+    }
+
+    /// Chooses the coding of a response by `Accept-Encoding` (RFC 9110 §12.5.3).
+    ///
+    /// - Returns: the coding with the greatest weight, `gzip` before `deflate`; nil for none: there is no such field, identity has a
+    ///   greater weight, or no coding is acceptable. A weight that is invalid counts as 0.
+    package static func negotiated(_ fields: Fields) -> ContentCoding? {
+        negotiated(fields.combined(.acceptEncoding) ?? "")
+    }
+
+    /// Chooses the coding by the value of `Accept-Encoding`.
+    package static func negotiated(_ value: String) -> ContentCoding? {
+        let members = FieldList.members(of: value)
+        guard !members.isEmpty else { return nil }
+        var weights: [ContentCoding: Int] = [:]
+        var (any, identity): (Int?, Int?) = (nil, nil)
+        for member in members {
+            let parts = FieldList.split(member, at: UInt8(ascii: ";"))
+            let weight = parts.dropFirst().reduce(1_000) { Swift.min($0, Self.weight($1)) }
+            if let coding = ContentCoding(name: parts[0]) {
+                weights[coding] = weight
+            } else if parts[0] == "*" {
+                any = weight
+            } else if parts[0].lowercased() == "identity" {
+                identity = weight
+            }
+        }
+        var best: (coding: ContentCoding, weight: Int)?
+        for coding in allCases {
+            guard let weight = weights[coding] ?? any, weight > 0, weight > best?.weight ?? 0 else { continue }
+            best = (coding, weight)
+        }
+        guard let best, best.weight >= identity ?? 0 else { return nil }
+        return best.coding
+    }
+
+    /// The thousandths of a `q` parameter; 1,000 for other parameters.
+    private static func weight(_ parameter: String) -> Int {
+        let parts = parameter.split(separator: "=", maxSplits: 1).map(FieldList.trimmed)
+        guard parts.count == 2, parts[0].lowercased() == "q" else { return 1_000 }
+        let digits = parts[1].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let whole = digits.first, whole == "0" || whole == "1" else { return 0 }
+        let fraction = digits.count == 2 ? digits[1] : ""
+        guard fraction.utf8.count <= 3, fraction.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return 0 }
+        let padded = fraction + String(repeating: "0", count: 3 - fraction.utf8.count)
+        return Swift.min(1_000, (whole == "1" ? 1_000 : 0) + (Int(padded) ?? 0))
+    }
+}

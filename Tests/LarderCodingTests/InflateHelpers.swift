@@ -1,0 +1,56 @@
+import LarderCoding
+import LarderTime
+
+/// Decompresses a whole stream that is given in pieces, and reads it in pieces.
+///
+/// - Parameters:
+///   - pieceBytes: the size of the next piece of input.
+///   - readBytes: the number of bytes to read next.
+func inflate(
+    _ stream: [UInt8],
+    _ format: CompressionFormat,
+    limits: Inflater.Limits = Inflater.Limits(),
+    pieceBytes: () -> Int = { .max },
+    readBytes: () -> Int = { 65_536 }
+) throws(InflateError) -> [UInt8] {
+    var inflater = Inflater(format, limits: limits)
+    var result: [UInt8] = []
+    var start = 0
+    repeat {
+        let piece = Array(stream[start..<min(stream.count, start + min(stream.count, pieceBytes()))])
+        start += piece.count
+        var consumed = 0
+        while true {
+            var buffer = [UInt8](repeating: 0, count: readBytes())
+            let count = try inflater.read(buffer.count, into: &buffer, from: piece.span, consumed: &consumed)
+            result += buffer[..<count]
+            if count < buffer.count { break }
+        }
+    } while start < stream.count
+    guard inflater.hasEnded else { throw .truncated }
+    return result
+}
+
+/// Compresses bytes that are given in pieces.
+///
+/// - Parameters:
+///   - expected: the length that the deflater is told.
+///   - pieceBytes: the size of the next piece of input.
+func deflate(
+    _ content: [UInt8],
+    _ format: CompressionFormat,
+    _ level: Deflater.Level = .good,
+    expected: Int = .max,
+    pieceBytes: () -> Int = { .max }
+) -> [UInt8] {
+    var deflater = Deflater(format, level, expected: expected)
+    var output: [UInt8] = []
+    var start = 0
+    while start < content.count {
+        let piece = Array(content[start..<min(content.count, start + min(content.count, pieceBytes()))])
+        start += piece.count
+        deflater.write(piece.span, to: &output)
+    }
+    deflater.finish(to: &output)
+    return output
+}

@@ -1,0 +1,167 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderBackend
+@testable import LarderServer
+
+@Suite("Compressed replies", .oneMinute)
+struct CompressionTests {
+    private static let feed = "/v1/feed?limit=20"
+    private static let gzip = ["Accept-Encoding": "gzip"]
+
+    private func inflate(_ bytes: [UInt8], _ format: CompressionFormat = .gzip) throws -> [UInt8] {
+        var inflater = Inflater(format)
+        var content = [UInt8](repeating: 0, count: 1 << 20)
+        var consumed = 0
+        let count = try inflater.read(content.count, into: &content, from: bytes.span, consumed: &consumed)
+        guard inflater.hasEnded else { throw InflateError.truncated }
+        return Array(content[..<count])
+    }
+
+    @Test func `a client that accepts a coding gets the same content in fewer bytes, under another tag`() async throws {
+        let scene = try Scene()
+        let plain = try await scene.ask("GET", Self.feed)
+        #expect(
+            plain.field("Content-Encoding") == nil && plain.field("Vary") == "Authorization, Origin, Accept-Encoding"
+        )
+        let plainTag = try #require(plain.field("ETag"))
+        for (accepted, coding, format) in [("br, gzip", "gzip", CompressionFormat.gzip), ("deflate", "deflate", .zlib)]
+        {
+            for _ in 0..<3 {
+                let coded = try await scene.ask("GET", Self.feed, ["Accept-Encoding": accepted])
+                #expect(coded.field("Content-Encoding") == coding && coded.field("Vary") == plain.field("Vary"))
+                #expect(
+                    coded.field("Content-Length") == "\(coded.body.count)" && coded.body.count < plain.body.count / 2
+                )
+                #expect(coded.field("ETag") == "\(plainTag.dropLast())-\(coding)\"")
+                #expect(try inflate(coded.body, format) == plain.body)
+            }
+        }
+        for refused in ["br", "identity", "gzip;q=0", "identity, gzip;q=0.5"] {
+            #expect(try await scene.ask("GET", Self.feed, ["Accept-Encoding": refused]).body == plain.body)
+        }
+        let head = try await scene.ask("HEAD", Self.feed, Self.gzip)
+        #expect(head.field("Content-Encoding") == "gzip" && head.body.isEmpty)
+        await scene.backend.stop()
+    }
+
+    @Test func `what is small, an image or a part is sent as it is`() async throws {
+        let scene = try Scene()
+        let small = try await scene.ask("GET", "/v1/profiles/user_1", Self.gzip)
+        #expect(small.body.count < 1_024 && small.field("Content-Encoding") == nil)
+        #expect(small.field("Vary")?.contains("Accept-Encoding") == false)
+        await scene.backend.stop()
+    }
+
+    @Test func `a 304 has the tag that the client sent, and a tag of a coding it does not accept is unknown`()
+        async throws
+    {
+        let scene = try Scene()
+        let plain = try #require(try await scene.ask("GET", Self.feed).field("ETag"))
+        let coded = try #require(try await scene.ask("GET", Self.feed, Self.gzip).field("ETag"))
+        for tag in [plain, coded, "\"x\", \(coded)"] {
+            for _ in 0..<3 {
+                let reply = try await scene.ask("GET", Self.feed, ["Accept-Encoding": "gzip", "If-None-Match": tag])
+                #expect(reply.status == 304 && reply.field("ETag") == (tag == plain ? plain : coded))
+                #expect(
+                    reply.field("Vary")?.contains("Accept-Encoding") == true && reply.field("Content-Encoding") == nil
+                )
+            }
+        }
+        #expect(try await scene.ask("GET", Self.feed, ["If-None-Match": plain]).status == 304)
+        #expect(try await scene.ask("GET", Self.feed, ["If-None-Match": coded]).status == 200)
+        let other = try await scene.ask("GET", Self.feed, ["If-None-Match": coded, "Accept-Encoding": "deflate"])
+        #expect(other.status == 200 && other.field("Content-Encoding") == "deflate")
+        #expect(try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).status == 201)
+        let changed = try await scene.ask("GET", Self.feed, ["Accept-Encoding": "gzip", "If-None-Match": coded])
+        #expect(changed.status == 200 && changed.field("ETag") != coded)
+        await scene.backend.stop()
+    }
+
+    @Test func `an edit may be based on the tag of any coding, and not on that of other content`() async throws {
+        let scene = try Scene()
+        let tag = try #require(try await scene.ask("GET", "/v1/me").field("ETag"))
+        let wrong = ["If-Match": "\"wrong-gzip\""]
+        #expect(try await scene.ask("PATCH", "/v1/me", as: "ana", #"{"bio":"a"}"#, wrong).status == 412)
+        let coded = ["If-Match": "\(tag.dropLast())-gzip\""]
+        #expect(try await scene.ask("PATCH", "/v1/me", as: "ana", #"{"bio":"a"}"#, coded).status == 200)
+        #expect(try await scene.ask("PATCH", "/v1/me", as: "ana", #"{"bio":"b"}"#, coded).status == 412)
+        await scene.backend.stop()
+    }
+
+    private func representation(_ body: [UInt8]) -> Representation {
+        Representation(body: body, cacheControl: CachePolicy.feed, dependencies: [])
+    }
+
+    @Test func `a representation is compressed once for each coding, and not when that is of no use`() {
+        let text = representation([UInt8](repeating: 0x20, count: 5_000))
+        let before = text.byteCount
+        #expect(text.full(.gzip) === text.full(.gzip) && text.full(.gzip) !== text.full(.deflate))
+        #expect(text.full(.gzip).bytesSavedByCoding == 5_000 - text.full(.gzip).body.count)
+        #expect(text.byteCount > before + text.full(.gzip).body.count + text.full(.deflate).body.count)
+        #expect(text.full(nil) === text.full)
+        var random = SeededGenerator(seed: 4)
+        let noise = representation((0..<5_000).map { _ in UInt8(truncatingIfNeeded: random.next()) })
+        #expect(noise.full(.gzip) === noise.full)
+        let small = representation([UInt8](repeating: 0x20, count: 1_023))
+        #expect(small.full(.gzip) === small.full && !small.isNegotiated)
+    }
+
+    @Test func `the response cache counts compressed replies within its bound`() {
+        let one = representation([UInt8](repeating: 0x20, count: 4_000))
+        let cost = one.byteCount
+        let cache = ResponseCache(stamp: CommitStamp(), bytesMaximum: cost * 4 + 100)
+        let keys = (0..<4).map { ResponseCache.Key(viewer: Int64($0), target: [UInt8(1)].span) }
+        cache.store(one, for: keys[0], stamp: 0)
+        for key in keys.dropFirst() {
+            cache.store(representation([UInt8](repeating: 0x20, count: 4_000)), for: key, stamp: 0)
+        }
+        let known = { keys.count { cache.find($0) != nil } }
+        #expect(known() == 4)
+        // The bound leaves no room for a compressed reply: another entry is evicted when it is next seen.
+        #expect(one.full(.gzip).bytesSavedByCoding > 3_000)
+        #expect(cache.find(keys[0]) != nil)
+        #expect(known() == 3)
+    }
+
+    @Test func `faults cut and corrupt the compressed bytes, and faults about text are seen in text`() async throws {
+        let stage = try Stage()
+        let clean = try await stage.ask("GET", Self.feed, fields: Self.gzip)
+        let content = try inflate(clean.body)
+        let feed = FaultMatch("GET", "/v1/feed")
+        try stage.world.set(Fault(id: "f", .corrupt(bytes: 3), when: feed))
+        let corrupt = try await stage.ask("GET", Self.feed, fields: Self.gzip)
+        #expect(corrupt.field("Content-Encoding") == "gzip" && corrupt.body.count == clean.body.count)
+        #expect(throws: InflateError.self) { try inflate(corrupt.body) }
+
+        try stage.world.set(Fault(id: "f", .truncate(.byte(200)), when: feed))
+        let short = try stage.send("GET", Self.feed, fields: Self.gzip)
+        _ = try await short.read(until: "\r\n\r\n")
+        let bytes = await short.readToEnd().bytes
+        #expect(bytes.count == 200 && bytes == Array(clean.body.prefix(200)))
+        #expect(throws: InflateError.truncated) { try inflate(bytes) }
+
+        try stage.world.set(Fault(id: "f", .malformedJSON, when: feed))
+        let text = try await stage.ask("GET", Self.feed, fields: Self.gzip)
+        #expect(text.field("Content-Encoding") == nil && text.body.count == content.count && (try? text.json) == nil)
+        await stage.backend.stop()
+    }
+
+    @Test func `the journal counts the bytes that compression saved`() async throws {
+        let scene = try Scene()
+        let plain = try await scene.ask("GET", Self.feed)
+        var saved = 0
+        for _ in 0..<4 {
+            saved += plain.body.count - (try await scene.ask("GET", Self.feed, Self.gzip)).body.count
+        }
+        _ = try await scene.ask("HEAD", Self.feed, Self.gzip)
+        let entries = await scene.backend.main.journal()
+        #expect(entries.map(\.bytesSavedByCoding).reduce(0, +) == saved && saved > 4_000)
+        #expect(entries.first?.bytesSavedByCoding == 0 && entries.last?.bytesSavedByCoding == 0)
+        await scene.backend.stop()
+    }
+}
