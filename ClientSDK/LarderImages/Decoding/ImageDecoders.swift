@@ -7,7 +7,7 @@ public struct ImageDecoders: Sendable {
     public var all: [any ImageDecoder]
 
     /// - Parameter all: the decoders, in the order in which they are tried.
-    public init(_ all: [any ImageDecoder] = [PNGDecoder()]) { self.all = all }
+    public init(_ all: [any ImageDecoder] = [PNGDecoder(), JPEGDecoder()]) { self.all = all }
 
     /// The decoder for a file.
     ///
