@@ -12,7 +12,7 @@ struct PictureFixture: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// All of them, as `Fixtures/make.py` wrote them.
+    /// All of them, as `Fixtures/make-png.py` and `make-jpeg.py` wrote them.
     static let all: [PictureFixture] = {
         guard let url = Bundle.module.url(forResource: "png", withExtension: "txt", subdirectory: "Fixtures"),
             let text = try? String(contentsOf: url, encoding: .utf8)

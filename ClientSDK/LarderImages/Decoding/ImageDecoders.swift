@@ -25,7 +25,6 @@ public struct ImageDecoders: Sendable {
 
     private static func guess(_ start: [UInt8]) -> String {
         if start.isEmpty { return "There are no bytes." }
-        if start.starts(with: [0xFF, 0xD8, 0xFF]) { return "This is a JPEG." }
         if start.starts(with: Array("GIF8".utf8)) { return "This is a GIF." }
         if start.starts(with: Array("RIFF".utf8)), start.dropFirst(8).starts(with: Array("WEBP".utf8)) {
             return "This is a WebP."

@@ -1,47 +1,27 @@
-/// Converts rows of components to pixels of four bytes: red, green, blue and one that is not used (ITU T.871 §7).
+/// Converts rows of components to pixels of four bytes: red, green, blue and 255 (ITU T.871 §7).
 ///
 /// All functions read up to `JPEGLayout.slack` samples beyond the row, and write four times as many bytes.
 enum JPEGColorConversion {
-    private typealias Lane = SIMD8<Int16>
-    private typealias Wide = SIMD8<Int32>
+    private typealias Lane = JPEGLanes.Row
+    private typealias Wide = JPEGLanes.Wide
 
-    @inline(__always)
-    private static func load(_ source: UnsafePointer<UInt8>, _ index: Int) -> Lane {
-        unsafe Lane(
-            truncatingIfNeeded: UnsafeRawPointer(source).loadUnaligned(fromByteOffset: index, as: SIMD8<UInt8>.self)
-        )
-    }
-
-    @inline(__always)
-    private static func clamp(_ lane: Lane) -> SIMD8<UInt16> {
-        SIMD8<UInt16>(
-            truncatingIfNeeded: lane.clamped(lowerBound: Lane(repeating: 0), upperBound: Lane(repeating: 255))
-        )
-    }
-
+    /// Stores eight pixels; the lanes are from 0 to 255.
     @inline(__always)
     private static func store(
-        _ red: SIMD8<UInt16>,
-        _ green: SIMD8<UInt16>,
-        _ blue: SIMD8<UInt16>,
+        _ pixels: (red: Lane, green: Lane, blue: Lane),
         _ target: UnsafeMutablePointer<UInt8>,
         _ index: Int
     ) {
         // Little-endian, as all processors are that Swift supports.
-        let low = SIMD8<UInt32>(truncatingIfNeeded: red | (green &<< 8))
-        let high = SIMD8<UInt32>(truncatingIfNeeded: blue | 0xFF00) &<< 16
-        unsafe UnsafeMutableRawPointer(target).storeBytes(
-            of: low | high,
-            toByteOffset: index &* 4,
-            as: SIMD8<UInt32>.self
-        )
+        let low = JPEGLanes.wide(pixels.red | (pixels.green &<< 8)) & 0xFFFF
+        let high = JPEGLanes.wide(pixels.blue | -256) &<< 16
+        unsafe UnsafeMutableRawPointer(target).storeBytes(of: low | high, toByteOffset: index &* 4, as: Wide.self)
     }
 
     /// Half of a product's high 16 bits, rounded: `round(value * constant / 65536)`.
     @inline(__always)
     private static func scaled(_ value: Lane, _ constant: Int16) -> Lane {
-        let product = Wide(truncatingIfNeeded: value &<< 1) &* Wide(truncatingIfNeeded: Lane(repeating: constant))
-        return (Lane(truncatingIfNeeded: product &>> 16) &+ 1) &>> 1
+        (JPEGLanes.narrow(JPEGLanes.product(value &<< 1, constant) &>> 16) &+ 1) &>> 1
     }
 
     @inline(__always)
@@ -49,16 +29,14 @@ enum JPEGColorConversion {
         _ y: Lane,
         _ cb: Lane,
         _ cr: Lane
-    ) -> (SIMD8<UInt16>, SIMD8<UInt16>, SIMD8<UInt16>) {
+    ) -> (red: Lane, green: Lane, blue: Lane) {
         // 1.402 is 1 + 26345 / 65536, 1.772 is 2 - 14942 / 65536; the green's sum is rounded once.
         let red = y &+ cr &+ scaled(cr, 26_345)
         let blue = y &+ cb &+ cb &+ scaled(cb, -14_942)
         let sum =
-            Wide(truncatingIfNeeded: cb) &* Wide(truncatingIfNeeded: Lane(repeating: -22_554))
-            &+ Wide(truncatingIfNeeded: cr) &* Wide(truncatingIfNeeded: Lane(repeating: 18_734))
-            &+ Wide(repeating: 32_768)
-        let green = y &- cr &+ Lane(truncatingIfNeeded: sum &>> 16)
-        return (clamp(red), clamp(green), clamp(blue))
+            JPEGLanes.product(cb, -22_554) &+ JPEGLanes.product(cr, 18_734) &+ Wide(repeating: 32_768)
+        let green = y &- cr &+ JPEGLanes.narrow(sum &>> 16)
+        return (JPEGLanes.clamped(red), JPEGLanes.clamped(green), JPEGLanes.clamped(blue))
     }
 
     /// - Parameter count: the pixels.
@@ -72,8 +50,12 @@ enum JPEGColorConversion {
     ) {
         var index = 0
         while index < count {
-            let (red, green, blue) = unsafe rgb(load(y, index), load(cb, index) &- 128, load(cr, index) &- 128)
-            unsafe store(red, green, blue, target, index)
+            let pixels = unsafe rgb(
+                JPEGLanes.load(y, index),
+                JPEGLanes.load(cb, index) &- 128,
+                JPEGLanes.load(cr, index) &- 128
+            )
+            unsafe store(pixels, target, index)
             index &+= 8
         }
     }
@@ -90,6 +72,7 @@ enum JPEGColorConversion {
             unsafe target[index &* 4] = red[index]
             unsafe target[index &* 4 &+ 1] = green[index]
             unsafe target[index &* 4 &+ 2] = blue[index]
+            unsafe target[index &* 4 &+ 3] = 255
         }
     }
 

@@ -68,16 +68,31 @@ struct JPEGFile: Sendable {
         guard isWhole || isPart else {
             throw ImageDecodingError(.truncated, "The JPEG ends after \(bytes.count) bytes without its last marker.")
         }
-        guard isPart || !scans.isEmpty else { throw ImageDecodingError(.damaged, "The JPEG has no pixels in it.") }
-        for (index, component) in frame.components.enumerated()
-        where used[index] == nil && scans.contains(where: { $0.parts.contains { $0.component == index } }) {
-            throw ImageDecodingError(.damaged, "The JPEG lacks the quantisation table \(component.quantization).")
-        }
         self.frame = frame
         self.scans = scans
         quantization = used
         self.orientation = orientation
         colors = application.colors(of: frame)
+        if isPart { return }
+        guard hasAllComponents else { throw ImageDecodingError(.damaged, "The JPEG has components without a scan.") }
+        if let index = used.firstIndex(of: nil) {
+            throw ImageDecodingError(
+                .damaged,
+                "The JPEG lacks the quantisation table \(frame.components[index].quantization)."
+            )
+        }
+    }
+
+    /// Width and height as the picture is shown.
+    var shownSize: (width: Int, height: Int) {
+        orientation.isTransposed ? (frame.height, frame.width) : (frame.width, frame.height)
+    }
+
+    /// Whether there are scans with the first coefficients of all components.
+    var hasAllComponents: Bool {
+        frame.components.indices.allSatisfy { index in
+            scans.contains { $0.band.lowerBound == 0 && $0.parts.contains { $0.component == index } }
+        }
     }
 
     /// Whether the scans can be decoded only one after the other for the whole picture.

@@ -5,8 +5,8 @@
 /// All functions read 64 coefficients and 64 factors in natural order, and write `side` rows of `side` samples. Sums wrap around
 /// where no encoder's coefficients lead.
 enum JPEGInverseDCT {
-    typealias Row = SIMD8<Int16>
-    typealias Wide = SIMD8<Int32>
+    typealias Row = JPEGLanes.Row
+    typealias Wide = JPEGLanes.Wide
 
     /// - Parameters:
     ///   - side: the samples of a row of the result: 8, or 4, 2, 1 for means of squares of the 8 × 8 samples.
@@ -96,15 +96,9 @@ enum JPEGInverseDCT {
 
     private typealias Rows = (Row, Row, Row, Row, Row, Row, Row, Row)
 
-    /// Each lane's product. The operands have 16 bits, which a processor without 32-bit products multiplies quickly.
-    @inline(__always)
-    static func product(_ row: Row, _ constant: Int16) -> Wide {
-        Wide(truncatingIfNeeded: row) &* Wide(truncatingIfNeeded: Row(repeating: constant))
-    }
-
     @inline(__always)
     static func descale(_ value: Wide, _ shift: Int32) -> Row {
-        Row(truncatingIfNeeded: (value &+ Wide(repeating: 1 &<< (shift &- 1))) &>> Wide(repeating: shift))
+        JPEGLanes.narrow((value &+ Wide(repeating: 1 &<< (shift &- 1))) &>> Wide(repeating: shift))
     }
 
     /// One direction. The rotations are products with 16-bit operands only: each constant is a sum of those in the paper.
@@ -113,20 +107,20 @@ enum JPEGInverseDCT {
         let (in0, in1, in2, in3) = (rows.0, rows.1, rows.2, rows.3)
         let (in4, in5, in6, in7) = (rows.4, rows.5, rows.6, rows.7)
         // Even part.
-        let even2 = product(in2, 4_433) &+ product(in6, 4_433 - 15_137)
-        let even3 = product(in2, 4_433 + 6_270) &+ product(in6, 4_433)
-        let even0 = product(in0, 8_192) &+ product(in4, 8_192)
-        let even1 = product(in0, 8_192) &- product(in4, 8_192)
+        let even2 = JPEGLanes.product(in2, 4_433) &+ JPEGLanes.product(in6, 4_433 - 15_137)
+        let even3 = JPEGLanes.product(in2, 4_433 + 6_270) &+ JPEGLanes.product(in6, 4_433)
+        let even0 = JPEGLanes.product(in0, 8_192) &+ JPEGLanes.product(in4, 8_192)
+        let even1 = JPEGLanes.product(in0, 8_192) &- JPEGLanes.product(in4, 8_192)
         let (sum0, sum3) = (even0 &+ even3, even0 &- even3)
         let (sum1, sum2) = (even1 &+ even2, even1 &- even2)
         // Odd part.
         let (cross3, cross4) = (in7 &+ in3, in5 &+ in1)
-        let z3 = product(cross3, 9_633 - 16_069) &+ product(cross4, 9_633)
-        let z4 = product(cross3, 9_633) &+ product(cross4, 9_633 - 3_196)
-        let odd0 = product(in7, 2_446 - 7_373) &+ product(in1, -7_373) &+ z3
-        let odd1 = product(in5, 16_819 - 20_995) &+ product(in3, -20_995) &+ z4
-        let odd2 = product(in5, -20_995) &+ product(in3, 25_172 - 20_995) &+ z3
-        let odd3 = product(in7, -7_373) &+ product(in1, 12_299 - 7_373) &+ z4
+        let z3 = JPEGLanes.product(cross3, 9_633 - 16_069) &+ JPEGLanes.product(cross4, 9_633)
+        let z4 = JPEGLanes.product(cross3, 9_633) &+ JPEGLanes.product(cross4, 9_633 - 3_196)
+        let odd0 = JPEGLanes.product(in7, 2_446 - 7_373) &+ JPEGLanes.product(in1, -7_373) &+ z3
+        let odd1 = JPEGLanes.product(in5, 16_819 - 20_995) &+ JPEGLanes.product(in3, -20_995) &+ z4
+        let odd2 = JPEGLanes.product(in5, -20_995) &+ JPEGLanes.product(in3, 25_172 - 20_995) &+ z3
+        let odd3 = JPEGLanes.product(in7, -7_373) &+ JPEGLanes.product(in1, 12_299 - 7_373) &+ z4
         rows.0 = descale(sum0 &+ odd3, shift)
         rows.7 = descale(sum0 &- odd3, shift)
         rows.1 = descale(sum1 &+ odd2, shift)
@@ -158,12 +152,8 @@ enum JPEGInverseDCT {
 
     @inline(__always)
     private static func store(_ row: Row, _ target: UnsafeMutableRawPointer, _ offset: Int) {
-        let samples = (row &+ Row(repeating: 128)).clamped(
-            lowerBound: Row(repeating: 0),
-            upperBound: Row(repeating: 255)
-        )
         unsafe target.storeBytes(
-            of: SIMD8<UInt8>(truncatingIfNeeded: samples),
+            of: JPEGLanes.bytes(JPEGLanes.clamped(row &+ Row(repeating: 128))),
             toByteOffset: offset,
             as: SIMD8<UInt8>.self
         )

@@ -4,8 +4,8 @@
 /// The mean of adjacent outputs of the 8-point transform is a 4-point transform, of coefficients with the high ones folded into the
 /// low ones; therefore the fifth coefficient of 8 is not used.
 enum JPEGReducedDCT {
-    private typealias Row = JPEGInverseDCT.Row
-    private typealias Wide = JPEGInverseDCT.Wide
+    private typealias Row = JPEGLanes.Row
+    private typealias Wide = JPEGLanes.Wide
 
     @inline(never)
     static func transform4(
@@ -61,13 +61,15 @@ enum JPEGReducedDCT {
         _ in7: Row,
         shift: Int32
     ) -> (Row, Row, Row, Row) {
-        let even0 = product(in0, 16_384)
-        let even2 = product(in2, 15_137) &- product(in6, 6_270)
+        let even0 = JPEGLanes.product(in0, 16_384)
+        let even2 = JPEGLanes.product(in2, 15_137) &- JPEGLanes.product(in6, 6_270)
         let (sum0, sum2) = (even0 &+ even2, even0 &- even2)
         let odd0 =
-            product(in7, -1_730) &+ product(in5, 11_893) &- product(in3, 17_799) &+ product(in1, 8_697)
+            JPEGLanes.product(in7, -1_730) &+ JPEGLanes.product(in5, 11_893) &- JPEGLanes.product(in3, 17_799)
+            &+ JPEGLanes.product(in1, 8_697)
         let odd2 =
-            product(in7, -4_176) &- product(in5, 4_926) &+ product(in3, 7_373) &+ product(in1, 20_995)
+            JPEGLanes.product(in7, -4_176) &- JPEGLanes.product(in5, 4_926) &+ JPEGLanes.product(in3, 7_373)
+            &+ JPEGLanes.product(in1, 20_995)
         return (
             JPEGInverseDCT.descale(sum0 &+ odd2, shift),
             JPEGInverseDCT.descale(sum2 &+ odd0, shift),
@@ -84,11 +86,11 @@ enum JPEGReducedDCT {
         _ stride: Int
     ) {
         let odd =
-            unsafe product(JPEGInverseDCT.row(block, factors, 7), -5_906)
-            &+ product(JPEGInverseDCT.row(block, factors, 5), 6_967)
-            &- product(JPEGInverseDCT.row(block, factors, 3), 10_426)
-            &+ product(JPEGInverseDCT.row(block, factors, 1), 29_692)
-        let even = unsafe Wide(truncatingIfNeeded: JPEGInverseDCT.row(block, factors, 0)) &<< 15
+            unsafe JPEGLanes.product(JPEGInverseDCT.row(block, factors, 7), -5_906)
+            &+ JPEGLanes.product(JPEGInverseDCT.row(block, factors, 5), 6_967)
+            &- JPEGLanes.product(JPEGInverseDCT.row(block, factors, 3), 10_426)
+            &+ JPEGLanes.product(JPEGInverseDCT.row(block, factors, 1), 29_692)
+        let even = unsafe JPEGLanes.wide(JPEGInverseDCT.row(block, factors, 0)) &<< 15
         let top = JPEGInverseDCT.descale(even &+ odd, 13)
         let bottom = JPEGInverseDCT.descale(even &- odd, 13)
         unsafe pair(top, target)
@@ -104,7 +106,4 @@ enum JPEGReducedDCT {
         unsafe target[0] = JPEGInverseDCT.sample((even &+ odd &+ 1 &<< 19) &>> 20)
         unsafe target[1] = JPEGInverseDCT.sample((even &- odd &+ 1 &<< 19) &>> 20)
     }
-
-    @inline(__always)
-    private static func product(_ row: Row, _ constant: Int16) -> Wide { JPEGInverseDCT.product(row, constant) }
 }

@@ -72,7 +72,7 @@
 
     private mutating func run(_ strips: inout JPEGStrips) throws(ImageDecodingError) -> Bool {
         for strip in unsafe 0..<layout.strips {
-            if Task.isCancelled { throw ImageDecodingError(.cancelled, "The decode was cancelled.") }
+            try JPEGDecoder.checkCancellation()
             let isUsed = strips.uses(strip)
             try unsafe strips.samples.withUnsafeMutableBufferPointer { samples throws(ImageDecodingError) in
                 let samples = unsafe samples.baseAddress.unsafelyUnwrapped
@@ -86,7 +86,7 @@
                 "The JPEG is damaged: \(missingCount) of its \(unitCount) blocks cannot be decoded."
             )
         }
-        guard unsafe bits.unreadCount <= JPEGDecoder.unreadMaximum else { throw JPEGDecoder.unread }
+        try unsafe JPEGDecoder.checkUnread(bits.unreadCount)
         return unsafe missingCount > 0
     }
 

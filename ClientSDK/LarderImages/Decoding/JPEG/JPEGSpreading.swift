@@ -3,14 +3,7 @@
 ///
 /// All functions read and write up to `JPEGLayout.slack` bytes beyond the samples.
 enum JPEGSpreading {
-    private typealias Words = SIMD8<UInt16>
-
-    @inline(__always)
-    private static func load(_ source: UnsafePointer<UInt8>, _ index: Int) -> Words {
-        unsafe Words(
-            truncatingIfNeeded: UnsafeRawPointer(source).loadUnaligned(fromByteOffset: index, as: SIMD8<UInt8>.self)
-        )
-    }
+    private typealias Words = JPEGLanes.Row
 
     /// Stores eight samples of even and eight of odd columns.
     @inline(__always)
@@ -25,9 +18,9 @@ enum JPEGSpreading {
     static func doubleWidth(_ source: UnsafePointer<UInt8>, _ target: UnsafeMutablePointer<UInt8>, width: Int) {
         var index = 1
         while index < width {
-            let middle = unsafe load(source, index) &* 3
-            let even = unsafe (middle &+ load(source, index &- 1) &+ 1) &>> 2
-            let odd = unsafe (middle &+ load(source, index &+ 1) &+ 2) &>> 2
+            let middle = unsafe JPEGLanes.load(source, index) &* 3
+            let even = unsafe (middle &+ JPEGLanes.load(source, index &- 1) &+ 1) &>> 2
+            let odd = unsafe (middle &+ JPEGLanes.load(source, index &+ 1) &+ 2) &>> 2
             unsafe store(even, odd, target, 2 &* index)
             index &+= 8
         }
@@ -45,12 +38,12 @@ enum JPEGSpreading {
         width: Int,
         isUpper: Bool
     ) {
-        let bias: UInt16 = isUpper ? 1 : 2
+        let bias: Int16 = isUpper ? 1 : 2
         var index = 0
         while index < width {
-            let sum = unsafe load(source, index) &* 3 &+ load(next, index)
+            let sum = unsafe JPEGLanes.load(source, index) &* 3 &+ JPEGLanes.load(next, index)
             unsafe UnsafeMutableRawPointer(target).storeBytes(
-                of: SIMD8<UInt8>(truncatingIfNeeded: (sum &+ Words(repeating: bias)) &>> 2),
+                of: JPEGLanes.bytes((sum &+ Words(repeating: bias)) &>> 2),
                 toByteOffset: index,
                 as: SIMD8<UInt8>.self
             )
@@ -69,7 +62,7 @@ enum JPEGSpreading {
         width: Int
     ) {
         @inline(__always)
-        func sum(_ index: Int) -> Words { unsafe load(source, index) &* 3 &+ load(next, index) }
+        func sum(_ index: Int) -> Words { unsafe JPEGLanes.load(source, index) &* 3 &+ JPEGLanes.load(next, index) }
         @inline(__always)
         func oneSum(_ index: Int) -> Int { unsafe Int(source[index]) &* 3 &+ Int(next[index]) }
         var index = 1
@@ -96,5 +89,29 @@ enum JPEGSpreading {
         pixels: Int
     ) {
         for pixel in 0..<pixels { unsafe target[pixel] = source[pixel &* unit.samples / unit.pixels] }
+    }
+
+    /// - Parameters:
+    ///   - stride: the bytes from a row to the next.
+    ///   - columns: the samples of a pixel in a row, `rows` those in a column.
+    ///   - pixels: the pixels of the row.
+    static func shrink(
+        _ source: UnsafePointer<UInt8>,
+        stride: Int,
+        columns: Int,
+        rows: Int,
+        _ target: UnsafeMutablePointer<UInt8>,
+        pixels: Int
+    ) {
+        let count = columns &* rows
+        for pixel in 0..<pixels {
+            var sum = count / 2
+            for row in 0..<rows {
+                for column in 0..<columns {
+                    sum &+= unsafe Int(source[row &* stride &+ pixel &* columns &+ column])
+                }
+            }
+            unsafe target[pixel] = UInt8(truncatingIfNeeded: sum / count)
+        }
     }
 }

@@ -113,6 +113,17 @@ struct JPEGStrips {
             )
         case .doubleBoth:
             unsafe JPEGSpreading.doubleBoth(row(y / 2), row(neighbour), target, width: plane.width)
+        case .shrink:
+            let rows = plane.unitHeight.samples / plane.unitHeight.pixels
+            // The rows of a pixel lie in one strip, one behind the other.
+            unsafe JPEGSpreading.shrink(
+                samples + plane.place(ofRow: y * rows),
+                stride: plane.stride,
+                columns: plane.unitWidth.samples / plane.unitWidth.pixels,
+                rows: rows,
+                target,
+                pixels: layout.width
+            )
         case .nearest:
             let (samples, pixels) = plane.unitHeight
             unsafe JPEGSpreading.nearest(
