@@ -121,7 +121,8 @@ struct JPEGLayout: Sendable {
     }
 
     /// The largest step at which means of samples are nearly those of pixels: a pixel of the result covers whole samples, or at least
-    /// two in each direction, because those at its edges count by their part of it. With fewer, photos differ by up to 39 dB.
+    /// one and a half in each direction, because those at its edges count by their part of it. With fewer, photos differ by up to
+    /// 39 dB.
     static func step(_ frame: JPEGFrame, for plan: ImageTarget.Plan) -> Int {
         [8, 4, 2]
             .first { step in
@@ -132,6 +133,6 @@ struct JPEGLayout: Sendable {
     }
 
     private static func isFine(_ step: Int, _ start: Int, _ source: Int, _ result: Int) -> Bool {
-        source >= 2 * step * result || (start % step == 0 && source % (step * result) == 0)
+        2 * source >= 3 * step * result || (start % step == 0 && source % (step * result) == 0)
     }
 }
