@@ -1,4 +1,5 @@
-"""Measures decoding a 12-megapixel PNG into 200 x 200 in turn with Pillow (libpng and zlib) reading the same file whole.
+"""Measures decoding in turn with Pillow: a 12-megapixel PNG into 200 x 200 beside libpng reading it whole, and 12-megapixel JPEGs
+whole and into 400 x 300 beside libjpeg-turbo decoding all of it (and resizing it with a box filter).
 
 Needs Pillow and numpy; run after `swift build -c release` in this directory."""
 
@@ -24,6 +25,41 @@ def picture(path, name, grain):
     Image.fromarray((pixels + noise).clip(0, 255).astype(numpy.uint8)).save(path)
 
 
+def jpegs(folder):
+    path = pathlib.Path(folder) / "picture.png"
+    picture(path, "atlas-1280.png", 2)
+    whole = Image.open(path)
+    for title, options in (("baseline 4:2:0", {"subsampling": 2}), ("baseline 4:4:4", {"subsampling": 0}),
+                           ("progressive 4:2:0", {"subsampling": 2, "progressive": True})):
+        path = pathlib.Path(folder) / "picture.jpg"
+        whole.save(path, quality=85, **options)
+        data = path.read_bytes()
+        for size in ((0, 0), (400, 300)):
+            ours, theirs, peak = [], [], ""
+            for _ in range(7):
+                start = time.perf_counter()
+                image = Image.open(io.BytesIO(data))
+                image.load()
+                if size[0]:
+                    image.resize(size, Image.BOX)
+                theirs.append((time.perf_counter() - start) * 1000)
+                milliseconds, peak = measured(path, *size)
+                ours.append(milliseconds)
+            report(f"{title} into {size[0] or 4000} x {size[1] or 3000}", data, ours, theirs, peak)
+
+
+def measured(path, width, height):
+    out = subprocess.run([HERE / ".build/release/images", "decode", path, str(width), str(height), "1"],
+                         check=True, capture_output=True, text=True).stdout
+    return float(re.search(r": ([\d.]+)", out).group(1)), re.search(r"(\d+) kB more", out).group(1)
+
+
+def report(title, data, ours, theirs, peak):
+    ratios = sorted(a / b for a, b in zip(ours, theirs))
+    print(f"{title}, {len(data) >> 10} kB: {statistics.median(ours):.0f} ms beside Pillow's {statistics.median(theirs):.0f} ms, "
+          f"ratio {ratios[3]:.2f} ({ratios[0]:.2f} - {ratios[-1]:.2f}), {peak} kB beside the file")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for title, name, grain in (("drawn", "arcs-1280.png", 0), ("with grain", "atlas-1280.png", 2)):
@@ -35,13 +71,10 @@ def main():
                 start = time.perf_counter()
                 Image.open(io.BytesIO(data)).load()
                 theirs.append((time.perf_counter() - start) * 1000)
-                out = subprocess.run([HERE / ".build/release/images", "decode", path, "200", "200", "1"],
-                                     check=True, capture_output=True, text=True).stdout
-                ours.append(float(re.search(r": ([\d.]+)", out).group(1)))
-                peak = re.search(r"(\d+) kB more", out).group(1)
-            ratios = sorted(a / b for a, b in zip(ours, theirs))
-            print(f"{title}, {len(data) >> 10} kB: {statistics.median(ours):.0f} ms beside Pillow's {statistics.median(theirs):.0f} ms, "
-                  f"ratio {ratios[3]:.2f} ({ratios[0]:.2f} - {ratios[-1]:.2f}), {peak} kB beside the file")
+                milliseconds, peak = measured(path, 200, 200)
+                ours.append(milliseconds)
+            report(title, data, ours, theirs, peak)
+        jpegs(folder)
 
 
 main()

@@ -28,7 +28,7 @@ struct ImageTests {
 
         deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-        func pipeline() -> ImagePipeline {
+        func pipeline(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) -> ImagePipeline {
             var configuration = ImagePipeline.Configuration(
                 transport: SocketTransport(clock: ManualClock()),
                 disk: disk
@@ -36,6 +36,7 @@ struct ImageTests {
             configuration.retry.base = .zero
             let events = events
             configuration.onEvent = { events.add($0) }
+            change(&configuration)
             return ImagePipeline(configuration)
         }
 
@@ -105,14 +106,18 @@ struct ImageTests {
         await setting.backend.stop()
     }
 
-    @Test func `a format without a decoder is a clear error`() async throws {
+    @Test func `a JPEG is decoded to its target, and without its decoder it is a clear error`() async throws {
         let setting = try Setting()
         let url = setting.url(ridges, width: 640) + "&format=jpeg"
+        let request = ImageRequest(url: url, target: ImageTarget(width: 160, height: 160))
+        let image = try await setting.pipeline().image(for: request)
+        #expect(image.width == 160 && image.sourceWidth == 640 && image.isOpaque && !image.isPartial)
+        let other = setting.pipeline { $0.decoders = ImageDecoders([PNGDecoder()]) }
         do {
-            _ = try await setting.pipeline().image(for: ImageRequest(url: url))
+            _ = try await other.image(for: request)
             Issue.record("There is no decoder for JPEG.")
         } catch {
-            #expect(error.code == .unsupportedFormat && error.description.contains("JPEG"))
+            #expect(error.code == .unsupportedFormat && error.description.contains("ff d8 ff"))
         }
         await setting.backend.stop()
     }

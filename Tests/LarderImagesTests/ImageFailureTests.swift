@@ -38,6 +38,46 @@ struct ImageFailureTests {
         #expect(setting.server.requests.dropFirst().allSatisfy { $0.fields[.ifRange] == "\"v1\"" })
     }
 
+    /// A JPEG with restart markers, and the place of a byte whose damage leaves most of it.
+    private func restarting() throws -> (JPEGFixture, Int) {
+        let fixture = try JPEGFixture.named("pillow-restarts")
+        let markers = JPEGEditor.restarts(in: fixture.bytes)
+        let place = try #require(
+            ((markers[0] + 2)..<markers[1])
+                .first { place in
+                    var bytes = fixture.bytes
+                    bytes[place] ^= 0x10
+                    let image = try? JPEGDecoder().decode(bytes, into: nil, limits: DecodedImage.Limits())
+                    return image?.isPartial == true
+                }
+        )
+        return (fixture, place)
+    }
+
+    @Test func `a picture of which a part is damaged is fetched again`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        let (fixture, place) = try restarting()
+        setting.server[url] = .init(bytes: fixture.bytes, flips: [place])
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: url)) == fixture.image)
+        #expect(setting.server.requests.count == 2 && setting.log.damaged == 1)
+    }
+
+    @Test func `a picture of which a part stays damaged is shown as partial and not kept`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        let (fixture, place) = try restarting()
+        var damaged = fixture.bytes
+        damaged[place] ^= 0x10
+        setting.server[url] = .init(bytes: damaged)
+        let request = ImageRequest(url: url)
+        let image = try await setting.pipeline.image(for: request)
+        #expect(image.isPartial && setting.server.requests.count == 2)
+        #expect(setting.pipeline.cachedImage(for: request) == nil)
+        setting.server[url] = .init(bytes: fixture.bytes, tag: "\"v2\"")
+        #expect(try await setting.pipeline.image(for: request) == fixture.image)
+    }
+
     @Test func `a file that changes during its download is fetched again`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }

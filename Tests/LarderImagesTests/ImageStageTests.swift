@@ -72,6 +72,41 @@ struct ImageStageTests {
         #expect(try await task.image.width == 64)
     }
 
+    @Test func `a progressive JPEG is shown in stages as its scans arrive`() async throws {
+        let setting = try ImageSetting(pieceLength: 60)
+        defer { setting.remove() }
+        let fixture = try JPEGFixture.named("pillow-420-progressive")
+        setting.server[url] = .init(bytes: fixture.bytes)
+        let task = setting.pipeline.task(for: ImageRequest(url: url, wantsPreviews: true))
+        var images: [DecodedImage] = []
+        for try await stage in task.stages {
+            if case .preview = stage { #expect(stage.image != fixture.image) }
+            images.append(stage.image)
+        }
+        #expect(images.last == fixture.image && images.count >= 1)
+        #expect(images.map(\.width) == images.map(\.width).sorted())
+    }
+
+    @Test func `a preview of a progressive JPEG is made of the scans that are there`() async throws {
+        let fixture = try JPEGFixture.named("pillow-420-progressive")
+        let scans = JPEGEditor.markers(0xDA, in: fixture.bytes)
+        let setting = try ImageSetting(pieceLength: scans[3] + 4)
+        defer { setting.remove() }
+        let gate = Gate()
+        setting.server[url] = .init(bytes: fixture.bytes, bodyGate: gate)
+        let task = setting.pipeline.task(for: ImageRequest(url: url, wantsPreviews: true))
+        var iterator = task.stages.makeAsyncIterator()
+        guard case .preview(let coarse)? = try await iterator.next() else {
+            Issue.record("A preview comes first.")
+            return
+        }
+        let start = Array(fixture.bytes[..<(scans[3] + 4)])
+        let expected = JPEGDecoder().preview(start, beyond: 0, into: nil, limits: DecodedImage.Limits())
+        #expect(coarse == expected?.image && expected?.detail == 3)
+        gate.open()
+        #expect(try await task.image == fixture.image)
+    }
+
     @Test func `releasing the stages cancels the request`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }

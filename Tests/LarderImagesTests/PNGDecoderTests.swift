@@ -210,25 +210,26 @@ struct PNGDecoderTests {
         let file = PNGBuilder.file(chunks)
         var first: [Int: Int] = [:]
         for count in stride(from: 0, to: file.count, by: 20) {
-            for detail in 1...3 where first[detail] == nil {
-                let preview = PNGDecoder().preview(
-                    Array(file[..<count]),
-                    detail: detail,
-                    into: nil,
-                    limits: DecodedImage.Limits()
-                )
-                guard let preview else { continue }
-                first[detail] = count
-                let factor = 16 >> detail
-                #expect(preview.width == side / factor && preview.sourceWidth == side)
+            var detail = 0
+            while let preview = preview(Array(file[..<count]), beyond: detail) {
+                // The finest one comes at once; a reader of the whole file sees each as it becomes possible.
+                detail = preview.detail
+                first[detail] = first[detail] ?? count
+                let (factor, image) = (16 >> detail, preview.image)
+                #expect(image.width == side / factor && image.sourceWidth == side)
                 let expected = (0..<(side / factor)).flatMap { column -> [UInt8] in
                     [row[column * factor], row[column * factor], row[column * factor], 255]
                 }
-                #expect(Array(preview.pixels[..<(preview.width * 4)]) == expected)
+                #expect(Array(image.pixels[..<(image.width * 4)]) == expected)
             }
+            #expect(preview(Array(file[..<count]), beyond: 3) == nil)
         }
         let counts = try (1...3).map { try #require(first[$0]) }
         #expect(counts == counts.sorted() && counts[2] < file.count / 2)
+    }
+
+    private func preview(_ start: [UInt8], beyond detail: Int) -> DecodedImage.Preview? {
+        PNGDecoder().preview(start, beyond: detail, into: nil, limits: DecodedImage.Limits())
     }
 
     @Test func `the error names an unknown format`() {
@@ -240,7 +241,8 @@ struct PNGDecoderTests {
                 return error.description
             }
         }
-        #expect(message([0xFF, 0xD8, 0xFF, 0xE0]).contains("JPEG"))
+        #expect(message([0xFF, 0xD8, 0xFF, 0xE0]) == "JPEG")
+        #expect(message(Array("GIF89a".utf8)).contains("GIF"))
         #expect(message(Array("RIFF....WEBP".utf8)).contains("WebP"))
         #expect(message(Array("<html>".utf8)).contains("error page"))
         #expect(message([1, 2, 0xAB]).contains("01 02 ab"))

@@ -12,7 +12,7 @@ struct PictureFixture: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// All fixtures, written by `Fixtures/make.py`.
+    /// All fixtures, written by `Fixtures/make-png.py` and `make-jpeg.py`.
     static let all: [PictureFixture] = {
         guard let url = Bundle.module.url(forResource: "png", withExtension: "txt", subdirectory: "Fixtures"),
             let text = try? String(contentsOf: url, encoding: .utf8)
@@ -49,10 +49,10 @@ struct PictureFixture: Sendable, CustomTestStringConvertible {
         for y in 0..<plan.height {
             for x in 0..<plan.width {
                 var sums = [0.0, 0.0, 0.0, 0.0]
-                for row in 0..<plan.sourceHeight {
+                for row in Self.covered(y, scaleY, plan.sourceHeight) {
                     let high = min(Double(row + 1), Double(y + 1) * scaleY) - max(Double(row), Double(y) * scaleY)
                     guard high > 1e-9 else { continue }
-                    for column in 0..<plan.sourceWidth {
+                    for column in Self.covered(x, scaleX, plan.sourceWidth) {
                         let wide =
                             min(Double(column + 1), Double(x + 1) * scaleX) - max(Double(column), Double(x) * scaleX)
                         guard wide > 1e-9 else { continue }
@@ -67,6 +67,11 @@ struct PictureFixture: Sendable, CustomTestStringConvertible {
             }
         }
         return result
+    }
+
+    /// The rows or columns that one of the result covers, and perhaps one more.
+    private static func covered(_ index: Int, _ scale: Double, _ count: Int) -> Range<Int> {
+        Int(Double(index) * scale)..<min(count, Int(Double(index + 1) * scale) + 1)
     }
 }
 

@@ -1,6 +1,6 @@
 import Larder
 
-/// Decodes damaged copies of a PNG, with corrected checksums so that the damage reaches the decoder.
+/// Decodes damaged copies of a PNG or JPEG; the checksums of a PNG are corrected, so that the damage reaches the decoder.
 /// Build it with `--sanitize=address` to detect accesses out of bounds.
 func fuzz(_ file: [UInt8], _ rounds: Int, _ seed: UInt64) {
     var random = SeededGenerator(seed: seed)
@@ -16,10 +16,10 @@ func fuzz(_ file: [UInt8], _ rounds: Int, _ seed: UInt64) {
             default: bytes[place] = UInt8(random.uniform(in: 0..<256))
             }
         }
-        mendChecksums(&bytes)
+        if file.first == 0x89 { mendChecksums(&bytes) }
         do {
             let target = round % 3 == 0 ? nil : ImageTarget(width: 17, height: 13)
-            _ = try PNGDecoder().decode(bytes, into: target, limits: limits)
+            _ = try ImageDecoders().decoder(for: file).decode(bytes, into: target, limits: limits)
             decoded += 1
         } catch {
             failed += 1

@@ -12,7 +12,8 @@ func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
     var size = ""
     for _ in 0..<rounds {
         let start = ContinuousClock.now
-        let image = try PNGDecoder().decode(bytes, into: target, limits: DecodedImage.Limits())
+        let image = try ImageDecoders().decoder(for: bytes)
+            .decode(bytes, into: target, limits: DecodedImage.Limits())
         times.append(milliseconds(ContinuousClock.now - start))
         size = "\(image.width)x\(image.height)"
     }
@@ -120,12 +121,12 @@ case ("serve", 2): try serve(arguments[1])
 default:
     print(
         """
-        images decode FILE WIDTH HEIGHT ROUNDS   decoding a PNG into a size (0 0: as it is), and the memory for it
+        images decode FILE WIDTH HEIGHT ROUNDS   decoding a file into a size (0 0: as it is), and the memory for it
         images hits DIRECTORY                    a hit in memory through the pipeline
         images shared DIRECTORY                  a thousand requests for one URL
         images scroll FIXTURES REACTION          three hundred pictures scrolled by, from a server in a process of its own;
                                                  in the middle memory is short: none, clear, warning, critical
-        images fuzz FILE ROUNDS SEED             decoding damaged copies of a PNG
+        images fuzz FILE ROUNDS SEED             decoding damaged copies of a file
         DIRECTORY is Fixtures/images, FIXTURES is Fixtures. `bench.py` measures decoding beside Pillow, which reads with libpng.
         """
     )

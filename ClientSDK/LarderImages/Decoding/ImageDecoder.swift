@@ -5,20 +5,28 @@ extension DecodedImage {
         public var sourcePixelsMaximum: Int
         /// The most pixels of the result; each takes four bytes (and 32 more while an interlaced picture is downsampled).
         public var resultPixelsMaximum: Int
+        /// The most bytes that a decoder keeps besides the file and the result, where a format needs memory for the whole picture:
+        /// 3 for each pixel of a usual progressive JPEG, 6 without chroma subsampling.
+        public var workingBytesMaximum: Int
 
-        /// Limits of 100 and 32 megapixels by default.
-        public init(sourcePixelsMaximum: Int = 100_000_000, resultPixelsMaximum: Int = 32_000_000) {
+        /// Limits of 100 and 32 megapixels and of 256 MiB by default.
+        public init(
+            sourcePixelsMaximum: Int = 100_000_000,
+            resultPixelsMaximum: Int = 32_000_000,
+            workingBytesMaximum: Int = 256 << 20
+        ) {
             self.sourcePixelsMaximum = sourcePixelsMaximum
             self.resultPixelsMaximum = resultPixelsMaximum
+            self.workingBytesMaximum = workingBytesMaximum
         }
     }
 }
 
-/// Decodes one file format. PNG is built in; conform to this protocol for others and add them to `ImageDecoders`.
+/// Decodes one file format. PNG and JPEG are built in; conform to this protocol for others and add them to `ImageDecoders`.
 ///
-///     struct JPEGDecoder: ImageDecoder {
-///         let name = "JPEG"
-///         func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: [0xFF, 0xD8, 0xFF]) }
+///     struct GIFDecoder: ImageDecoder {
+///         let name = "GIF"
+///         func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: Array("GIF8".utf8)) }
 ///         func decode(_ bytes: [UInt8], into target: ImageTarget?, limits: DecodedImage.Limits)
 ///             throws(ImageDecodingError) -> DecodedImage
 ///         {
@@ -26,7 +34,7 @@ extension DecodedImage {
 ///             // `ImageTarget.plan` says, and report what it refuses as `.damaged` or `.truncated`.
 ///         }
 ///     }
-///     configuration.decoders = ImageDecoders([PNGDecoder(), JPEGDecoder()])
+///     configuration.decoders = ImageDecoders([PNGDecoder(), JPEGDecoder(), GIFDecoder()])
 ///
 /// Called on any thread, concurrently. A decoder that takes long checks `Task.isCancelled` regularly and throws `.cancelled`.
 public protocol ImageDecoder: Sendable {
@@ -53,15 +61,16 @@ public protocol ImageDecoder: Sendable {
     /// Throws if the file is certainly incomplete or damaged, without decoding it. Called before bytes are stored.
     func verify(_ bytes: [UInt8]) throws(ImageDecodingError)
 
-    /// A coarse picture from the beginning of a file that is still being downloaded; nil if there are too few bytes.
+    /// The finest picture that can be made of the beginning of a file that is still being downloaded.
     ///
-    /// - Parameter detail: 1 for the coarsest, 2, 3 for better ones.
+    /// - Parameter detail: the detail of the last preview of the same file; 0 before the first one.
+    /// - Returns: nil if there is none of a greater detail.
     func preview(
         _ start: [UInt8],
-        detail: Int,
+        beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage?
+    ) -> DecodedImage.Preview?
 }
 
 extension ImageDecoder {
@@ -71,8 +80,8 @@ extension ImageDecoder {
     /// Decodes no previews.
     public func preview(
         _ start: [UInt8],
-        detail: Int,
+        beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage? { nil }
+    ) -> DecodedImage.Preview? { nil }
 }

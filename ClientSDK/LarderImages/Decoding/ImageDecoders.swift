@@ -7,7 +7,7 @@ public struct ImageDecoders: Sendable {
     public var all: [any ImageDecoder]
 
     /// - Parameter all: the decoders, in the order in which they are tried.
-    public init(_ all: [any ImageDecoder] = [PNGDecoder()]) { self.all = all }
+    public init(_ all: [any ImageDecoder] = [PNGDecoder(), JPEGDecoder()]) { self.all = all }
 
     /// The decoder for a file.
     ///
@@ -25,7 +25,6 @@ public struct ImageDecoders: Sendable {
 
     private static func guess(_ start: [UInt8]) -> String {
         if start.isEmpty { return "There are no bytes." }
-        if start.starts(with: [0xFF, 0xD8, 0xFF]) { return "This is a JPEG." }
         if start.starts(with: Array("GIF8".utf8)) { return "This is a GIF." }
         if start.starts(with: Array("RIFF".utf8)), start.dropFirst(8).starts(with: Array("WEBP".utf8)) {
             return "This is a WebP."

@@ -39,6 +39,18 @@ public struct ImageTarget: Sendable, Hashable {
         /// The height of the result.
         public let height: Int
 
+        /// The same part in a result of at most this size; sides below 1 are 1.
+        func limited(width widthMaximum: Int, height heightMaximum: Int) -> Plan {
+            Plan(
+                x: x,
+                y: y,
+                sourceWidth: sourceWidth,
+                sourceHeight: sourceHeight,
+                width: min(width, max(1, widthMaximum)),
+                height: min(height, max(1, heightMaximum))
+            )
+        }
+
         /// Whether pixels are copied without scaling.
         var isCopy: Bool { width == sourceWidth && height == sourceHeight }
     }

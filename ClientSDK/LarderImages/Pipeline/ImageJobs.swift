@@ -36,8 +36,8 @@ struct ImageJob {
     var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
     /// The number of times that its bytes were damaged.
     var damages = 0
-    /// The detail of the next preview.
-    var previewDetail = 1
+    /// The detail of the last preview; 0 before the first one.
+    var previewDetail = 0
     var previewsFrom = 0
 }
 

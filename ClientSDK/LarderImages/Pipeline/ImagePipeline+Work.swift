@@ -145,18 +145,37 @@ extension ImagePipeline {
         } catch {
             result = .failure(error)
         }
-        if case .failure(let error) = result, error.code == .damaged {
+        let isDamaged =
+            switch result {
+            case .success(let picture): picture.image.isPartial
+            case .failure(let error): error.code == .damaged
+            }
+        if isDamaged {
             report { .damaged(url: request.url, origin: loaded.origin) }
             if let id = loaded.contentID { loader.store.remove(id, key.result.source, epoch: key.epoch) }
         }
         change { state, effects in
             state.runningDecodes -= 1
             guard let job = state.jobs[key], job.serial == serial else { return }
+            if isDamaged, job.damages == 0, !key.options.contains(.onlyCached) {
+                // Fetched once more from the server: neither the stored file nor the received bytes can be trusted.
+                let again = ImageLoadKey(
+                    source: key.result.source,
+                    options: key.options.union(.skipDiskRead),
+                    epoch: key.epoch
+                )
+                state.jobs[key]?.damages = 1
+                state.jobs[key]?.loadedAt = nil
+                state.jobs[key]?.phase = .loading(again)
+                _ = attach(key, to: again, &state)
+                return
+            }
             switch result {
             case .success(let picture):
                 state.jobs[key] = nil
-                // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5).
-                let mayStay = loaded.contentID != nil && !key.options.contains(.skipMemoryWrite)
+                // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5), and a partial picture is
+                // fetched again by the next request.
+                let mayStay = loaded.contentID != nil && !key.options.contains(.skipMemoryWrite) && !isDamaged
                 if key.epoch == state.epoch, mayStay {
                     memory.store(picture, for: key.result, cost: picture.image.cost)
                 }
@@ -165,18 +184,6 @@ extension ImagePipeline {
                 }
                 let duration = configuration.uptime.uptime - job.began
                 effects.append(.tell(.delivered(url: job.request.url, from: loaded.origin, duration: duration)))
-            case .failure(let error) where error.code == .damaged && job.damages == 0:
-                // Fetched once more from the server: neither the stored file nor the received bytes can be trusted.
-                let again = ImageLoadKey(
-                    source: key.result.source,
-                    options: key.options.union(.skipDiskRead),
-                    epoch: key.epoch
-                )
-                guard !key.options.contains(.onlyCached) else { return end(key, with: error, &state, &effects) }
-                state.jobs[key]?.damages = 1
-                state.jobs[key]?.loadedAt = nil
-                state.jobs[key]?.phase = .loading(again)
-                _ = attach(key, to: again, &state)
             case .failure(let error): end(key, with: error, &state, &effects)
             }
         }
@@ -230,33 +237,27 @@ extension ImagePipeline {
     // MARK: Previews
 
     /// Decodes previews of the bytes received so far for the jobs that want them. Tried each time the part has grown by a quarter,
-    /// because a try parses the chunks.
+    /// because a try starts at the beginning of the file.
     private func preview(_ key: ImageLoadKey, _ serial: Int, _ bytes: [UInt8], _ length: Int?) {
         let wanted = state.withLock { state -> [(ImageJobKey, ImageRequest, Int)] in
             guard let load = state.loads[key], load.serial == serial else { return [] }
             return load.dependents.compactMap { dependent in
-                guard let job = state.jobs[dependent], job.request.wantsPreviews, job.previewDetail <= 3,
-                    bytes.count >= job.previewsFrom
-                else { return nil }
+                guard let job = state.jobs[dependent], job.request.wantsPreviews, bytes.count >= job.previewsFrom else {
+                    return nil
+                }
                 state.jobs[dependent]?.previewsFrom = bytes.count + bytes.count / 4
                 return (dependent, job.request, job.previewDetail)
             }
         }
-        for (dependent, request, first) in wanted where bytes.count < length ?? .max {
-            guard let decoder = configuration.decoders.all.first(where: { $0.canDecode(Array(bytes.prefix(32))) })
-            else {
-                return
-            }
-            // The finest detail that the bytes allow.
-            for detail in (first...3).reversed() {
-                let image = decoder.preview(bytes, detail: detail, into: request.target, limits: configuration.limits)
-                guard let image else { continue }
-                change { state, effects in
-                    guard let job = state.jobs[dependent], state.loads[key]?.serial == serial else { return }
-                    state.jobs[dependent]?.previewDetail = detail + 1
-                    for entry in job.waiters.values { effects.append(.show(entry.waiter, .preview(image))) }
-                }
-                break
+        for (dependent, request, last) in wanted where bytes.count < length ?? .max {
+            let start = Array(bytes.prefix(ImageDecoders.startLength))
+            guard let decoder = configuration.decoders.all.first(where: { $0.canDecode(start) }) else { return }
+            let preview = decoder.preview(bytes, beyond: last, into: request.target, limits: configuration.limits)
+            guard let preview else { continue }
+            change { state, effects in
+                guard let job = state.jobs[dependent], state.loads[key]?.serial == serial else { return }
+                state.jobs[dependent]?.previewDetail = preview.detail
+                for entry in job.waiters.values { effects.append(.show(entry.waiter, .preview(preview.image))) }
             }
         }
     }

@@ -105,11 +105,11 @@ struct InterlaceGatherer {
     /// The result after all pixels were added.
     consuming func finish() -> [UInt8] {
         if plan.isCopy { return pixels }
-        let area = UInt64(plan.sourceWidth) * UInt64(plan.sourceHeight)
+        let mean = AreaMean(area: UInt64(plan.sourceWidth) * UInt64(plan.sourceHeight))
         var result = [UInt8](repeating: 0, count: sums.count)
         for start in stride(from: 0, to: sums.count, by: 4) {
             let totals = SIMD4(sums[start], sums[start + 1], sums[start + 2], sums[start + 3])
-            let pixel = AreaMean.pixel(totals, channels: 4, area: area)
+            let pixel = mean.pixel(totals, channels: 4)
             for channel in 0..<4 { result[start + channel] = pixel[channel] }
         }
         return result

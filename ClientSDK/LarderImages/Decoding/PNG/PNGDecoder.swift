@@ -32,22 +32,26 @@ public struct PNGDecoder: ImageDecoder {
             ? try interlaced(bytes, chunks, target, limits, factor: 1) : try rows(bytes, chunks, target, limits)
     }
 
-    /// Every eighth, fourth or second pixel of an interlaced picture, as soon as their chunks are complete.
+    /// Every eighth, fourth or second pixel of an interlaced picture, as soon as their chunks are complete: details 1, 2 and 3.
     public func preview(
         _ start: [UInt8],
-        detail: Int,
+        beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage? {
-        guard (1...3).contains(detail) else { return nil }
-        do {
-            let chunks = try PNGChunks(start, limits: limits, isPart: true)
-            guard chunks.header.isInterlaced else { return nil }
-            return try interlaced(start, chunks, target, limits, factor: 16 >> detail)
-        } catch {
-            // Errors are reported when the complete file is decoded; until then there is no preview.
-            return nil
+    ) -> DecodedImage.Preview? {
+        guard detail < 3 else { return nil }
+        for finer in (max(1, detail + 1)...3).reversed() {
+            do {
+                let chunks = try PNGChunks(start, limits: limits, isPart: true)
+                guard chunks.header.isInterlaced else { return nil }
+                let image = try interlaced(start, chunks, target, limits, factor: 16 >> finer)
+                return DecodedImage.Preview(image, detail: finer)
+            } catch {
+                // Errors are reported when the complete file is decoded; until then there is no preview of this detail.
+                continue
+            }
         }
+        return nil
     }
 
     /// Decodes the rows of a picture in order.

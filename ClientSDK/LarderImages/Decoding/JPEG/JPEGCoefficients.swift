@@ -1,0 +1,87 @@
+/// The coefficients of a picture, for files whose scans can be decoded only one after the other.
+struct JPEGCoefficients: Sendable {
+    struct Plane: Sendable {
+        /// The place of the first block.
+        let offset: Int
+        /// The blocks of a row, those of the last unit included.
+        let blocksWide: Int
+        /// The coefficients of a block: 64, or 1 where the others are not needed.
+        let depth: Int
+    }
+
+    let planes: [Plane]
+    /// 64 coefficients of each block in natural order, or the first one.
+    var values: [Int16]
+
+    /// - Parameter onlyFirst: whether no other coefficients are needed, at any scale.
+    init(
+        _ frame: JPEGFrame,
+        _ layout: JPEGLayout,
+        onlyFirst: Bool,
+        limits: DecodedImage.Limits
+    ) throws(ImageDecodingError) {
+        var count = 0
+        planes = zip(frame.components, layout.planes).map { component, samples in
+            let depth = onlyFirst || samples.side == 1 ? 1 : 64
+            let blocksWide = frame.unitsWide * component.horizontal
+            defer { count += blocksWide * frame.unitsHigh * component.vertical * depth }
+            return Plane(offset: count, blocksWide: blocksWide, depth: depth)
+        }
+        guard count * 2 <= limits.workingBytesMaximum else {
+            throw ImageDecodingError(
+                .tooLarge,
+                "The JPEG is progressive and needs \(count * 2) bytes for its coefficients, which is beyond the limits. "
+                    + "Ask for a smaller rendition, or raise workingBytesMaximum."
+            )
+        }
+        values = [Int16](repeating: 0, count: count)
+    }
+
+    /// Transforms the blocks of a strip into samples.
+    func transform(_ strip: Int, _ factors: [Int16], into strips: inout JPEGStrips) {
+        let layout = strips.layout
+        unsafe values.withUnsafeBufferPointer { values in
+            unsafe factors.withUnsafeBufferPointer { factors in
+                unsafe strips.samples.withUnsafeMutableBufferPointer { samples in
+                    // The layout has a place for every block of the frame, as the planes have.
+                    let values = unsafe values.baseAddress.unsafelyUnwrapped
+                    let factors = unsafe factors.baseAddress.unsafelyUnwrapped
+                    let samples = unsafe samples.baseAddress.unsafelyUnwrapped
+                    for (index, plane) in planes.enumerated() {
+                        let target = layout.planes[index]
+                        let factors = unsafe factors + 64 * index
+                        for row in 0..<target.blocksHigh {
+                            var block =
+                                unsafe values + plane.offset
+                                + (strip * target.blocksHigh + row) * plane.blocksWide * plane.depth
+                            var place =
+                                unsafe samples + target.place(ofRow: (strip * target.blocksHigh + row) * target.side)
+                            for _ in 0..<plane.blocksWide {
+                                unsafe JPEGInverseDCT.transform(
+                                    block,
+                                    factors,
+                                    side: target.side,
+                                    last: plane.depth == 1 || Self.isFlat(block) ? 0 : 63,
+                                    into: place,
+                                    stride: target.stride
+                                )
+                                unsafe block += plane.depth
+                                unsafe place += target.side
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether all coefficients but the first are zero.
+    @inline(__always)
+    private static func isFlat(_ block: UnsafePointer<Int16>) -> Bool {
+        let rows = unsafe UnsafeRawPointer(block)
+        var all = unsafe rows.loadUnaligned(as: SIMD8<Int16>.self)
+        all[0] = 0
+        for row in 1..<8 { unsafe all |= rows.loadUnaligned(fromByteOffset: row * 16, as: SIMD8<Int16>.self) }
+        return all == SIMD8(repeating: 0)
+    }
+}

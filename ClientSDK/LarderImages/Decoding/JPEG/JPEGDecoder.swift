@@ -1,0 +1,120 @@
+/// Decodes JPEG (ITU T.81) of 8 bits: baseline, extended and progressive with Huffman codes; gray, YCbCr, RGB, and CMYK as Adobe's
+/// programs write it. Pure Swift.
+///
+/// The pixels are those of libjpeg-turbo with its accurate transform and smooth upsampling. For a smaller target, means of 2 × 2,
+/// 4 × 4 or 8 × 8 samples are computed from the coefficients, and rows are downsampled as they are complete: besides the file and
+/// the result a sequential file needs some hundred kilobytes for 12 megapixels. Progressive files, and those with a scan for each
+/// component, need 2 bytes for each coefficient, at most `DecodedImage.Limits.workingBytesMaximum`. An Exif orientation is applied,
+/// for which a turned result is in memory twice.
+///
+/// A JPEG has no checksums. Coded data that cannot be is `.damaged`, unless a sequential file has restart markers and at least half
+/// of its blocks are intact: then the picture `isPartial`, and gray where blocks are missing. Arithmetic coding, lossless and
+/// hierarchical files, 12 bits and heights behind the data are `.unsupportedFormat`; more than 100 scans are `.tooLarge`. Colour
+/// profiles are ignored on purpose. Cancellation is checked in every row of blocks.
+public struct JPEGDecoder: ImageDecoder {
+    /// Creates a decoder; it has no settings.
+    public init() {}
+
+    public var name: String { "JPEG" }
+
+    /// Whether the file begins with the markers of a JPEG.
+    public func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: [0xFF, 0xD8, 0xFF]) }
+
+    /// Verifies the segments, and that the file has its end. Does not look at the coded data.
+    public func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
+        _ = try JPEGFile(bytes, limits: DecodedImage.Limits(sourcePixelsMaximum: .max, resultPixelsMaximum: .max))
+    }
+
+    /// Decodes the picture.
+    public func decode(
+        _ bytes: [UInt8],
+        into target: ImageTarget?,
+        limits: DecodedImage.Limits
+    ) throws(ImageDecodingError) -> DecodedImage {
+        let file = try JPEGFile(bytes, limits: limits)
+        let (width, height) = file.shownSize
+        let plan = ImageTarget.plan(width: width, height: height, target: target)
+        return try Self.picture(bytes, file, plan, onlyFirst: false, limits)
+    }
+
+    /// The picture as coarse as the complete scans of a progressive file make it. Its detail is the number of scans.
+    ///
+    /// With the first scans alone it has at most an eighth of the file's pixels in each direction.
+    public func preview(
+        _ start: [UInt8],
+        beyond detail: Int,
+        into target: ImageTarget?,
+        limits: DecodedImage.Limits
+    ) -> DecodedImage.Preview? {
+        do {
+            let file = try JPEGFile(start, limits: limits, isPart: true)
+            guard file.frame.isProgressive, file.hasAllComponents, file.scans.count > detail else { return nil }
+            let (width, height) = file.shownSize
+            var plan = ImageTarget.plan(width: width, height: height, target: target)
+            let onlyFirst = file.scans.allSatisfy { $0.band.upperBound == 0 }
+            if onlyFirst { plan = plan.limited(width: plan.sourceWidth / 8, height: plan.sourceHeight / 8) }
+            let picture = try Self.picture(start, file, plan, onlyFirst: onlyFirst, limits)
+            return DecodedImage.Preview(picture, detail: file.scans.count)
+        } catch {
+            // Errors are reported when the complete file is decoded; until then there is no preview.
+            return nil
+        }
+    }
+
+    /// - Parameters:
+    ///   - plan: for the picture as it is shown.
+    ///   - onlyFirst: whether the file has only the first coefficients of each block.
+    private static func picture(
+        _ bytes: [UInt8],
+        _ file: JPEGFile,
+        _ plan: ImageTarget.Plan,
+        onlyFirst: Bool,
+        _ limits: DecodedImage.Limits
+    ) throws(ImageDecodingError) -> DecodedImage {
+        guard plan.width * plan.height <= limits.resultPixelsMaximum else {
+            throw ImageDecodingError(
+                .tooLarge,
+                "The result would have \(plan.width) × \(plan.height) pixels, which is beyond the limits. Give a target."
+            )
+        }
+        let stored = file.orientation.stored(plan, width: file.frame.width, height: file.frame.height)
+        let layout = JPEGLayout(file.frame, step: JPEGLayout.step(file.frame, for: stored))
+        var isPartial = false
+        var strips: JPEGStrips
+        if file.needsCoefficients {
+            var coefficients = try JPEGCoefficients(file.frame, layout, onlyFirst: onlyFirst, limits: limits)
+            for scan in file.scans { try unsafe JPEGCoefficientDecoder.decode(bytes, file, scan, into: &coefficients) }
+            let factors = JPEGScanTables.factors(file)
+            strips = JPEGStrips(layout, file.colors, stored)
+            for strip in 0..<layout.strips {
+                try checkCancellation()
+                if strips.uses(strip) { coefficients.transform(strip, factors, into: &strips) }
+                strips.finish(strip)
+            }
+        } else {
+            strips = JPEGStrips(layout, file.colors, stored)
+            isPartial = try unsafe JPEGSequentialDecoder.decode(bytes, file, into: &strips)
+        }
+        let (width, height) = file.shownSize
+        return DecodedImage(
+            width: plan.width,
+            height: plan.height,
+            pixels: file.orientation.shown(strips.pixels, width: stored.width, height: stored.height),
+            isOpaque: true,
+            isPartial: isPartial,
+            sourceWidth: width,
+            sourceHeight: height
+        )
+    }
+
+    static func checkCancellation() throws(ImageDecodingError) {
+        if Task.isCancelled { throw ImageDecodingError(.cancelled, "The decode was cancelled.") }
+    }
+
+    /// Throws if much of a scan's data is left. Some encoders write a few bytes too many, and other decoders ignore them.
+    static func checkUnread(_ unread: Int) throws(ImageDecodingError) {
+        guard unread <= 256 else {
+            throw ImageDecodingError(.damaged, "The JPEG is damaged: \(unread) bytes are left after its last block.")
+        }
+    }
+}
