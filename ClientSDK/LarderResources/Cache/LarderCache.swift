@@ -45,14 +45,16 @@ public final class LarderCache: Sendable {
     /// - Parameters:
     ///   - policy: the read policy; nil: the resource's.
     ///   - fields: the sensitive fields that the reader uses: each may shorten the lifetime (`Freshness.Rule.fieldLifetimes`).
-    /// - Throws: the error of the request, if the policy has nothing else to return; `.notCached`, `.gone`, `.cancelled`.
+    /// - Throws: the error of the request, if the policy has nothing else to return, or if the stored value requires validation
+    ///   (`Freshness.StaleReason.validationRequired`); `.notCached`, `.notValidated`, `.gone`, `.cancelled`.
     nonisolated(nonsending) public func value<Value>(
         _ resource: Resource<Value>,
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) async throws(LarderError) -> Value {
         let node = node(of: resource)
-        let options = node.options(resource, policy, fields: fields)
+        var options = node.options(resource, policy, fields: fields)
+        options.isBare = true
         let now = core.now()
         core.checkForeignCommits(at: now)
         if let value = node.valueAtHand(options, at: now) {

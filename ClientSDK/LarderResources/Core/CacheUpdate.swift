@@ -8,16 +8,16 @@ public import LarderStorage
 /// `LarderCache.update`, `enqueue` and the like stops the process with a message.
 public struct CacheUpdate: Sendable {
     enum Step: Sendable {
-        case put(EntityDraft, validator: String?, lifetime: Duration?, source: DiskEntity.Source)
+        case put(EntityDraft, validator: String?, stated: StatedFreshness?, source: DiskEntity.Source)
         case modify(EntityKey, StoredEntityModifier)
         case remove(EntityKey, version: Int64?)
-        case touch(EntityKey, validator: String?, lifetime: Duration?)
+        case touch(EntityKey, validator: String?, stated: StatedFreshness?)
         case invalidate(EntityKey)
-        case putQuery(DiskQuery, lifetime: Duration?)
+        case putQuery(DiskQuery, stated: StatedFreshness?)
         case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
         case mergeQuery(QueryKey, QueryMerge)
         case insertNewest(NewestItems)
-        case touchQuery(QueryKey, validator: String?, lifetime: Duration?)
+        case touchQuery(QueryKey, validator: String?, stated: StatedFreshness?)
         case removeQuery(QueryKey)
         case invalidateQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
@@ -55,7 +55,7 @@ public struct CacheUpdate: Sendable {
     /// - Parameters:
     ///   - completeness: how complete the value is. A more complete stored value of the same version stays.
     ///   - validator: the ETag that came with it; nil if it came as a part of something else.
-    ///   - lifetime: how long it is fresh; nil: as long as the rules of its readers say.
+    ///   - lifetime: how long it is fresh for readers that follow its source; nil: not stated.
     public mutating func put<E: CacheEntity>(
         _ entity: E,
         completeness: Completeness = .complete,
@@ -66,7 +66,7 @@ public struct CacheUpdate: Sendable {
             .put(
                 EntityDraft(entity, completeness: completeness),
                 validator: validator,
-                lifetime: lifetime,
+                stated: lifetime.map { StatedFreshness(lifetime: max(.zero, $0)) },
                 source: validator == nil ? .event : .network
             )
         )

@@ -24,7 +24,7 @@ struct Commit {
     /// How many foreign commits this one has seen, if the disk takes part.
     var seenCommits = StoredEntity.memoryOnly
 
-    private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
+    var entities: [EntityKey: Change<StoredEntity>] = [:]
     var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
@@ -63,17 +63,17 @@ struct Commit {
 
     private mutating func perform(_ step: CacheUpdate.Step, _ disk: DiskPart) throws {
         switch step {
-        case .put(let draft, let validator, let lifetime, let source):
-            try put(draft, validator, lifetime, source, disk)
+        case .put(let draft, let validator, let stated, let source):
+            try put(draft, validator, stated, source, disk)
         case .modify(let key, let modifier): try modify(key, modifier, disk)
         case .remove(let key, let version): try remove(key, version, disk)
-        case .touch(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .touch(let key, let validator, let stated): try touch(key, validator, stated, disk)
         case .invalidate(let key): try invalidate(key, disk)
-        case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
+        case .putQuery(let query, let stated): try put(query, stated, disk)
         case .editQuery(let key, let change): try edit(key, change, disk)
         case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
         case .insertNewest(let items): try insertNewest(items, disk)
-        case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .touchQuery(let key, let validator, let stated): try touch(key, validator, stated, disk)
         case .removeQuery(let key):
             try disk.write { transaction in
                 try transaction.remove(key)
@@ -105,7 +105,7 @@ struct Commit {
 
     // MARK: Entities
 
-    private func current(_ key: EntityKey) -> StoredEntity? {
+    func current(_ key: EntityKey) -> StoredEntity? {
         switch entities[key] {
         case .set(let stored): stored
         case .removed, .forgotten: nil
@@ -113,11 +113,12 @@ struct Commit {
         }
     }
 
-    func times(_ lifetime: Duration?) -> Freshness.Times {
+    func times(_ stated: StatedFreshness?) -> Freshness.Times {
         Freshness.Times(
             fetchedAt: moment.wall,
             validatedAt: moment.wall,
-            expiresAt: moment.wall + (lifetime ?? CacheCore.longestLifetime),
+            expiresAt: moment.wall + (stated?.lifetime ?? CacheCore.longestLifetime),
+            terms: stated?.terms ?? [],
             epoch: moment.epoch,
             validatedUptime: moment.uptime
         )
@@ -126,7 +127,7 @@ struct Commit {
     private mutating func put(
         _ draft: EntityDraft,
         _ validator: String?,
-        _ lifetime: Duration?,
+        _ stated: StatedFreshness?,
         _ source: DiskEntity.Source,
         _ disk: DiskPart
     ) throws {
@@ -134,22 +135,25 @@ struct Commit {
         let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
         let disk = isOffDisk ? DiskPart(connection: nil) : disk
         let known = current(key)
+        let isPart = validator == nil && source == .network
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
             guard let new = draft.version, let old = known?.version, new > old else { return }
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
-            if new == old && draft.completeness < known.completeness { return try renew(key, known, lifetime, disk) }
+            if new == old && draft.completeness < known.completeness {
+                return try renew(key, known, stated, isPart: isPart, disk)
+            }
         }
         core.owner.calls(.comparison)
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
-            return try renew(key, known, lifetime, disk)
+            return try renew(key, known, stated, isPart: isPart, disk)
         }
         var stored = StoredEntity(
             value: draft.value,
-            times: times(lifetime),
+            times: times(stated),
             version: draft.version,
             validator: validator,
             completeness: draft.completeness,
@@ -177,7 +181,7 @@ struct Commit {
             switch try write(stored, payload, key, disk) {
             case .stored: stored.seenCommits = seenCommits
             case .keptNewer: return
-            case .keptMoreComplete: return try renew(key, known, lifetime, disk)
+            case .keptMoreComplete: return try renew(key, known, stated, isPart: isPart, disk)
             }
         }
         entities[key] = .set(stored)
@@ -198,6 +202,7 @@ struct Commit {
             fetchedAt: stored.times.fetchedAt,
             validatedAt: stored.times.validatedAt,
             expiresAt: stored.times.expiresAt,
+            terms: stored.times.terms,
             completeness: stored.completeness,
             source: stored.source
         )
@@ -207,52 +212,6 @@ struct Commit {
             if outcome == .stored, stored.isInvalidated || stored.times.isUncertain { try transaction.invalidate(key) }
         }
         return outcome
-    }
-
-    /// An equal value: only its times are renewed.
-    private mutating func renew(
-        _ key: EntityKey,
-        _ known: StoredEntity?,
-        _ lifetime: Duration?,
-        _ disk: DiskPart
-    ) throws {
-        let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
-        let new = times(lifetime)
-        applied.insert(.entity(key))
-        // The key is kept off the disk: a row under it is another value.
-        let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
-        try disk.write { transaction in
-            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
-            if isInvalidated { try transaction.invalidate(key) }
-        }
-        guard var stored = known else {
-            entities[key] = .elsewhere
-            return
-        }
-        stored.times.validatedAt = new.validatedAt
-        stored.times.expiresAt = new.expiresAt
-        stored.times.isUncertain = false
-        stored.times.epoch = new.epoch
-        stored.times.validatedUptime = new.validatedUptime
-        stored.isInvalidated = isInvalidated
-        stored.order = order
-        if isMemoryOnly {
-            stored.isMemoryOnly = true
-            stored.seenCommits = StoredEntity.memoryOnly
-        }
-        entities[key] = .set(stored)
-    }
-
-    private mutating func touch(
-        _ key: EntityKey,
-        _ validator: String?,
-        _ lifetime: Duration?,
-        _ disk: DiskPart
-    ) throws {
-        if core.order.isOvertaken(.entity(key), by: order) { return }
-        // A value with another validator is not the confirmed one.
-        if let known = current(key), let validator, known.validator != validator { return }
-        try renew(key, current(key), lifetime, disk)
     }
 
     private mutating func modify(

@@ -178,9 +178,8 @@ extension Node {
         var update = CacheUpdate()
         update.answered = storedKey
         update.isMemoryOnly = !fetched.mayStore
-        // Only the source's lifetime is stored: each reader applies its own rule.
-        let rule = resource.freshness.rule(in: core.configuration.freshness)
-        let lifetime = fetched.lifetime ?? max(CacheCore.longestLifetime, rule.lifetime ?? .zero)
+        // Each reader applies its own rule.
+        let stated = fetched.stated
         if case .notModified = fetched.content, context.validator == nil {
             throw LarderError(.unexpectedReply, "\"\(key)\" was reported as not modified, although nothing is stored.")
         }
@@ -193,7 +192,7 @@ extension Node {
                 version: version(value),
                 completeness: fetched.completeness
             )
-            update.steps = [.put(draft, validator: fetched.validator, lifetime: lifetime, source: .network)]
+            update.steps = [.put(draft, validator: fetched.validator, stated: stated, source: .network)]
         case (.value(let value), .normalized(let normalizer)):
             var collector = EntityCollector()
             var query = DiskQuery(
@@ -210,18 +209,18 @@ extension Node {
                 throw LarderError(.encoding, "\"\(key)\" could not be split into entities: \(error)", cause: error)
             }
             query.ids = collector.drafts.map(\.key)
-            update.steps = collector.drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
+            update.steps = collector.drafts.map { .put($0, validator: nil, stated: stated, source: .network) }
             if let merge = normalizer.merge {
-                update.steps.append(.mergeQuery(key, merge(query, lifetime)))
+                update.steps.append(.mergeQuery(key, merge(query, stated)))
             } else {
-                update.steps.append(.putQuery(query, lifetime: lifetime))
+                update.steps.append(.putQuery(query, stated: stated))
             }
         case (.notModified, .single(let key, _, _)):
-            update.steps = [.touch(key, validator: context.validator, lifetime: lifetime)]
+            update.steps = [.touch(key, validator: context.validator, stated: stated)]
         case (.notModified, .normalized):
-            update.steps = [.touchQuery(key, validator: context.validator, lifetime: lifetime)]
+            update.steps = [.touchQuery(key, validator: context.validator, stated: stated)]
             // Invalidated entities of the list are confirmed with it.
-            update.steps += content().stale.map { .touch($0, validator: nil, lifetime: nil) }
+            update.steps += content().stale.map { .touch($0, validator: nil, stated: nil) }
         case (.gone, .single(let key, _, _)): update.steps = [.remove(key, version: nil)]
         case (.gone, .normalized): update.steps = [.removeQuery(key)]
         }

@@ -18,7 +18,8 @@ extension Node {
 
     /// Whether a read asks the network: as its policy says, unless requests are not allowed and there is a value that the policy falls
     /// back to. Without a value it asks nevertheless, so that there is an error to show.
-    func asking(_ policy: ReadPolicy, _ content: Content, _ freshness: Freshness, at now: Moment) -> Asking {
+    func asking(_ options: ReadOptions, _ content: Content, _ freshness: Freshness, at now: Moment) -> Asking {
+        let policy = options.policy
         switch policy.remote {
         case .never: return .no
         case .ifStale: if freshness == .fresh { return .no }
@@ -26,7 +27,8 @@ extension Node {
         }
         let conduct = core.configuration.networkBehavior()
         let isAllowed = policy.remote == .always ? conduct.allowsUserRefresh : conduct.allowsRefresh
-        return isAllowed || !permits(policy.fallback, content, freshness, at: now) ? .yes : .spared
+        return isAllowed || !permits(policy.fallback, content, freshness, isBare: options.isBare, at: now)
+            ? .yes : .spared
     }
 
     /// Whether stale values may be refreshed in the background.

@@ -12,7 +12,7 @@ extension Node {
         let content = content()
         let now = core.now()
         let freshness = freshness(content, options, at: now)
-        let asking = asking(policy, content, freshness, at: now)
+        let asking = asking(options, content, freshness, at: now)
         let mayShow = asking == .spared || permits(policy.local, content, freshness, at: now)
         let wantsNetwork = asking == .yes
         core.configuration.onEvent(

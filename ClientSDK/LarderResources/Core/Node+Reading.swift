@@ -74,7 +74,8 @@ extension Node {
         let freshness = options.rule.judge(facts, fields: options.fields, at: now)
         guard
             policy.remote == .ifStale
-                ? freshness == .fresh : permits(policy.local, standing.facts.times, freshness, at: now)
+                ? freshness == .fresh
+                : permits(policy.local, standing.facts.times, freshness, isBare: options.isBare, at: now)
         else { return nil }
         // Only the value whose freshness was computed is returned.
         return state.withLock { state in state.changes == standing.changes ? state.content?.value : nil }
@@ -95,15 +96,22 @@ extension Node {
         let content = content()
         let now = core.now()
         let freshness = freshness(content, options, at: now)
-        let asking = asking(policy, content, freshness, at: now)
+        let asking = asking(options, content, freshness, at: now)
         let wantsNetwork = asking == .yes
-        if asking == .spared || permits(policy.local, content, freshness, at: now) {
+        if asking == .spared || permits(policy.local, content, freshness, isBare: options.isBare, at: now) {
             core.configuration.onEvent(hit(content))
             if wantsNetwork { fetchInBackground(options) }
             return current(content, options, isFetching: wantsNetwork)
         }
         core.configuration.onEvent(.miss(resource: key.name))
         guard policy.remote != .never else {
+            guard content.value == nil else {
+                throw LarderError(
+                    .notValidated,
+                    "\"\(key)\" has expired, and the server forbids to use it without validation. Allow a request, or read a snapshot, "
+                        + "which says that it is stale."
+                )
+            }
             throw LarderError(.notCached, "\"\(key)\" is not stored, and the policy does not allow a request.")
         }
         let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: changes)
@@ -125,7 +133,8 @@ extension Node {
         let present = self.content()
         let later = core.now()
         let judged = self.freshness(present, options, at: later)
-        guard error.code != .gone, permits(policy.fallback, present, judged, at: later) else { throw error }
+        guard error.code != .gone, permits(policy.fallback, present, judged, isBare: options.isBare, at: later)
+        else { throw error }
         return current(present, options, error: error)
     }
 
@@ -137,7 +146,7 @@ extension Node {
         _ freshness: Freshness,
         _ now: Moment
     ) async throws(LarderError) {
-        let mayFallBack = permits(options.policy.fallback, content, freshness, at: now)
+        let mayFallBack = permits(options.policy.fallback, content, freshness, isBare: options.isBare, at: now)
         guard let fallbackDelay = options.policy.fallbackDelay, mayFallBack,
             flight.limit(within: options.timeout, at: now).map({ fallbackDelay < $0 }) ?? true
         else { return try await wait(for: flight, options) }

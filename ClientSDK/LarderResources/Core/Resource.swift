@@ -23,7 +23,7 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
 
     /// The name and the parameters: with the type and the shape of the value, the identity.
     public let key: QueryKey
-    /// When values are fresh.
+    /// When values are fresh. By default the source decides; a stated freshness overrides the lifetime that the source states.
     public var freshness: Freshness.Demand
     /// The read policy, unless a read passes another one.
     public var policy: ReadPolicy
@@ -114,7 +114,7 @@ extension Resource where Value: Codable {
     public init(
         _ name: String,
         _ parameters: [String: String] = [:],
-        freshness: Freshness.Demand = .interactive,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .cacheFirst,
         codec: PayloadCodec<Value>? = nil,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
@@ -141,7 +141,7 @@ extension Resource where Value: CacheEntity {
     /// - Parameter fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func entity(
         _ id: String,
-        freshness: Freshness.Demand = .interactive,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .cacheFirst,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
     ) -> Resource {
@@ -166,7 +166,7 @@ extension Resource {
         _ name: String,
         _ parameters: [String: String] = [:],
         of normalizer: Normalizer<Value>,
-        freshness: Freshness.Demand = .interactive,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .cacheFirst,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
     ) {

@@ -8,7 +8,7 @@ public struct Normalizer<Value: Sendable>: Sendable {
     /// Joins a value from the remainder and the current entities; throws if the remainder cannot be decoded.
     public let join: @Sendable ([UInt8], inout EntityLookup) throws -> Value
     /// How an answer is merged into the stored index; nil: it replaces the index.
-    var merge: (@Sendable (DiskQuery, _ lifetime: Duration?) -> QueryMerge)?
+    var merge: (@Sendable (DiskQuery, _ stated: StatedFreshness?) -> QueryMerge)?
 
     /// Creates a normalizer.
     public init(

@@ -5,7 +5,7 @@ import LarderTime
 struct QueryMerge: Sendable {
     /// Whether the answer confirms the list: its times are renewed.
     var confirms: Bool
-    var lifetime: Duration?
+    var stated: StatedFreshness?
     /// The entities that the answer names: those that are known to be deleted are left out of `Context.stored`.
     var keys: [EntityKey] = []
     /// Changes the index. Where there was none it is empty.

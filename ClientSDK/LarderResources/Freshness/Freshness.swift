@@ -16,6 +16,9 @@ extension Freshness {
     public enum StaleReason: String, Sendable, Hashable, CaseIterable {
         /// Its lifetime has ended.
         case expired
+        /// Its lifetime has ended, and the server forbids to use it in place of a failed validation (`must-revalidate`, `no-cache`).
+        /// `LarderCache.value` does not return it.
+        case validationRequired
         /// It was invalidated: by an event, a tag or a write.
         case invalidated
         /// The server has never confirmed it: it was created on this device.

@@ -41,19 +41,6 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
 
-    @Test func `a source may call a value fresh for a shorter time, and not for a longer one`() async throws {
-        let cache = try scene.cache()
-        let source = ScriptedSource<String>()
-        let resource = word(source)
-        source.prepare(.value("a", lifetime: .seconds(5)), .value("b", lifetime: .seconds(500)))
-        _ = try await cache.value(resource)
-        scene.clock.advance(by: .seconds(5))
-        #expect(try await stored(cache, resource) == .stale(.expired))
-        #expect(try await cache.value(resource) == "b")
-        scene.clock.advance(by: .seconds(60))
-        #expect(try await stored(cache, resource) == .stale(.expired))
-    }
-
     @Test(arguments: [-86_400, -3_600, -3, 3_600, 86_400, 315_360_000], [false, true])
     func `a clock that is set makes nothing fresh that is not, and nothing stale for ever`(
         _ seconds: Int,
