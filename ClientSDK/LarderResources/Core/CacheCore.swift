@@ -243,6 +243,7 @@ package final class CacheCore: Sendable {
         isTolerant: Bool = false
     ) throws(LarderError) {
         defer { delayed.deliver() }
+        for key in update.keptOffDisk { try keepOffDisk(key) }
         announce(try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant))
     }
 

@@ -31,7 +31,8 @@ extension CacheUpdate {
     ///   - timeline: the timeline's key. Where it is not stored it begins with this item if that `isNew`.
     ///   - isNew: whether it was just made, and not changed since.
     ///   - isOwn: whether it was made here: readers are then shown it at once.
-    ///   - isNewer: whether the item with the first identifier comes before the one with the second.
+    ///   - isNewer: whether the item with the first identifier comes before the one with the second. Identifiers are given by their
+    ///     descriptions.
     public mutating func insert<E: CacheEntity>(
         _ item: E,
         in timeline: QueryKey,

@@ -38,6 +38,8 @@ public struct CacheUpdate: Sendable {
     var isMemoryOnly = false
     /// The key that a request was answered for: if that key is kept off the disk, nothing is written to the disk.
     var answered: StoredKey?
+    /// The keys of values that are in memory only. They are kept off the disk before the update is carried out.
+    var keptOffDisk: [StoredKey] = []
     /// Whether it may use the disk space that is reserved for sending from the outbox.
     var mayUseReserve = false
 
@@ -75,7 +77,7 @@ public struct CacheUpdate: Sendable {
     /// Changes a stored entity; its times stay. Nothing happens if it is not stored.
     public mutating func modify<E: CacheEntity>(
         _ type: E.Type,
-        _ id: String,
+        _ id: E.ID,
         _ change: @escaping @Sendable (inout E) -> Void
     ) {
         steps.append(.modify(E.key(id), StoredEntityModifier(E.self, change)))
@@ -84,12 +86,12 @@ public struct CacheUpdate: Sendable {
     /// Removes an entity from the store and from every list.
     ///
     /// - Parameter version: the version in which it was deleted: values of that version or an older one do not restore it.
-    public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: String, deletedInVersion version: Int64? = nil) {
+    public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: E.ID, deletedInVersion version: Int64? = nil) {
         steps.append(.remove(E.key(id), version: version))
     }
 
     /// Invalidates an entity until it is fetched or confirmed again.
-    public mutating func invalidate<E: CacheEntity>(_ type: E.Type, _ id: String) {
+    public mutating func invalidate<E: CacheEntity>(_ type: E.Type, _ id: E.ID) {
         steps.append(.invalidate(E.key(id)))
     }
 

@@ -131,25 +131,26 @@ struct Commit {
         _ source: DiskEntity.Source,
         _ disk: DiskPart
     ) throws {
+        var draft = draft
         let key = draft.key
         let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
         let disk = isOffDisk ? DiskPart(connection: nil) : disk
         let known = current(key)
-        let isPart = validator == nil && source == .network
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
             guard let new = draft.version, let old = known?.version, new > old else { return }
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
-            if new == old && draft.completeness < known.completeness {
-                return try renew(key, known, stated, isPart: isPart, disk)
+            if new == old && draft.merge == nil && draft.completeness < known.completeness {
+                return try renew(key, known, stated, isPart: draft.isPart, disk)
             }
         }
+        if let merge = draft.merge { draft = try merged(draft, merge, known, disk) }
         core.owner.calls(.comparison)
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
-            return try renew(key, known, stated, isPart: isPart, disk)
+            return try renew(key, known, stated, isPart: draft.isPart, disk)
         }
         var stored = StoredEntity(
             value: draft.value,
@@ -181,7 +182,7 @@ struct Commit {
             switch try write(stored, payload, key, disk) {
             case .stored: stored.seenCommits = seenCommits
             case .keptNewer: return
-            case .keptMoreComplete: return try renew(key, known, stated, isPart: isPart, disk)
+            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
             }
         }
         entities[key] = .set(stored)
@@ -221,22 +222,7 @@ struct Commit {
     ) throws {
         var known = current(key)
         if known == nil, case .removed = entities[key] { return }
-        if known == nil {
-            let epoch = moment.epoch
-            var row: DiskEntity?
-            try disk.write { transaction in
-                row = try transaction.read { reading in try reading.entity(key) }
-            }
-            guard let row else { return }
-            core.owner.calls(.codec)
-            known = StoredEntity(
-                row,
-                value: try modifier.decode(row.payload),
-                epoch: epoch,
-                areTimesUncertain: core.areTimesUncertain,
-                seenCommits: seenCommits
-            )
-        }
+        if known == nil { known = try stored(key, modifier.decode, disk) }
         guard var stored = known else { return }
         core.owner.calls(.modify)
         stored.value = modifier.change(stored.value)

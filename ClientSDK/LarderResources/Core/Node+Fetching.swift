@@ -184,37 +184,7 @@ extension Node {
             throw LarderError(.unexpectedReply, "\"\(key)\" was reported as not modified, although nothing is stored.")
         }
         switch (fetched.content, resource.shape) {
-        case (.value(let value), .single(let key, let codec, let version)):
-            let draft = EntityDraft(
-                key,
-                value,
-                codec: codec,
-                version: version(value),
-                completeness: fetched.completeness
-            )
-            update.steps = [.put(draft, validator: fetched.validator, stated: stated, source: .network)]
-        case (.value(let value), .normalized(let normalizer)):
-            var collector = EntityCollector()
-            var query = DiskQuery(
-                key,
-                ids: [],
-                isComplete: fetched.completeness.isComplete,
-                entityTag: fetched.validator,
-                fetchedAt: Freshness.Times.never,
-                expiresAt: Freshness.Times.never
-            )
-            do {
-                query.details = try normalizer.split(value, &collector)
-            } catch {
-                throw LarderError(.encoding, "\"\(key)\" could not be split into entities: \(error)", cause: error)
-            }
-            query.ids = collector.drafts.map(\.key)
-            update.steps = collector.drafts.map { .put($0, validator: nil, stated: stated, source: .network) }
-            if let merge = normalizer.merge {
-                update.steps.append(.mergeQuery(key, merge(query, stated)))
-            } else {
-                update.steps.append(.putQuery(query, stated: stated))
-            }
+        case (.value(let value), _): update.steps = try resource.steps(storing: value, as: fetched)
         case (.notModified, .single(let key, _, _)):
             update.steps = [.touch(key, validator: context.validator, stated: stated)]
         case (.notModified, .normalized):

@@ -59,6 +59,11 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
     }
 }
 
+extension Resource: CustomStringConvertible {
+    /// The type of the value and the key.
+    public var description: String { "Resource<\(Value.self)>(\(key))" }
+}
+
 /// The kinds of shapes. Resources of different kinds have different identities, whatever their keys.
 enum ShapeKind: Sendable, Hashable {
     case whole, entity, normalized
@@ -140,13 +145,13 @@ extension Resource where Value: CacheEntity {
     ///
     /// - Parameter fetch: gets it; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func entity(
-        _ id: String,
+        _ id: Value.ID,
         freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .cacheFirst,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
     ) -> Resource {
         Resource(
-            QueryKey(Value.entityType, [.init("id", id)]),
+            QueryKey(Value.entityType, [.init("id", id.description)]),
             freshness: freshness,
             policy: policy,
             demands: .complete,

@@ -32,43 +32,6 @@ public struct EntityCollector {
     }
 }
 
-/// An entity to be stored.
-struct EntityDraft: Sendable {
-    let key: EntityKey
-    let value: any Sendable
-    let version: Int64?
-    let completeness: DiskEntity.Completeness
-    let encode: @Sendable () throws -> [UInt8]
-    let isEqual: @Sendable (any Sendable) -> Bool
-    let isMemoryOnly: Bool
-
-    init<E: CacheEntity>(_ entity: E, completeness: Completeness) {
-        key = entity.entityKey
-        value = entity
-        version = entity.entityVersion
-        isMemoryOnly = E.isMemoryOnly
-        self.completeness = completeness.step
-        encode = { try E.codec.encode(entity) }
-        isEqual = { ($0 as? E) == entity }
-    }
-
-    init<Value: Sendable & Equatable>(
-        _ key: EntityKey,
-        _ value: Value,
-        codec: PayloadCodec<Value>,
-        version: Int64?,
-        completeness: Completeness
-    ) {
-        self.key = key
-        self.value = value
-        self.version = version
-        isMemoryOnly = (Value.self as? any CacheEntity.Type)?.isMemoryOnly ?? false
-        self.completeness = completeness.step
-        encode = { try codec.encode(value) }
-        isEqual = { ($0 as? Value) == value }
-    }
-}
-
 /// Looks up the entities of an index, with pending local changes applied.
 public struct EntityLookup {
     /// The keys of the index, in order.

@@ -11,6 +11,17 @@ public enum Freshness: Sendable, Hashable {
     public var isFresh: Bool { self == .fresh }
 }
 
+extension Freshness: CustomStringConvertible {
+    /// Such as `fresh` or `stale (expired)`.
+    public var description: String {
+        switch self {
+        case .fresh: "fresh"
+        case .stale(let reason): "stale (\(reason.rawValue))"
+        case .missing: "missing"
+        }
+    }
+}
+
 extension Freshness {
     /// Why a value is not fresh.
     public enum StaleReason: String, Sendable, Hashable, CaseIterable {

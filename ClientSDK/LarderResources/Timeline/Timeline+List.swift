@@ -45,7 +45,7 @@ extension Timeline {
             for segment in old {
                 switch segment {
                 case .gap(let gap): append(gap)
-                case .items(let items): for item in items where !named.contains(item.id) { append(item) }
+                case .items(let items): for item in items where !named.contains(item.entityID) { append(item) }
                 }
             }
         }
@@ -153,7 +153,7 @@ extension Timeline.List {
                 switch lookup.item(Item.self, key, isRequired: isNewestPage) {
                 case .stored(let item, let isLocal):
                     list.append(item)
-                    if isLocal || layout.loose[key]?.isOwn ?? false { list.localIDs.insert(item.id) }
+                    if isLocal || layout.loose[key]?.isOwn ?? false { list.localIDs.insert(item.entityID) }
                 case .hidden: break
                 // It has left the store for want of room: what is around it is no run any more.
                 case .evicted: list.append(Timeline<Item>.Gap(.page(page)))

@@ -94,6 +94,17 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     }
 }
 
+extension LarderError: CustomDebugStringConvertible {
+    /// The code, status, problem type and delay before the description.
+    public var debugDescription: String {
+        var facts = [code.rawValue]
+        if let status { facts.append("status \(status)") }
+        if let problem { facts.append(problem) }
+        if let retryAfter { facts.append("retry after \(retryAfter)") }
+        return "LarderError(\(facts.joined(separator: ", "))): \(description)"
+    }
+}
+
 extension ErrorCode where Scope == LarderError {
     /// There was no reply, and nothing in the cache that may be shown instead.
     public static var offline: Self { Self(rawValue: "offline") }
