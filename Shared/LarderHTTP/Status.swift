@@ -6,7 +6,6 @@ public struct Status: Sendable, Hashable, CustomStringConvertible {
     /// Makes a status; a code outside of 100…999 becomes 500.
     public init(code: Int) { self.code = (100...999).contains(code) ? code : 500 }
 
-    /// The code.
     public var description: String { "\(code)" }
 
     /// Whether a response with this status has no content (RFC 9110 §6.4.1).

@@ -96,7 +96,8 @@ public final class APIClient: Sendable {
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }
-        let sending = transport(refusesOffline: true)
+        let gate = HostGate(clock: settings.monotonicClock, wall: settings.wallClock)
+        let sending = gate.guarding(transport(refusesOffline: true))
         var signIn = HTTPSource(server, transport: transport(refusesOffline: false))
         signIn.configuration = configuration.http
         signIn.wallClock = settings.wallClock

@@ -40,13 +40,11 @@ extension HTTPSource {
 
     /// Decodes the content of replies. `JSONDecoder` and `PropertyListDecoder` conform.
     public protocol ContentDecoder: Sendable {
-        /// Decodes a value.
         func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
     }
 
     /// Encodes the content of requests. `JSONEncoder` and `PropertyListEncoder` conform.
     public protocol ContentEncoder: Sendable {
-        /// Encodes a value.
         func encode<Value: Encodable>(_ value: Value) throws -> Data
     }
 }

@@ -61,12 +61,14 @@ extension Node {
             }
             state.flight = flight
             state.hasNetworkReturned = false
+            state.owesRequest = false
             return (flight, true)
         }
         guard let flight, isNew else {
             if flight != nil { core.configuration.onEvent(.merged(resource: key.name)) }
             return flight
         }
+        core.readRetryBudget.withLock { $0.deposit() }
         let context = FetchContext(
             validator: content.validator(options),
             isForced: isForced,
@@ -92,7 +94,12 @@ extension Node {
     private func carryOut(_ flight: Flight, _ context: FetchContext) async {
         let resource = state.withLock { $0.resource }
         guard core.configuration.mayUseNetwork() else {
-            let error = LarderError(.offline, "The network may not be used at present: \"\(key)\" was not requested.")
+            let error = LarderError(
+                .offline,
+                "The network may not be used at present: \"\(key)\" was not requested.",
+                retryAfter: nil,
+                isUnsent: true
+            )
             return finish(flight, resource, .failure(error))
         }
         do {
@@ -220,6 +227,7 @@ extension Node {
 
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
+        let times = retryTimes(after: error, failures: state.withLock { $0.failures })
         let isWorthAnother = state.withLock { state in
             state.revision += 1
             let isPresent = state.flight === flight
@@ -229,11 +237,15 @@ extension Node {
             if state.flight == nil || error == nil {
                 state.error = error
                 state.failures = error == nil ? 0 : state.failures + 1
+                (state.retryAt, state.heldUntil) = times
             }
             return isPresent && error != nil && state.hasNetworkReturned
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
-        if isWorthAnother { revalidateObserved() }
+        if isWorthAnother {
+            endBackOff()
+            revalidateObserved()
+        }
     }
 }

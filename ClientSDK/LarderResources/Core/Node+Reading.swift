@@ -97,11 +97,15 @@ extension Node {
         let now = core.now()
         let freshness = freshness(content, options, at: now)
         let asking = asking(options, content, freshness, at: now)
-        let wantsNetwork = asking == .yes
-        if asking == .spared || permits(policy.local, content, freshness, isBare: options.isBare, at: now) {
+        if showsStored(asking, options, content, freshness, at: now) {
             core.configuration.onEvent(hit(content))
-            if wantsNetwork { fetchInBackground(options) }
-            return current(content, options, isFetching: wantsNetwork)
+            switch asking {
+            case .yes:
+                fetchInBackground(options)
+                return current(content, options, isFetching: true)
+            case .postponed(let error): return current(content, options, error: error)
+            case .no, .spared: return current(content, options)
+            }
         }
         core.configuration.onEvent(.miss(resource: key.name))
         guard policy.remote != .never else {
@@ -114,6 +118,7 @@ extension Node {
             }
             throw LarderError(.notCached, "\"\(key)\" is not stored, and the policy does not allow a request.")
         }
+        if case .postponed(let error) = asking { throw error }
         let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: changes)
         guard let flight = joined else { return try await answer(options) }
         let error: LarderError

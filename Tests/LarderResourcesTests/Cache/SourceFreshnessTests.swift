@@ -137,6 +137,7 @@ struct SourceFreshnessTests {
         #expect(refusal?.code == .notValidated)
         let shown = try await cache.snapshot(resource, .cacheOnly)
         #expect(shown.value == "a" && shown.freshness == .stale(.validationRequired))
+        scene.clock.advance(by: .seconds(1))
         source.prepare(.notModified())
         #expect(try await cache.value(resource, .networkFirst(timeout: nil)) == "a")
         #expect(try await stored(cache, resource) == .fresh)
