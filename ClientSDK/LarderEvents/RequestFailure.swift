@@ -2,6 +2,8 @@
 package protocol RequestFailure: Error {
     /// The effect of the request.
     var kind: RequestFailureKind { get }
+    /// How long the host has asked not to be sent requests; nil if it has not.
+    var retryAfter: Duration? { get }
 }
 
 /// The effect of a request without a usable response.

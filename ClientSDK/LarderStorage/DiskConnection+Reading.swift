@@ -34,6 +34,8 @@ struct DiskRow {
 
     var isTombstone: Bool { flags & DiskFlags.tombstone != 0 }
 
+    var terms: DiskEntity.Terms { DiskEntity.Terms(rawValue: flags & DiskFlags.terms) }
+
     /// The expected checksum of the row, given that of its content.
     func sum(of content: UInt64) -> Int64 {
         let times = DiskChecksum.times(version: version, fetched: fetched, validated: validated, expires: expires)
@@ -96,7 +98,8 @@ extension DiskConnection {
             entityTag: row.entityTag,
             fetchedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
             validatedAt: WallTime(nanosecondsSinceEpoch: row.validated),
-            expiresAt: WallTime(nanosecondsSinceEpoch: row.expires)
+            expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
+            terms: row.terms
         )
         query.isInvalidated = row.flags & DiskFlags.invalidated != 0
         query.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
@@ -177,6 +180,7 @@ extension DiskConnection {
             fetchedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
             validatedAt: WallTime(nanosecondsSinceEpoch: row.validated),
             expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
+            terms: row.terms,
             completeness: DiskEntity.Completeness(rawValue: Int(row.completeness)),
             source: DiskEntity.Source(rawValue: Int(row.source))
         )

@@ -15,6 +15,7 @@ private struct NewItem {
     let removeAt: Int64
     var completeness: Int64 = 0
     var source: Int64 = 0
+    var terms: DiskEntity.Terms = []
     let payload: [UInt8]
     var ids: [EntityKey] = []
 }
@@ -44,6 +45,7 @@ extension DiskConnection {
             removeAt: removal(expires),
             completeness: Int64(entity.completeness.rawValue),
             source: Int64(entity.source.rawValue),
+            terms: entity.terms,
             payload: entity.payload
         )
         return try put(item)
@@ -61,6 +63,7 @@ extension DiskConnection {
             expires: expires,
             removeAt: removal(expires),
             completeness: query.isComplete ? Int64(DiskEntity.Completeness.complete.rawValue) : 0,
+            terms: query.terms,
             payload: query.encoded,
             ids: query.ids
         )
@@ -146,6 +149,7 @@ extension DiskConnection {
         try statement.bind(size, at: 13)
         try statement.bind(Int64(bitPattern: content ^ times), at: 14)
         try statement.bind(blob, at: 15)
+        try statement.bind(item.terms.rawValue & DiskFlags.terms, at: 16)
         guard try statement.step() else { return nil }
         let row = statement.int64(0)
         // All changes happen before the first row is returned; this step ends the statement.
@@ -233,6 +237,7 @@ extension DiskConnection {
         _ key: String,
         validatedAt: WallTime,
         expiresAt: WallTime,
+        terms: DiskEntity.Terms,
         ifEntityTag entityTag: String?
     ) throws(SQLiteError) -> Bool {
         let statement = try prepared(.findTimes)
@@ -257,7 +262,7 @@ extension DiskConnection {
         let new = DiskChecksum.times(version: version, fetched: fetched, validated: validated, expires: expires)
         let renewed = Int64(bitPattern: UInt64(bitPattern: sum) ^ old ^ new)
         let removeAt = kind == .record ? expires : removal(expires)
-        try run(.touch, [], numbers: [row, validated, expires, removeAt, renewed])
+        try run(.touch, [], numbers: [row, validated, expires, removeAt, renewed, terms.rawValue & DiskFlags.terms])
         return true
     }
 

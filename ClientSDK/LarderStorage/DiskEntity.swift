@@ -35,6 +35,19 @@ public struct DiskEntity: Sendable, Hashable {
         public static let local = Source(rawValue: 2)
     }
 
+    /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags`.
+    public struct Terms: OptionSet, Sendable, Hashable {
+        public let rawValue: Int64
+
+        /// Creates terms from their stored bits.
+        public init(rawValue: Int64) { self.rawValue = rawValue }
+
+        /// `expiresAt` is the end of a lifetime that the source has stated.
+        public static let lifetimeStated = Terms(rawValue: 8)
+        /// An expired value must not be used in place of a failed validation (RFC 9111 §5.2.2.2, §5.2.2.4).
+        public static let mustRevalidate = Terms(rawValue: 16)
+    }
+
     public var key: EntityKey
     /// The encoded value.
     public var payload: [UInt8]
@@ -48,6 +61,8 @@ public struct DiskEntity: Sendable, Hashable {
     public var validatedAt: WallTime
     /// When it becomes stale. It can still be read: see `DiskStore.Configuration.staleRetention`.
     public var expiresAt: WallTime
+    /// What the source has said about its freshness.
+    public var terms: Terms
     /// The completeness of the payload.
     public var completeness: Completeness
     /// The source of the value.
@@ -66,6 +81,7 @@ public struct DiskEntity: Sendable, Hashable {
         fetchedAt: WallTime,
         validatedAt: WallTime? = nil,
         expiresAt: WallTime,
+        terms: Terms = [],
         completeness: Completeness = .complete,
         source: Source = .network
     ) {
@@ -76,6 +92,7 @@ public struct DiskEntity: Sendable, Hashable {
         self.fetchedAt = fetchedAt
         self.validatedAt = validatedAt ?? fetchedAt
         self.expiresAt = expiresAt
+        self.terms = terms
         self.completeness = completeness
         self.source = source
     }

@@ -17,6 +17,8 @@ public struct DiskQuery: Sendable, Hashable {
     public var validatedAt: WallTime
     /// When it becomes stale.
     public var expiresAt: WallTime
+    /// What the source has said about its freshness.
+    public var terms: DiskEntity.Terms
     /// Further data of the list's owner, such as gaps. Opaque to the store.
     public var details: [UInt8]
     /// Whether it was marked as stale since it was stored or validated.
@@ -34,6 +36,7 @@ public struct DiskQuery: Sendable, Hashable {
         fetchedAt: WallTime,
         validatedAt: WallTime? = nil,
         expiresAt: WallTime,
+        terms: DiskEntity.Terms = [],
         details: [UInt8] = []
     ) {
         self.key = key
@@ -44,6 +47,7 @@ public struct DiskQuery: Sendable, Hashable {
         self.fetchedAt = fetchedAt
         self.validatedAt = validatedAt ?? fetchedAt
         self.expiresAt = expiresAt
+        self.terms = terms
         self.details = details
     }
 }

@@ -156,7 +156,8 @@ struct DiskSalvage {
         try statement.bind(min(row.accessed, context.stamp), at: 11)
         try statement.bind(row.completeness, at: 12)
         try statement.bind(row.source, at: 13)
-        try statement.bind(row.flags & (DiskFlags.tombstone | DiskFlags.invalidated | DiskFlags.clockUncertain), at: 14)
+        let kept = DiskFlags.tombstone | DiskFlags.invalidated | DiskFlags.clockUncertain | DiskFlags.terms
+        try statement.bind(row.flags & kept, at: 14)
         try statement.bind(DiskConnection.size(space, key, row.entityTag, storedInline: storedInline, ids: ids), at: 15)
         try statement.bind(row.sum, at: 16)
         try statement.bind(row.blob, at: 17)

@@ -88,4 +88,6 @@ enum DiskFlags {
     static let invalidated: Int64 = 2
     /// The clock was set back since the times were taken.
     static let clockUncertain: Int64 = 4
+    /// The bits of `DiskEntity.Terms`.
+    static let terms: Int64 = 24
 }

@@ -44,11 +44,11 @@ enum DiskStatement: Int, CaseIterable {
             """
             INSERT INTO items (kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
                 completeness, source, flags, size, sum, blob)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?15)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?16, ?13, ?14, ?15)
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = excluded.etag,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
                 remove_at = excluded.remove_at, accessed = excluded.accessed, completeness = excluded.completeness,
-                source = excluded.source, flags = 0, size = excluded.size, sum = excluded.sum, blob = excluded.blob
+                source = excluded.source, flags = excluded.flags, size = excluded.size, sum = excluded.sum, blob = excluded.blob
             WHERE CASE WHEN flags & 1 THEN excluded.version IS NOT NULL AND excluded.version > version
                 ELSE version IS NULL OR excluded.version IS NULL OR excluded.version > version
                     OR (excluded.version = version AND excluded.completeness >= completeness) END
@@ -81,7 +81,8 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .touch:
             """
-            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~6 WHERE row = ?1
+            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~30 | ?6
+            WHERE row = ?1
             """
         case .remove: "DELETE FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
         case .removeRow: "DELETE FROM items WHERE row = ?1 AND sum = ?2"

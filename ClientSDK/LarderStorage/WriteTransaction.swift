@@ -35,6 +35,7 @@ extension DiskStore {
             _ key: EntityKey,
             validatedAt: WallTime,
             expiresAt: WallTime,
+            terms: DiskEntity.Terms = [],
             ifEntityTag entityTag: String? = nil
         ) throws(DiskError) -> Bool {
             try connection.perform {
@@ -44,6 +45,7 @@ extension DiskStore {
                     key.id,
                     validatedAt: validatedAt,
                     expiresAt: expiresAt,
+                    terms: terms,
                     ifEntityTag: entityTag
                 )
             }
@@ -87,6 +89,7 @@ extension DiskStore {
             _ key: QueryKey,
             validatedAt: WallTime,
             expiresAt: WallTime,
+            terms: DiskEntity.Terms = [],
             ifEntityTag entityTag: String? = nil
         ) throws(DiskError) -> Bool {
             try connection.perform {
@@ -96,6 +99,7 @@ extension DiskStore {
                     key.canonicalParameters,
                     validatedAt: validatedAt,
                     expiresAt: expiresAt,
+                    terms: terms,
                     ifEntityTag: entityTag
                 )
             }

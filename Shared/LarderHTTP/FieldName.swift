@@ -100,6 +100,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let lastEventID = FieldName(trusted: "Last-Event-ID")
     /// `Last-Modified` (RFC 9110 §8.8.2).
     public static let lastModified = FieldName(trusted: "Last-Modified")
+    /// `Link` (RFC 8288 §3).
+    public static let link = FieldName(trusted: "Link")
     /// `Location` (RFC 9110 §10.2.2).
     public static let location = FieldName(trusted: "Location")
     /// `Sec-Fetch-Site` (W3C Fetch Metadata).

@@ -1,10 +1,12 @@
 /// A status code (RFC 9110 §15).
-public struct Status: Sendable, Hashable {
+public struct Status: Sendable, Hashable, CustomStringConvertible {
     /// The code, from 100 to 999.
     public let code: Int
 
     /// Makes a status; a code outside of 100…999 becomes 500.
     public init(code: Int) { self.code = (100...999).contains(code) ? code : 500 }
+
+    public var description: String { "\(code)" }
 
     /// Whether a response with this status has no content (RFC 9110 §6.4.1).
     public var hasNoContent: Bool { code < 200 || code == 204 || code == 304 }

@@ -105,3 +105,8 @@ extension [UInt8] {
         }
     }
 }
+
+extension WallTime: CustomStringConvertible {
+    /// The time as RFC 3339.
+    public var description: String { rfc3339() }
+}

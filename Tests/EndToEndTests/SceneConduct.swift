@@ -93,7 +93,7 @@ func expectMonotonic<Item: CacheEntity>(
     _ lists: [[Item]],
     deleted: Set<String> = [],
     at location: SourceLocation = #_sourceLocation
-) {
+) where Item.ID == String {
     var versions: [String: Int64] = [:]
     var gone: Set<String> = []
     var shown: Set<String> = []

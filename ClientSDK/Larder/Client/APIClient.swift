@@ -19,6 +19,8 @@ public final class APIClient: Sendable {
         /// The settings of the account's cache. With `.memory` as its storage, the standard, the cache opens a store in the account's
         /// directory.
         public var cache = CacheConfiguration()
+        /// How the backend writes requests and replies.
+        public var http = HTTPSource.Configuration()
         /// How the backend renews and revokes tokens.
         public var session = BearerSession.Endpoints.none
         /// Network monitor, memory guard, telemetry and flags.
@@ -94,14 +96,17 @@ public final class APIClient: Sendable {
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }
-        let sending = transport(refusesOffline: true)
+        let gate = HostGate(clock: settings.monotonicClock, wall: settings.wallClock)
+        let sending = gate.guarding(transport(refusesOffline: true))
         var signIn = HTTPSource(server, transport: transport(refusesOffline: false))
+        signIn.configuration = configuration.http
         signIn.wallClock = settings.wallClock
         session = try BearerSession(cache, signIn, configuration.session)
         var source = HTTPSource(
             server,
             transport: sending,
             authorizer: session,
+            configuration: configuration.http,
             mayUseNetwork: settings.mayUseNetwork
         )
         source.wallClock = settings.wallClock

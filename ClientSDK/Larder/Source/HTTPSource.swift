@@ -5,10 +5,9 @@ import LarderStorage
 import LarderTime
 public import LarderTransport
 
-/// A JSON API over HTTP as a source of resources: conditional requests, problem documents, renewed credentials.
+/// An HTTP API as a source of resources: conditional requests, cache directives, problem documents, renewed credentials.
 ///
-/// It neither caches nor retries; use a `RetryingTransport` to retry. The cache directives of a reply apply to the resource: a `no-store`
-/// value stays in memory, and `Age` counts. Safe from any task.
+/// It neither caches nor retries; use a `RetryingTransport` to retry. Safe from any task.
 public struct HTTPSource: Sendable {
     /// Adds credentials to requests, and renews them after a 401.
     public protocol Authorizer: Sendable {
@@ -24,15 +23,6 @@ public struct HTTPSource: Sendable {
         func renew(after request: TransportRequest) async throws(LarderError) -> Bool
     }
 
-    /// A decoded reply.
-    public struct Reply<Value: Sendable>: Sendable {
-        /// The decoded content.
-        public let value: Value
-        public let status: Status
-        /// The header fields.
-        public let fields: Fields
-    }
-
     /// The base URL without a trailing slash: `http://127.0.0.1:8080`.
     public let base: String
     /// The transport of all requests.
@@ -42,8 +32,8 @@ public struct HTTPSource: Sendable {
     /// Whether the network may be used. If not, requests fail at once as unreachable, and nothing is sent.
     public var mayUseNetwork: @Sendable () -> Bool
 
-    /// The maximum size of a reply in bytes. A larger one fails with `.unexpectedReply`.
-    public var replyBytesMaximum = 16 << 20
+    /// How the API writes its requests and replies.
+    public var configuration: Configuration
     /// Used for a `Retry-After` date if the reply has no `Date` field.
     public var wallClock: any WallClock = SystemWallClock()
 
@@ -52,11 +42,13 @@ public struct HTTPSource: Sendable {
         _ base: String,
         transport: any Transport,
         authorizer: (any Authorizer)? = nil,
+        configuration: Configuration = Configuration(),
         mayUseNetwork: @escaping @Sendable () -> Bool = { true }
     ) {
         self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
         self.transport = transport
         self.authorizer = authorizer
+        self.configuration = configuration
         self.mayUseNetwork = mayUseNetwork
     }
 
@@ -77,8 +69,11 @@ public struct HTTPSource: Sendable {
 
     /// Fetches the value of a resource, conditionally if the context has a validator.
     ///
-    /// A 404 or 410 with JSON (`application/problem+json` included) means that the resource is gone. With any other content type it may
-    /// come from a proxy or a gateway: it is an error, and the stored value is kept.
+    /// Validators are the entity tag of the last reply, or its modification date. The lifetime, `no-cache`, `must-revalidate`, `Age` and
+    /// `no-store` of the reply apply to the value (RFC 9111; see `Fetched`).
+    ///
+    /// A 404 or 410 of the API (`Configuration.isGone`) means that the resource is gone. With any other content type it may come from
+    /// a proxy or a gateway: it is an error, and the stored value is kept.
     ///
     /// - Throws: `.offline`; `.timedOut`; `.unauthorized` if the request could not be authorized; `.refused` with status and problem
     ///   type; `.unexpectedReply` if the reply cannot be decoded, as after a captive portal has answered, or is partial (206).
@@ -89,42 +84,76 @@ public struct HTTPSource: Sendable {
         as type: Value.Type = Value.self,
         completeness: Completeness = .complete
     ) async throws(LarderError) -> Fetched<Value> {
+        var fetched = try await fetch(url: url(path, query), context: context, as: type) { $0.value }
+        fetched.completeness = completeness
+        return fetched
+    }
+
+    /// Fetches the value of a resource that is made of the content and the fields of a reply: a count in a field, an envelope.
+    ///
+    /// - Parameter reading: makes the value. It is not called if the stored value is confirmed or gone.
+    /// - Throws: as `fetch`; an error of `reading` as `.unexpectedReply`, unless it is a `LarderError`.
+    public func fetch<Content: Decodable & Sendable, Value: Sendable>(
+        _ path: String,
+        _ query: [(String, String?)] = [],
+        context: FetchContext,
+        as type: Content.Type = Content.self,
+        reading: (Reply<Content>) throws -> Value
+    ) async throws(LarderError) -> Fetched<Value> {
+        let target = url(path, query)
+        return try await fetch(url: target, context: context, as: type) { (reply) throws(LarderError) in
+            do { return try reading(reply) } catch let error as LarderError { throw error } catch {
+                throw LarderError(
+                    .unexpectedReply,
+                    "The reply of \(target) cannot be used: \(error)",
+                    cause: error,
+                    status: Int(reply.status.code),
+                    retryAfter: nil,
+                    isFromAPI: true
+                )
+            }
+        }
+    }
+
+    func fetch<Content: Decodable & Sendable, Value: Sendable>(
+        url: String,
+        context: FetchContext,
+        as type: Content.Type,
+        reading: (Reply<Content>) throws(LarderError) -> Value
+    ) async throws(LarderError) -> Fetched<Value> {
         var request = TransportRequest(
-            url: url(path, query),
-            fields: [.accept: "application/json"],
-            bodyLimit: replyBytesMaximum
+            url: url,
+            fields: configuration.fields,
+            bodyLimit: configuration.replyBytesMaximum
         )
-        if let validator = context.validator { request.fields.set(.ifNoneMatch, validator) }
-        if context.mustRevalidate { request.fields.set(.cacheControl, "no-cache") }
+        Self.addConditions(context, to: &request, now: wallClock.now)
         let response = try await send(request)
+        if configuration.isGone(response, isAccepted(response)) { return .gone }
         var fetched: Fetched<Value>
         switch response.status.code {
         case 304: fetched = .notModified()
-        case 404 where Self.isJSON(response), 410 where Self.isJSON(response): return .gone
-        case 404, 410:
+        case 404 where !isAccepted(response), 410 where !isAccepted(response):
             throw LarderError(
                 .unexpectedReply,
-                "\(request.url) returned the status \(response.status.code) without JSON; the reply may come from a proxy.",
+                "\(url) returned the status \(response.status.code) with the content type '\(Self.mediaType(response))', which is not one "
+                    + "of the API's; the reply may come from a proxy.",
                 status: Int(response.status.code)
             )
         case 206:
             throw LarderError(
                 .unexpectedReply,
-                "\(request.url) returned partial content (206) to a request without Range.",
+                "\(url) returned partial content (206) to a request without Range.",
                 status: 206
             )
         default:
             let reply = try decode(type, response, request)
-            fetched = .value(reply.value, validator: response.fields[.etag], completeness: completeness)
+            fetched = .value(try reading(reply), validator: validator(of: response.fields))
         }
-        let terms = CacheControl(response: response.fields)
-        // must-understand overrides no-store for a known status (RFC 9111 §5.2.2.3).
-        fetched.mayStore = !terms.noStore || terms.mustUnderstand
-        fetched.age = .seconds(response.fields[.age].flatMap { DeltaSeconds.parse($0) } ?? 0)
+        apply(response.fields, to: &fetched, isNotModified: response.status == .notModified)
         return fetched
     }
 
-    /// Sends a request with a JSON body, and decodes the reply.
+    /// Sends a request with an encoded body, and decodes the reply.
     ///
     /// For an endpoint that replies without content, as with 204, use the variant without a type.
     ///
@@ -142,7 +171,7 @@ public struct HTTPSource: Sendable {
         return try decode(type, try await send(request), request)
     }
 
-    /// Sends a request with a JSON body. Succeeds with any 2xx status; the content of the reply is ignored.
+    /// Sends a request with an encoded body. Succeeds with any 2xx status; the content of the reply is ignored.
     ///
     /// - Throws: as `fetch`.
     public func send(
@@ -154,7 +183,7 @@ public struct HTTPSource: Sendable {
         let response = try await send(request(method, path, body, fields))
         // A captive portal may reply with any status.
         guard (200..<300).contains(response.status.code), !Self.isForeign(response) else {
-            throw refusal(response, url(path))
+            throw error(for: response, url(path))
         }
     }
 
@@ -175,19 +204,18 @@ public struct HTTPSource: Sendable {
         var request = TransportRequest(
             method: method,
             url: url(path),
-            fields: [.accept: "application/json"],
-            bodyLimit: replyBytesMaximum
+            fields: configuration.fields,
+            bodyLimit: configuration.replyBytesMaximum
         )
+        for field in fields { request.fields.remove(field.name) }
         for field in fields { request.fields.add(field.name, field.value) }
         guard let body else { return request }
         do {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            request.body = Array(try encoder.encode(body))
+            request.body = Array(try configuration.encoder.encode(body))
         } catch {
             throw LarderError(.encoding, "The body for \(path) could not be encoded: \(error)", cause: error)
         }
-        if request.fields[.contentType] == nil { request.fields.set(.contentType, "application/json") }
+        if request.fields[.contentType] == nil { request.fields.set(.contentType, configuration.contentType) }
         return request
     }
 
@@ -240,107 +268,5 @@ public struct HTTPSource: Sendable {
             )
         }
         do { return try await transport.send(request) } catch { throw LarderError(error) }
-    }
-
-    private func decode<Value: Decodable & Sendable>(
-        _ type: Value.Type,
-        _ response: TransportResponse,
-        _ request: TransportRequest
-    ) throws(LarderError) -> Reply<Value> {
-        guard (200..<300).contains(response.status.code) else { throw refusal(response, request.url) }
-        let media = (response.fields[.contentType] ?? "").lowercased()
-        let status = Int(response.status.code)
-        guard !response.body.isEmpty || Self.isForeign(response) else {
-            throw LarderError(
-                .unexpectedReply,
-                "\(request.url) returned \(status) without content, but \(type) was expected. Use the variant of send without a "
-                    + "type.",
-                status: status,
-                retryAfter: nil,
-                isFromAPI: true
-            )
-        }
-        guard media.contains("json") else {
-            throw LarderError(
-                .unexpectedReply,
-                "\(request.url) returned the content type '\(media)' instead of JSON; the reply may come from a proxy or a captive "
-                    + "portal. Sign in to the network if it requires that.",
-                status: status
-            )
-        }
-        do {
-            let value = try JSONDecoder().decode(type, from: Data(response.body))
-            return Reply(value: value, status: response.status, fields: response.fields)
-        } catch {
-            throw LarderError(
-                .unexpectedReply,
-                "The reply of \(request.url) cannot be decoded as \(type): \(error)",
-                cause: error,
-                status: status,
-                retryAfter: nil,
-                isFromAPI: true
-            )
-        }
-    }
-
-    /// The members of a problem document that the client uses (RFC 9457).
-    private struct ProblemDocument: Decodable {
-        var type: String?
-        var title: String?
-        var detail: String?
-    }
-
-    /// Whether the reply is HTML, which a proxy or a captive portal sends in place of the server.
-    private static func isForeign(_ response: TransportResponse) -> Bool {
-        (response.fields[.contentType] ?? "").lowercased().contains("html")
-    }
-
-    /// Whether the content type is JSON, problem documents included.
-    private static func isJSON(_ response: TransportResponse) -> Bool {
-        (response.fields[.contentType] ?? "").lowercased().contains("json")
-    }
-
-    private func refusal(_ response: TransportResponse, _ url: String) -> LarderError {
-        let code = Int(response.status.code)
-        let isJSON = Self.isJSON(response)
-        // A gateway may return it too. A reply without content type counts as the API's.
-        let isUnknownPath = (code == 404 || code == 410) && !isJSON && response.fields.contains(.contentType)
-        if isUnknownPath || (code < 500 && Self.isForeign(response)) {
-            let type = response.fields[.contentType] ?? ""
-            return LarderError(
-                .unexpectedReply,
-                "\(url) returned the status \(code) with the content type '\(type)' instead of JSON; the reply may come from a proxy.",
-                status: code
-            )
-        }
-        // The session is missing or has expired: the server has not carried out the request.
-        let kind: LarderError.Code =
-            code == 401 && authorizer != nil ? .unauthorized : code == 412 ? .conflict : .refused
-        var problem: ProblemDocument?
-        var cause: (any Error)?
-        if isJSON {
-            do { problem = try JSONDecoder().decode(ProblemDocument.self, from: Data(response.body)) } catch {
-                cause = error
-            }
-        }
-        guard let problem else {
-            return LarderError(
-                kind == .conflict ? .refused : kind,
-                "\(url) returned the status \(code).",
-                cause: cause,
-                status: code,
-                retryAfter: RetryAfterField.wait(response.fields, now: wallClock.now),
-                isFromAPI: isJSON
-            )
-        }
-        let text = [problem.title, problem.detail].compactMap { $0 }.joined(separator: ": ")
-        return LarderError(
-            kind,
-            text.isEmpty ? "\(url) returned the status \(code)." : text,
-            status: code,
-            problem: problem.type,
-            retryAfter: RetryAfterField.wait(response.fields, now: wallClock.now),
-            isFromAPI: true
-        )
     }
 }

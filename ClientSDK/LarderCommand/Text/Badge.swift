@@ -42,6 +42,7 @@ struct Badge: Sendable, Hashable {
     private static func text(_ reason: Freshness.StaleReason) -> String {
         switch reason {
         case .expired: "expired"
+        case .validationRequired: "expired, must be validated"
         case .invalidated: "invalidated"
         case .neverValidated: "never validated"
         case .clockUncertain: "clock set back"

@@ -44,13 +44,7 @@ struct NameTable: Sendable {
     private static func allProfiles(_ client: LarderClient) -> Resource<EntityList<Profile>> {
         let source = client.source
         return .list("people", of: Profile.self, freshness: .reference, policy: .cacheFirst) { context in
-            let page: Fetched<Page<Profile>> = try await source.fetch(
-                "/v1/profiles",
-                [("limit", "100")],
-                context: context
-            )
-            guard let people = page.value else { return .notModified() }
-            return .value(EntityList(people.items, nextCursor: people.nextCursor), validator: page.validator)
+            try await source.page("/v1/profiles", PageRequest(context, limit: 100), by: .demo)
         }
     }
 }

@@ -77,7 +77,9 @@ public struct Bank: Sendable {
             freshness: .critical,
             policy: .cacheFirst
         ) { context in
-            try await source.page("/v1/accounts", [], context)
+            try await source.fetch("/v1/accounts", context: context, as: Page<Account>.self) {
+                EntityList($0.value.items, nextCursor: $0.value.nextCursor)
+            }
         }
         accounts.retention = .memory
         accounts.tags = [LarderClient.everything]
@@ -96,8 +98,8 @@ public struct Bank: Sendable {
         ) { context in
             try await source.page(
                 "/v1/accounts/\(HTTPSource.escape(account))/transactions",
-                [("limit", "50")],
-                context
+                PageRequest(context, limit: 50),
+                by: .demo
             )
         }
         transactions.retention = .memory

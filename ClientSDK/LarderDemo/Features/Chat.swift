@@ -40,8 +40,12 @@ public struct Chat: Sendable {
     /// The conversations of the signed-in user.
     public var conversations: Resource<EntityList<Conversation>> {
         let source = source
-        var conversations = Resource<EntityList<Conversation>>.list("conversations", of: Conversation.self) { context in
-            try await source.page("/v1/conversations", [("limit", "100")], context)
+        var conversations = Resource<EntityList<Conversation>>.list(
+            "conversations",
+            of: Conversation.self,
+            freshness: .interactive
+        ) { context in
+            try await source.page("/v1/conversations", PageRequest(context, limit: 100), by: .demo)
         }
         conversations.tags = [LarderClient.everything]
         return conversations
@@ -60,9 +64,7 @@ public struct Chat: Sendable {
             pageSize: 50,
             freshness: Self.freshness
         ) { request in
-            let context = FetchContext(validator: request.validator, isForced: request.isForced)
-            let query = [("limit", "\(request.limit)"), ("after", request.cursor)]
-            return try await source.page(Self.path(conversation), query, context)
+            try await source.page(Self.path(conversation), request, by: .demo)
         }
         pages.localName = { $0.isPending ? nil : $0.clientID.map { Self.localPrefix + $0 } }
         pages.tags = [LarderClient.everything]

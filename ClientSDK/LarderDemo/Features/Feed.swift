@@ -22,12 +22,7 @@ public struct Feed: Sendable {
             pageSize: size,
             freshness: .timeToLive(.seconds(60), as: .interactive)
         ) { request in
-            let context = FetchContext(validator: request.validator, isForced: request.isForced)
-            return try await source.page(
-                "/v1/feed",
-                [("limit", "\(request.limit)"), ("after", request.cursor)],
-                context
-            )
+            try await source.page("/v1/feed", request, by: .demo)
         }
         pages.pageSizeMaximum = 100
         pages.tags = [LarderClient.everything]

@@ -1,23 +1,7 @@
 public import Larder
-import LarderModels
+public import LarderModels
 
-extension HTTPSource {
-    /// Fetches a page of a list with cursors, conditionally if the context has a validator.
-    ///
-    /// The result is complete if no page follows. An item that cannot be decoded fails the whole page; stored data is kept.
-    ///
-    /// - Parameters:
-    ///   - path: the absolute path. Escape variable segments with `HTTPSource.escape`.
-    ///   - query: `limit` and the cursor. Nil values are left out.
-    /// - Throws: as `fetch`.
-    public func page<Item: CacheEntity & Hashable>(
-        _ path: String,
-        _ query: [(String, String?)],
-        _ context: FetchContext
-    ) async throws(LarderError) -> Fetched<EntityList<Item>> {
-        let fetched = try await fetch(path, query, context: context, as: Page<Item>.self)
-        var list = fetched.map { EntityList($0.items, nextCursor: $0.nextCursor) }
-        list.completeness = list.value?.nextCursor == nil ? .complete : .partial
-        return list
-    }
+extension HTTPSource.Paging where Item: Hashable, Content == Page<Item> {
+    /// The pages of the demo backend: `items` and `nextCursor`, asked for with `limit` and `after`.
+    public static var demo: Self { cursor(items: { $0.items }, next: { $0.nextCursor }, parameter: "after") }
 }

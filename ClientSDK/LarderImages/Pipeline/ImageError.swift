@@ -53,7 +53,7 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
             case .invalidURL: .invalid
             default: .interrupted
             }
-        self.init(code, error.description, cause: error)
+        self.init(code, error.description, cause: error, retryAfter: error.retryAfter)
     }
 
     static let cancelled = ImageError(.cancelled, "The request was cancelled.")

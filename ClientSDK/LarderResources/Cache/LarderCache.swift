@@ -45,14 +45,16 @@ public final class LarderCache: Sendable {
     /// - Parameters:
     ///   - policy: the read policy; nil: the resource's.
     ///   - fields: the sensitive fields that the reader uses: each may shorten the lifetime (`Freshness.Rule.fieldLifetimes`).
-    /// - Throws: the error of the request, if the policy has nothing else to return; `.notCached`, `.gone`, `.cancelled`.
+    /// - Throws: the error of the request, if the policy has nothing else to return, or if the stored value requires validation
+    ///   (`Freshness.StaleReason.validationRequired`); `.notCached`, `.notValidated`, `.gone`, `.cancelled`.
     nonisolated(nonsending) public func value<Value>(
         _ resource: Resource<Value>,
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) async throws(LarderError) -> Value {
         let node = node(of: resource)
-        let options = node.options(resource, policy, fields: fields)
+        var options = node.options(resource, policy, fields: fields)
+        options.isBare = true
         let now = core.now()
         core.checkForeignCommits(at: now)
         if let value = node.valueAtHand(options, at: now) {
@@ -145,13 +147,14 @@ public final class LarderCache: Sendable {
         try core.commit(update)
     }
 
-    /// Stores a value as if the source of the resource had returned it. A request in flight does not replace it.
+    /// Stores a value as if the source of the resource had returned it: an event or a bundle has brought it. A request in flight does not
+    /// replace it. `CacheUpdate.put(_:for:)` does it together with other changes.
     ///
     /// - Parameter time: when it came from the source; nil: now.
     /// - Throws: `.storage`, `.encoding`; then nothing has changed.
-    public func store<Value>(
+    public func put<Value>(
         _ value: Value,
-        in resource: Resource<Value>,
+        for resource: Resource<Value>,
         fetchedAt time: WallTime? = nil
     ) throws(LarderError) {
         let node = node(of: resource)
@@ -239,7 +242,7 @@ public final class LarderCache: Sendable {
     }
 
     /// Notes that a version of an entity exists: by `Freshness.Criterion.version` an older stored value is stale.
-    public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: String) {
+    public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: E.ID) {
         if core.invalidations.note(E.key(id), version: version, at: core.now().wall) { return core.freshnessChanged() }
         for affected in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { affected.node.freshnessChanged() }
     }

@@ -40,6 +40,11 @@ public struct CacheConfiguration: Sendable {
     public var monotonicClock: any MonotonicClock & Sleeper = SystemMonotonicClock()
     /// Returns numbers in 0..<1 for jitter.
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+    /// The delays before reads of a key ask again after its requests have failed: `base` and `ceiling`, with full jitter. A refresh and a
+    /// gate ask at once. Reads are not repeated by themselves, so the maxima do not apply.
+    public var readRetry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
+    /// Limits the reads that follow a failure among all requests of the cache.
+    public var readRetryBudget = RetryPolicy.Budget(share: 0.1, reserve: 20)
     /// Makes a unique idempotency key.
     public var makeIdempotencyKey: @Sendable () -> String = { RandomKey.make() }
     /// The operations that the outbox shows and sends from the first read on, including those of an earlier process. Stored operations

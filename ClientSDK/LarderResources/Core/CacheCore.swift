@@ -1,4 +1,4 @@
-import LarderEvents
+package import LarderEvents
 import LarderMemory
 import LarderStorage
 import LarderTime
@@ -11,7 +11,9 @@ import Synchronization
 /// process stops with a message.
 package final class CacheCore: Sendable {
     /// Called when the network returns.
-    let returns = OrderedObservers<Void>()
+    package let returns = OrderedObservers<Void>()
+    /// The tokens for reads that follow a failure.
+    let readRetryBudget: Mutex<RetryPolicy.Budget>
     private struct Commits {
         var savedHighWater: WallTime
     }
@@ -52,6 +54,7 @@ package final class CacheCore: Sendable {
 
     init(_ configuration: CacheConfiguration) throws(LarderError) {
         self.configuration = configuration
+        readRetryBudget = Mutex(configuration.readRetryBudget)
         let onEvent = configuration.onEvent
         let (owner, gateOwner, delayed) = (ChangeOwner(), ChangeOwner(), DelayedEvents())
         (self.owner, self.gateOwner, self.delayed) = (owner, gateOwner, delayed)
@@ -243,6 +246,7 @@ package final class CacheCore: Sendable {
         isTolerant: Bool = false
     ) throws(LarderError) {
         defer { delayed.deliver() }
+        for key in update.keptOffDisk { try keepOffDisk(key) }
         announce(try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant))
     }
 

@@ -32,7 +32,8 @@ extension CacheUpdate {
     ///   - timeline: the timeline's key. A timeline that is not stored is created with this item if `isNew` or `isOwn`.
     ///   - isNew: whether the item was just created and has not changed since.
     ///   - isOwn: whether the item was created on this device. Then it is always inserted, and readers see it at once.
-    ///   - isNewer: whether the item with the first identifier comes before the one with the second.
+    ///   - isNewer: whether the item with the first identifier comes before the one with the second. Identifiers are given by their
+    ///     descriptions.
     public mutating func insert<E: CacheEntity>(
         _ item: E,
         in timeline: QueryKey,

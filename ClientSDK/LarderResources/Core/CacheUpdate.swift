@@ -8,16 +8,16 @@ public import LarderStorage
 /// `LarderCache.update`, `enqueue` and the like stops the process with a message.
 public struct CacheUpdate: Sendable {
     enum Step: Sendable {
-        case put(EntityDraft, validator: String?, lifetime: Duration?, source: DiskEntity.Source)
+        case put(EntityDraft, validator: String?, stated: StatedFreshness?, source: DiskEntity.Source)
         case modify(EntityKey, StoredEntityModifier)
         case remove(EntityKey, version: Int64?)
-        case touch(EntityKey, validator: String?, lifetime: Duration?)
+        case touch(EntityKey, validator: String?, stated: StatedFreshness?)
         case invalidate(EntityKey)
-        case putQuery(DiskQuery, lifetime: Duration?)
+        case putQuery(DiskQuery, stated: StatedFreshness?)
         case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
         case mergeQuery(QueryKey, QueryMerge)
         case insertNewest(NewestItems)
-        case touchQuery(QueryKey, validator: String?, lifetime: Duration?)
+        case touchQuery(QueryKey, validator: String?, stated: StatedFreshness?)
         case removeQuery(QueryKey)
         case invalidateQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
@@ -40,6 +40,8 @@ public struct CacheUpdate: Sendable {
     var answered: StoredKey?
     /// What the commit must survive.
     var durability = DiskStore.Durability.processDeath
+    /// The keys of values that are in memory only. They are kept off the disk before the update is carried out.
+    var keptOffDisk: [StoredKey] = []
     /// Whether it may use the disk space that is reserved for sending from the outbox.
     var mayUseReserve = false
 
@@ -57,7 +59,7 @@ public struct CacheUpdate: Sendable {
     /// - Parameters:
     ///   - completeness: how complete the value is. A more complete stored value of the same version stays.
     ///   - validator: the ETag that came with it; nil if it came as a part of something else.
-    ///   - lifetime: how long it is fresh; nil: as long as the rules of its readers say.
+    ///   - lifetime: how long it is fresh for readers that follow its source; nil: not stated.
     public mutating func put<E: CacheEntity>(
         _ entity: E,
         completeness: Completeness = .complete,
@@ -68,7 +70,7 @@ public struct CacheUpdate: Sendable {
             .put(
                 EntityDraft(entity, completeness: completeness),
                 validator: validator,
-                lifetime: lifetime,
+                stated: lifetime.map { StatedFreshness(lifetime: max(.zero, $0)) },
                 source: validator == nil ? .event : .network
             )
         )
@@ -77,7 +79,7 @@ public struct CacheUpdate: Sendable {
     /// Changes a stored entity; its times stay. Nothing happens if it is not stored.
     public mutating func modify<E: CacheEntity>(
         _ type: E.Type,
-        _ id: String,
+        _ id: E.ID,
         _ change: @escaping @Sendable (inout E) -> Void
     ) {
         steps.append(.modify(E.key(id), StoredEntityModifier(E.self, change)))
@@ -86,12 +88,12 @@ public struct CacheUpdate: Sendable {
     /// Removes an entity from the store and from every list.
     ///
     /// - Parameter version: the version in which it was deleted: values of that version or an older one do not restore it.
-    public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: String, deletedInVersion version: Int64? = nil) {
+    public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: E.ID, deletedInVersion version: Int64? = nil) {
         steps.append(.remove(E.key(id), version: version))
     }
 
     /// Invalidates an entity until it is fetched or confirmed again.
-    public mutating func invalidate<E: CacheEntity>(_ type: E.Type, _ id: String) {
+    public mutating func invalidate<E: CacheEntity>(_ type: E.Type, _ id: E.ID) {
         steps.append(.invalidate(E.key(id)))
     }
 

@@ -17,7 +17,7 @@ final class ChangeOwner: Sendable {
         case modify = "the closure of a CacheUpdate.modify"
         case edit = "the closure of a CacheUpdate.edit or CacheUpdate.editQuery"
         case comparison = "the == of a value that is being stored"
-        case merge = "a function by which items are put into a timeline"
+        case merge = "a function that merges values or puts items into a timeline"
         case codec = "a codec or a payload transform"
     }
 

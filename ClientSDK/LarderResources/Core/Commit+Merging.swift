@@ -21,11 +21,12 @@ extension Commit {
         // A merge without a change does not create a list: a stored empty list would say that there are no items.
         if !hasChanged, !merge.confirms, stored.orders == orders { return }
         if merge.confirms, order >= stored.order {
-            let new = times(merge.lifetime)
+            let new = times(merge.stated ?? (known.flatMap { $0.times.stated }))
             stored.times = Freshness.Times(
                 fetchedAt: hasChanged ? new.fetchedAt : stored.times.fetchedAt,
                 validatedAt: new.validatedAt,
                 expiresAt: new.expiresAt,
+                terms: new.terms,
                 epoch: new.epoch,
                 validatedUptime: new.validatedUptime
             )
@@ -33,6 +34,7 @@ extension Commit {
             stored.query.fetchedAt = stored.times.fetchedAt
             stored.query.validatedAt = new.validatedAt
             stored.query.expiresAt = new.expiresAt
+            stored.query.terms = new.terms
             stored.query.isInvalidated = core.order.isInvalidated(.query(key), since: order)
             stored.query.isClockUncertain = false
         }
@@ -40,7 +42,12 @@ extension Commit {
         if stored.query != before {
             let query = stored.query
             try disk.write { transaction in
-                try transaction.touch(key, validatedAt: query.validatedAt, expiresAt: query.expiresAt)
+                try transaction.touch(
+                    key,
+                    validatedAt: query.validatedAt,
+                    expiresAt: query.expiresAt,
+                    terms: query.terms
+                )
                 if query.isInvalidated { try transaction.invalidate(key) }
             }
         }

@@ -16,14 +16,15 @@ extension Commit {
         }
     }
 
-    mutating func put(_ query: DiskQuery, _ lifetime: Duration?, _ disk: DiskPart) throws {
+    mutating func put(_ query: DiskQuery, _ stated: StatedFreshness?, _ disk: DiskPart) throws {
         let key = query.key
         if isAnswer, core.order.isOvertaken(.query(key), by: order) { return }
-        let times = times(lifetime)
+        let times = times(stated)
         var query = query
         query.fetchedAt = times.fetchedAt
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
+        query.terms = times.terms
         query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
         if isAnswer { replay(on: &query) }
         set(StoredQuery(query, times: times, order: order), key)
@@ -59,30 +60,32 @@ extension Commit {
     mutating func touch(
         _ key: QueryKey,
         _ validator: String?,
-        _ lifetime: Duration?,
+        _ stated: StatedFreshness?,
         _ disk: DiskPart
     ) throws {
         if core.order.isOvertaken(.query(key), by: order) { return }
         guard var stored = try current(key, disk), validator == nil || stored.query.entityTag == validator else {
             return
         }
-        let new = times(lifetime)
+        let new = times(stated ?? stored.times.stated)
         let isInvalidated = core.order.isInvalidated(.query(key), since: order)
         // If the list is kept off the disk, a row under its key is another list.
         let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
         try part.write { transaction in
-            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
+            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt, terms: new.terms)
             if isInvalidated { try transaction.invalidate(key) }
         }
         stored.times = Freshness.Times(
             fetchedAt: stored.times.fetchedAt,
             validatedAt: new.validatedAt,
             expiresAt: new.expiresAt,
+            terms: new.terms,
             epoch: new.epoch,
             validatedUptime: new.validatedUptime
         )
         stored.query.validatedAt = new.validatedAt
         stored.query.expiresAt = new.expiresAt
+        stored.query.terms = new.terms
         stored.query.isInvalidated = isInvalidated
         stored.query.isClockUncertain = false
         stored.order = order

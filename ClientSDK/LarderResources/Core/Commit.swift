@@ -24,7 +24,7 @@ struct Commit {
     /// How many foreign commits this one has seen, if the disk takes part.
     var seenCommits = StoredEntity.memoryOnly
 
-    private(set) var entities: [EntityKey: Change<StoredEntity>] = [:]
+    var entities: [EntityKey: Change<StoredEntity>] = [:]
     var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
@@ -63,17 +63,17 @@ struct Commit {
 
     private mutating func perform(_ step: CacheUpdate.Step, _ disk: DiskPart) throws {
         switch step {
-        case .put(let draft, let validator, let lifetime, let source):
-            try put(draft, validator, lifetime, source, disk)
+        case .put(let draft, let validator, let stated, let source):
+            try put(draft, validator, stated, source, disk)
         case .modify(let key, let modifier): try modify(key, modifier, disk)
         case .remove(let key, let version): try remove(key, version, disk)
-        case .touch(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .touch(let key, let validator, let stated): try touch(key, validator, stated, disk)
         case .invalidate(let key): try invalidate(key, disk)
-        case .putQuery(let query, let lifetime): try put(query, lifetime, disk)
+        case .putQuery(let query, let stated): try put(query, stated, disk)
         case .editQuery(let key, let change): try edit(key, change, disk)
         case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
         case .insertNewest(let items): try insertNewest(items, disk)
-        case .touchQuery(let key, let validator, let lifetime): try touch(key, validator, lifetime, disk)
+        case .touchQuery(let key, let validator, let stated): try touch(key, validator, stated, disk)
         case .removeQuery(let key):
             try disk.write { transaction in
                 try transaction.remove(key)
@@ -105,7 +105,7 @@ struct Commit {
 
     // MARK: Entities
 
-    private func current(_ key: EntityKey) -> StoredEntity? {
+    func current(_ key: EntityKey) -> StoredEntity? {
         switch entities[key] {
         case .set(let stored): stored
         case .removed, .forgotten: nil
@@ -113,11 +113,12 @@ struct Commit {
         }
     }
 
-    func times(_ lifetime: Duration?) -> Freshness.Times {
+    func times(_ stated: StatedFreshness?) -> Freshness.Times {
         Freshness.Times(
             fetchedAt: moment.wall,
             validatedAt: moment.wall,
-            expiresAt: moment.wall + (lifetime ?? CacheCore.longestLifetime),
+            expiresAt: moment.wall + (stated?.lifetime ?? CacheCore.longestLifetime),
+            terms: stated?.terms ?? [],
             epoch: moment.epoch,
             validatedUptime: moment.uptime
         )
@@ -126,10 +127,11 @@ struct Commit {
     private mutating func put(
         _ draft: EntityDraft,
         _ validator: String?,
-        _ lifetime: Duration?,
+        _ stated: StatedFreshness?,
         _ source: DiskEntity.Source,
         _ disk: DiskPart
     ) throws {
+        var draft = draft
         let key = draft.key
         let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
         let disk = isOffDisk ? DiskPart(connection: nil) : disk
@@ -139,17 +141,20 @@ struct Commit {
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
-            if new == old && draft.completeness < known.completeness { return try renew(key, known, lifetime, disk) }
+            if new == old && draft.merge == nil && draft.completeness < known.completeness {
+                return try renew(key, known, stated, isPart: draft.isPart, disk)
+            }
         }
+        if let merge = draft.merge { draft = try merged(draft, merge, known, disk) }
         core.owner.calls(.comparison)
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
-            return try renew(key, known, lifetime, disk)
+            return try renew(key, known, stated, isPart: draft.isPart, disk)
         }
         var stored = StoredEntity(
             value: draft.value,
-            times: times(lifetime),
+            times: times(stated),
             version: draft.version,
             validator: validator,
             completeness: draft.completeness,
@@ -177,7 +182,7 @@ struct Commit {
             switch try write(stored, payload, key, disk) {
             case .stored: stored.seenCommits = seenCommits
             case .keptNewer: return
-            case .keptMoreComplete: return try renew(key, known, lifetime, disk)
+            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
             }
         }
         entities[key] = .set(stored)
@@ -198,6 +203,7 @@ struct Commit {
             fetchedAt: stored.times.fetchedAt,
             validatedAt: stored.times.validatedAt,
             expiresAt: stored.times.expiresAt,
+            terms: stored.times.terms,
             completeness: stored.completeness,
             source: stored.source
         )
@@ -209,52 +215,6 @@ struct Commit {
         return outcome
     }
 
-    /// An equal value: only its times are renewed.
-    private mutating func renew(
-        _ key: EntityKey,
-        _ known: StoredEntity?,
-        _ lifetime: Duration?,
-        _ disk: DiskPart
-    ) throws {
-        let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
-        let new = times(lifetime)
-        applied.insert(.entity(key))
-        // The key is kept off the disk: a row under it is another value.
-        let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
-        try disk.write { transaction in
-            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt)
-            if isInvalidated { try transaction.invalidate(key) }
-        }
-        guard var stored = known else {
-            entities[key] = .elsewhere
-            return
-        }
-        stored.times.validatedAt = new.validatedAt
-        stored.times.expiresAt = new.expiresAt
-        stored.times.isUncertain = false
-        stored.times.epoch = new.epoch
-        stored.times.validatedUptime = new.validatedUptime
-        stored.isInvalidated = isInvalidated
-        stored.order = order
-        if isMemoryOnly {
-            stored.isMemoryOnly = true
-            stored.seenCommits = StoredEntity.memoryOnly
-        }
-        entities[key] = .set(stored)
-    }
-
-    private mutating func touch(
-        _ key: EntityKey,
-        _ validator: String?,
-        _ lifetime: Duration?,
-        _ disk: DiskPart
-    ) throws {
-        if core.order.isOvertaken(.entity(key), by: order) { return }
-        // A value with another validator is not the confirmed one.
-        if let known = current(key), let validator, known.validator != validator { return }
-        try renew(key, current(key), lifetime, disk)
-    }
-
     private mutating func modify(
         _ key: EntityKey,
         _ modifier: StoredEntityModifier,
@@ -262,22 +222,7 @@ struct Commit {
     ) throws {
         var known = current(key)
         if known == nil, case .removed = entities[key] { return }
-        if known == nil {
-            let epoch = moment.epoch
-            var row: DiskEntity?
-            try disk.write { transaction in
-                row = try transaction.read { reading in try reading.entity(key) }
-            }
-            guard let row else { return }
-            core.owner.calls(.codec)
-            known = StoredEntity(
-                row,
-                value: try modifier.decode(row.payload),
-                epoch: epoch,
-                areTimesUncertain: core.areTimesUncertain,
-                seenCommits: seenCommits
-            )
-        }
+        if known == nil { known = try stored(key, modifier.decode, disk) }
         guard var stored = known else { return }
         core.owner.calls(.modify)
         stored.value = modifier.change(stored.value)

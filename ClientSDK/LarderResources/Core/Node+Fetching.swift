@@ -61,12 +61,14 @@ extension Node {
             }
             state.flight = flight
             state.hasNetworkReturned = false
+            state.owesRequest = false
             return (flight, true)
         }
         guard let flight, isNew else {
             if flight != nil { core.configuration.onEvent(.merged(resource: key.name)) }
             return flight
         }
+        core.readRetryBudget.withLock { $0.deposit() }
         let context = FetchContext(
             validator: content.validator(options),
             isForced: isForced,
@@ -92,7 +94,12 @@ extension Node {
     private func carryOut(_ flight: Flight, _ context: FetchContext) async {
         let resource = state.withLock { $0.resource }
         guard core.configuration.mayUseNetwork() else {
-            let error = LarderError(.offline, "The network may not be used at present: \"\(key)\" was not requested.")
+            let error = LarderError(
+                .offline,
+                "The network may not be used at present: \"\(key)\" was not requested.",
+                retryAfter: nil,
+                isUnsent: true
+            )
             return finish(flight, resource, .failure(error))
         }
         do {
@@ -178,50 +185,19 @@ extension Node {
         var update = CacheUpdate()
         update.answered = storedKey
         update.isMemoryOnly = !fetched.mayStore
-        // Only the source's lifetime is stored: each reader applies its own rule.
-        let rule = resource.freshness.rule(in: core.configuration.freshness)
-        let lifetime = fetched.lifetime ?? max(CacheCore.longestLifetime, rule.lifetime ?? .zero)
+        // Each reader applies its own rule.
+        let stated = fetched.stated
         if case .notModified = fetched.content, context.validator == nil {
             throw LarderError(.unexpectedReply, "\"\(key)\" was reported as not modified, although nothing is stored.")
         }
         switch (fetched.content, resource.shape) {
-        case (.value(let value), .single(let key, let codec, let version)):
-            let draft = EntityDraft(
-                key,
-                value,
-                codec: codec,
-                version: version(value),
-                completeness: fetched.completeness
-            )
-            update.steps = [.put(draft, validator: fetched.validator, lifetime: lifetime, source: .network)]
-        case (.value(let value), .normalized(let normalizer)):
-            var collector = EntityCollector()
-            var query = DiskQuery(
-                key,
-                ids: [],
-                isComplete: fetched.completeness.isComplete,
-                entityTag: fetched.validator,
-                fetchedAt: Freshness.Times.never,
-                expiresAt: Freshness.Times.never
-            )
-            do {
-                query.details = try normalizer.split(value, &collector)
-            } catch {
-                throw LarderError(.encoding, "\"\(key)\" could not be split into entities: \(error)", cause: error)
-            }
-            query.ids = collector.drafts.map(\.key)
-            update.steps = collector.drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
-            if let merge = normalizer.merge {
-                update.steps.append(.mergeQuery(key, merge(query, lifetime)))
-            } else {
-                update.steps.append(.putQuery(query, lifetime: lifetime))
-            }
+        case (.value(let value), _): update.steps = try resource.steps(storing: value, as: fetched)
         case (.notModified, .single(let key, _, _)):
-            update.steps = [.touch(key, validator: context.validator, lifetime: lifetime)]
+            update.steps = [.touch(key, validator: context.validator, stated: stated)]
         case (.notModified, .normalized):
-            update.steps = [.touchQuery(key, validator: context.validator, lifetime: lifetime)]
+            update.steps = [.touchQuery(key, validator: context.validator, stated: stated)]
             // Invalidated entities of the list are confirmed with it.
-            update.steps += content().stale.map { .touch($0, validator: nil, lifetime: nil) }
+            update.steps += content().stale.map { .touch($0, validator: nil, stated: nil) }
         case (.gone, .single(let key, _, _)): update.steps = [.remove(key, version: nil)]
         case (.gone, .normalized): update.steps = [.removeQuery(key)]
         }
@@ -251,6 +227,7 @@ extension Node {
 
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
+        let times = retryTimes(after: error, failures: state.withLock { $0.failures })
         let isWorthAnother = state.withLock { state in
             state.revision += 1
             let isPresent = state.flight === flight
@@ -260,11 +237,15 @@ extension Node {
             if state.flight == nil || error == nil {
                 state.error = error
                 state.failures = error == nil ? 0 : state.failures + 1
+                (state.retryAt, state.heldUntil) = times
             }
             return isPresent && error != nil && state.hasNetworkReturned
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
-        if isWorthAnother { revalidateObserved() }
+        if isWorthAnother {
+            endBackOff()
+            revalidateObserved()
+        }
     }
 }

@@ -5,10 +5,10 @@ import LarderTime
 extension Node {
     /// The facts that freshness depends on, with known versions and feeds if the rule uses them.
     func facts(_ content: Content, _ times: Freshness.Times, _ options: ReadOptions) -> FreshnessFacts {
-        facts(intrinsic(content, times), held: content.facts.held, options).stretched(by: stretch(options))
+        facts(intrinsic(content, times), held: content.facts.held, options)
     }
 
-    /// The facts without the lifetime factor of the current network level.
+    /// The facts, with known versions and feeds if the rule uses them.
     func facts(_ known: FreshnessFacts, held: DiskEntity.Completeness, _ options: ReadOptions) -> FreshnessFacts {
         var facts = known
         if held < options.demands { facts.isPartial = true }
@@ -34,12 +34,28 @@ extension Node {
     }
 
     /// Whether a policy allows the content to be shown.
-    func permits(_ local: ReadPolicy.Local, _ content: Content, _ freshness: Freshness, at now: Moment) -> Bool {
-        content.value != nil && permits(local, content.times, freshness, at: now)
+    ///
+    /// - Parameter isBare: whether the reader gets the value alone, without its freshness.
+    func permits(
+        _ local: ReadPolicy.Local,
+        _ content: Content,
+        _ freshness: Freshness,
+        isBare: Bool = false,
+        at now: Moment
+    ) -> Bool {
+        content.value != nil && permits(local, content.times, freshness, isBare: isBare, at: now)
     }
 
     /// Whether a policy allows a value with these times to be shown.
-    func permits(_ local: ReadPolicy.Local, _ times: Freshness.Times?, _ freshness: Freshness, at now: Moment) -> Bool {
+    func permits(
+        _ local: ReadPolicy.Local,
+        _ times: Freshness.Times?,
+        _ freshness: Freshness,
+        isBare: Bool = false,
+        at now: Moment
+    ) -> Bool {
+        // The server forbids it, and the reader could not see that it is stale.
+        if isBare, freshness == .stale(.validationRequired) { return false }
         switch local {
         case .never: return false
         case .fresh: return freshness == .fresh
@@ -80,8 +96,8 @@ extension Node {
         let rule = presentRule(options)
         if let remaining = rule.remaining(facts, fields: options.fields, at: now) {
             times.expiresAt = now.wall + remaining
-        } else if let lifetime = rule.lifetime {
-            times.expiresAt = min(times.expiresAt, times.validatedAt + lifetime)
+        } else if let expiry = rule.expiry(of: times) {
+            times.expiresAt = expiry
         }
         return Snapshot(
             value: value,
@@ -103,7 +119,7 @@ extension Freshness.Criterion {
     /// Whether the criterion depends on more than times.
     var needsContext: Bool {
         switch self {
-        case .timeToLive: false
+        case .timeToLive, .source: false
         case .version, .feed: true
         case .all(let metrics), .any(let metrics): metrics.contains(where: \.needsContext)
         }

@@ -14,11 +14,14 @@ extension Node {
         case yes
         /// A request is not allowed at present: the stored value is returned without an error.
         case spared
+        /// The last request has failed with this error, and the next one must wait.
+        case postponed(LarderError)
     }
 
     /// Whether a read asks the network: as its policy says, unless requests are not allowed and there is a value that the policy falls
     /// back to. Without a value it asks nevertheless, so that there is an error to show.
-    func asking(_ policy: ReadPolicy, _ content: Content, _ freshness: Freshness, at now: Moment) -> Asking {
+    func asking(_ options: ReadOptions, _ content: Content, _ freshness: Freshness, at now: Moment) -> Asking {
+        let policy = options.policy
         switch policy.remote {
         case .never: return .no
         case .ifStale: if freshness == .fresh { return .no }
@@ -26,7 +29,29 @@ extension Node {
         }
         let conduct = core.configuration.networkBehavior()
         let isAllowed = policy.remote == .always ? conduct.allowsUserRefresh : conduct.allowsRefresh
-        return isAllowed || !permits(policy.fallback, content, freshness, at: now) ? .yes : .spared
+        if isAllowed, let error = postponement(at: now) { return .postponed(error) }
+        return isAllowed || !permits(policy.fallback, content, freshness, isBare: options.isBare, at: now)
+            ? .yes : .spared
+    }
+
+    /// Whether a read shows a stored value without a request.
+    func showsStored(
+        _ asking: Asking,
+        _ options: ReadOptions,
+        _ content: Content,
+        _ freshness: Freshness,
+        at now: Moment
+    )
+        -> Bool
+    {
+        func allows(_ local: ReadPolicy.Local) -> Bool {
+            permits(local, content, freshness, isBare: options.isBare, at: now)
+        }
+        return switch asking {
+        case .spared: true
+        case .postponed: allows(options.policy.local) || allows(options.policy.fallback)
+        case .no, .yes: allows(options.policy.local)
+        }
     }
 
     /// Whether stale values may be refreshed in the background.

@@ -12,9 +12,14 @@ extension Node {
         let content = content()
         let now = core.now()
         let freshness = freshness(content, options, at: now)
-        let asking = asking(policy, content, freshness, at: now)
-        let mayShow = asking == .spared || permits(policy.local, content, freshness, at: now)
-        let wantsNetwork = asking == .yes
+        let asking = asking(options, content, freshness, at: now)
+        let mayShow = showsStored(asking, options, content, freshness, at: now)
+        let (wantsNetwork, isPostponed) =
+            switch asking {
+            case .yes: (true, false)
+            case .postponed: (false, true)
+            case .no, .spared: (false, false)
+            }
         core.configuration.onEvent(
             mayShow ? hit(content) : .miss(resource: key.name)
         )
@@ -36,6 +41,7 @@ extension Node {
             return state.lastObserver
         }
         if let fallbackDelay = policy.fallbackDelay, wantsNetwork, !mayShow { wait(fallbackDelay, for: id) }
+        if isPostponed { state.withLock { $0.owesRequest = true } }
         showAll(to: id, isFromDisk: content.isFromDisk)
         return id
     }
@@ -139,6 +145,7 @@ extension Node {
             }
             if isShown { break }
         }
+        if let owed = owedAt { due = min(due ?? owed - now.uptime, owed - now.uptime) }
         core.scheduler.schedule(self, at: due.map { now.uptime + $0 })
     }
 
@@ -231,6 +238,7 @@ extension Node {
 
     func networkReturned() {
         core.checkForeignCommits(at: core.now())
+        endBackOff()
         state.withLock { state in state.hasNetworkReturned = state.flight != nil }
         revalidateObserved()
         showAll()
@@ -251,12 +259,17 @@ extension Node {
             }
             if isDue { revalidateObserved(isBounded: true) }
         }
+        if let owed = owedAt, owed <= now.uptime { revalidateObserved() }
         showAll()
     }
 
     /// Starts a request for observers whose policy wants one, if the content is not fresh.
     func revalidateObserved(isBounded: Bool = false) {
-        guard refreshesByItself else { return }
+        guard refreshesByItself else {
+            // The return of the network asks again.
+            state.withLock { $0.owesRequest = false }
+            return
+        }
         let content = content()
         let now = core.now()
         let wanting = state.withLock { state in
@@ -266,6 +279,11 @@ extension Node {
                 return freshness(content, observer.options, at: now) != .fresh
             }.map { ($0.key, $0.value.options) }
         }
+        guard !wanting.isEmpty else {
+            state.withLock { $0.owesRequest = false }
+            return
+        }
+        guard postponement(at: now) == nil else { return owe() }
         for (id, options) in wanting {
             let flight: Flight
             // A closed cache has no observers.

@@ -84,7 +84,8 @@ extension Node {
         let freshness = options.rule.judge(facts, fields: options.fields, at: now)
         guard
             policy.remote == .ifStale
-                ? freshness == .fresh : permits(policy.local, standing.facts.times, freshness, at: now)
+                ? freshness == .fresh
+                : permits(policy.local, standing.facts.times, freshness, isBare: options.isBare, at: now)
         else { return nil }
         // Only the value whose freshness was computed is returned.
         return state.withLock { state in state.changes == standing.changes ? state.content?.value : nil }
@@ -105,17 +106,29 @@ extension Node {
         let content = content()
         let now = core.now()
         let freshness = freshness(content, options, at: now)
-        let asking = asking(policy, content, freshness, at: now)
-        let wantsNetwork = asking == .yes
-        if asking == .spared || permits(policy.local, content, freshness, at: now) {
+        let asking = asking(options, content, freshness, at: now)
+        if showsStored(asking, options, content, freshness, at: now) {
             core.configuration.onEvent(hit(content))
-            if wantsNetwork { fetchInBackground(options) }
-            return current(content, options, isFetching: wantsNetwork)
+            switch asking {
+            case .yes:
+                fetchInBackground(options)
+                return current(content, options, isFetching: true)
+            case .postponed(let error): return current(content, options, error: error)
+            case .no, .spared: return current(content, options)
+            }
         }
         core.configuration.onEvent(.miss(resource: key.name))
         guard policy.remote != .never else {
+            guard content.value == nil else {
+                throw LarderError(
+                    .notValidated,
+                    "\"\(key)\" has expired, and the server forbids to use it without validation. Allow a request, or read a snapshot, "
+                        + "which says that it is stale."
+                )
+            }
             throw LarderError(.notCached, "\"\(key)\" is not stored, and the policy does not allow a request.")
         }
+        if case .postponed(let error) = asking { throw error }
         let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: changes)
         guard let flight = joined else { return try await answer(options) }
         let error: LarderError
@@ -135,7 +148,8 @@ extension Node {
         let present = self.content()
         let later = core.now()
         let judged = self.freshness(present, options, at: later)
-        guard error.code != .gone, permits(policy.fallback, present, judged, at: later) else { throw error }
+        guard error.code != .gone, permits(policy.fallback, present, judged, isBare: options.isBare, at: later)
+        else { throw error }
         return current(present, options, error: error)
     }
 
@@ -147,7 +161,7 @@ extension Node {
         _ freshness: Freshness,
         _ now: Moment
     ) async throws(LarderError) {
-        let mayFallBack = permits(options.policy.fallback, content, freshness, at: now)
+        let mayFallBack = permits(options.policy.fallback, content, freshness, isBare: options.isBare, at: now)
         guard let fallbackDelay = options.policy.fallbackDelay, mayFallBack,
             flight.limit(within: options.timeout, at: now).map({ fallbackDelay < $0 }) ?? true
         else { return try await wait(for: flight, options) }

@@ -25,6 +25,12 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// The error of the last request; nil if it succeeded.
         var error: LarderError?
         var failures = 0
+        /// When a read may ask again after a failure; nil: at once.
+        var retryAt: MonotonicTime?
+        /// The part of `retryAt` that the server has asked for: it also holds when the network returns.
+        var heldUntil: MonotonicTime?
+        /// Whether an observer's request was postponed until `retryAt`.
+        var owesRequest = false
         /// When the last answered request began.
         var answeredAt: MonotonicTime?
         /// Whether the network has returned since the request in flight began: if it fails, it is worth a retry.

@@ -8,6 +8,8 @@ struct ReadOptions: Sendable {
     var demands: DiskEntity.Completeness
     /// How long the reader waits for a request; nil: no limit.
     var timeout: Duration?
+    /// Whether the reader gets the value alone, without its freshness.
+    var isBare = false
     /// The sensitive fields that the reader uses.
     var fields: Set<String>
 

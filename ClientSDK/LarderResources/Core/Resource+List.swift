@@ -11,7 +11,7 @@ extension Resource {
         _ parameters: [String: String] = [:],
         of type: Item.Type = Item.self,
         showing completeness: Completeness = .complete,
-        freshness: Freshness.Demand = .interactive,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .staleWhileRevalidate,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
     ) -> Resource where Value == EntityList<Item> {

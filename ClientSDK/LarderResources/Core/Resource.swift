@@ -23,7 +23,7 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
 
     /// The name and the parameters: with the type and the shape of the value, the identity.
     public let key: QueryKey
-    /// When values are fresh.
+    /// When values are fresh. By default the source decides; a stated freshness overrides the lifetime that the source states.
     public var freshness: Freshness.Demand
     /// The read policy, unless a read passes another one.
     public var policy: ReadPolicy
@@ -57,6 +57,11 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
         kind = shape.kind
         self.fetch = fetch
     }
+}
+
+extension Resource: CustomStringConvertible {
+    /// The type of the value and the key.
+    public var description: String { "Resource<\(Value.self)>(\(key))" }
 }
 
 /// The kinds of shapes. Resources of different kinds have different identities, whatever their keys.
@@ -114,7 +119,7 @@ extension Resource where Value: Codable {
     public init(
         _ name: String,
         _ parameters: [String: String] = [:],
-        freshness: Freshness.Demand = .interactive,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .cacheFirst,
         codec: PayloadCodec<Value>? = nil,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
@@ -140,13 +145,13 @@ extension Resource where Value: CacheEntity {
     ///
     /// - Parameter fetch: returns the entity; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func entity(
-        _ id: String,
-        freshness: Freshness.Demand = .interactive,
+        _ id: Value.ID,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .cacheFirst,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
     ) -> Resource {
         Resource(
-            QueryKey(Value.entityType, [.init("id", id)]),
+            QueryKey(Value.entityType, [.init("id", id.description)]),
             freshness: freshness,
             policy: policy,
             demands: .complete,
@@ -166,7 +171,7 @@ extension Resource {
         _ name: String,
         _ parameters: [String: String] = [:],
         of normalizer: Normalizer<Value>,
-        freshness: Freshness.Demand = .interactive,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .cacheFirst,
         fetch: @escaping @Sendable (FetchContext) async throws -> Fetched<Value>
     ) {

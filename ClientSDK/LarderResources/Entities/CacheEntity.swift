@@ -4,7 +4,11 @@ public import LarderStorage
 ///
 /// An entity is stored once, under its type and identifier; lists contain its key. If `entityType` or the coding of a stored type
 /// changes, stored values cannot be read, which is a miss and not an error.
-public protocol CacheEntity: Codable, Sendable, Equatable, Identifiable where ID == String {
+///
+/// The description of an identifier is its key in the store: it must be unique within the type and must never change, as those of
+/// `String`, integers and `UUID`.
+public protocol CacheEntity: Codable, Sendable, Equatable, Identifiable
+where ID: CustomStringConvertible & Sendable {
     /// The name of the type in the store, such as `post`. Names that begin with "=" are reserved.
     static var entityType: String { get }
     /// The server's version, which grows with each change; nil if the server has none: then the order of requests decides.
@@ -13,6 +17,19 @@ public protocol CacheEntity: Codable, Sendable, Equatable, Identifiable where ID
     static var isMemoryOnly: Bool { get }
     /// The codec of the type; JSON by default.
     static var codec: PayloadCodec<Self> { get }
+    /// Combines a value that has arrived with the stored one; nil, the default: it replaces the stored one.
+    ///
+    /// For a type of which several endpoints return different parts: keep what the new value does not contain. Called within the commit
+    /// for every value of a source or an event, unless the stored one has a higher version. It must be pure.
+    ///
+    ///     static let merge: Merge? = { new, stored in
+    ///         var merged = new
+    ///         merged.isBookmarked = new.isBookmarked ?? stored.isBookmarked
+    ///         return merged
+    ///     }
+    static var merge: Merge? { get }
+
+    typealias Merge = @Sendable (_ new: Self, _ stored: Self) -> Self
 }
 
 extension CacheEntity {
@@ -22,11 +39,17 @@ extension CacheEntity {
     /// Entities may be stored on disk.
     public static var isMemoryOnly: Bool { false }
 
+    /// New values replace stored ones.
+    public static var merge: Merge? { nil }
+
     /// The entity's key in the store.
-    public var entityKey: EntityKey { EntityKey(Self.self, id) }
+    public var entityKey: EntityKey { EntityKey(Self.self, entityID) }
 
     /// The key of an entity of this type.
-    public static func key(_ id: String) -> EntityKey { EntityKey(Self.self, id) }
+    public static func key(_ id: ID) -> EntityKey { EntityKey(Self.self, id.description) }
+
+    /// The identifier as it is stored.
+    var entityID: String { id.description }
 }
 
 extension CacheEntity {

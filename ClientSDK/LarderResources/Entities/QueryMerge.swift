@@ -6,7 +6,8 @@ import LarderTime
 struct QueryMerge: Sendable {
     /// Whether the answer confirms the list, so that its times are renewed.
     var confirms: Bool
-    var lifetime: Duration?
+    /// The freshness that the source stated.
+    var stated: StatedFreshness?
     /// The entities of the answer. Those that are known to be deleted are not in `Context.stored`.
     var keys: [EntityKey] = []
     /// Changes the index. The index is empty if none is stored.

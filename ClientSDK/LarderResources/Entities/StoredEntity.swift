@@ -35,6 +35,7 @@ extension StoredEntity {
                 fetchedAt: entity.fetchedAt,
                 validatedAt: entity.validatedAt,
                 expiresAt: entity.expiresAt,
+                terms: entity.terms,
                 isUncertain: entity.isClockUncertain || areTimesUncertain,
                 epoch: epoch
             ),

@@ -27,6 +27,7 @@ struct StoredQuery: Sendable {
                 fetchedAt: query.fetchedAt,
                 validatedAt: query.validatedAt,
                 expiresAt: query.expiresAt,
+                terms: query.terms,
                 isUncertain: query.isClockUncertain || areTimesUncertain,
                 epoch: epoch
             ),

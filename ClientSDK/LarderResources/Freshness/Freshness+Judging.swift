@@ -1,4 +1,5 @@
 import LarderEvents
+import LarderStorage
 import LarderTime
 
 /// The facts about a value that its freshness depends on.
@@ -62,8 +63,8 @@ extension Freshness.Rule {
         return rule
     }
 
-    /// The lifetime that is stored as the expiry; nil if the rule has none.
-    var lifetime: Duration? { criterion.lifetime }
+    /// When a value with these times expires by time; nil where time does not end its freshness.
+    func expiry(of times: Freshness.Times) -> WallTime? { criterion.lifetime(of: times).map { times.validatedAt + $0 } }
 }
 
 extension Freshness.Criterion {
@@ -71,7 +72,12 @@ extension Freshness.Criterion {
     fileprivate func reason(_ facts: FreshnessFacts, age: Duration, at now: Moment) -> Freshness.StaleReason? {
         switch self {
         case .timeToLive(let duration):
-            return age >= duration || now.wall >= facts.times.expiresAt ? .expired : nil
+            return age >= duration ? .expired : nil
+        case .source(let usual):
+            let times = facts.times
+            let isOver =
+                times.statedLifetime.map { age >= $0 || now.wall >= times.expiresAt } ?? (age >= usual)
+            return !isOver ? nil : times.terms.contains(.mustRevalidate) ? .validationRequired : .expired
         case .version:
             guard let known = facts.knownVersion else {
                 return facts.times.validatedAt <= facts.versionsForgottenAt ? .olderVersion : nil
@@ -97,7 +103,10 @@ extension Freshness.Criterion {
 
     fileprivate func remaining(_ facts: FreshnessFacts, age: Duration, at now: Moment) -> Duration? {
         switch self {
-        case .timeToLive(let duration): return min(duration - age, facts.times.expiresAt - now.wall)
+        case .timeToLive(let duration): return duration - age
+        case .source(let usual):
+            let times = facts.times
+            return times.statedLifetime.map { min($0 - age, times.expiresAt - now.wall) } ?? usual - age
         case .version: return nil
         case .feed(let name, let limit): return facts.feeds[name].map { limit - (now.uptime - $0.caughtUpUptime) }
         // A check that is too early does no harm.
@@ -109,6 +118,8 @@ extension Freshness.Criterion {
     fileprivate func stretched(by factor: Double) -> Freshness.Criterion {
         switch self {
         case .timeToLive(let duration): .timeToLive(duration.stretched(by: factor))
+        // What the source has stated holds on any network.
+        case .source(let usual): .source(otherwise: usual.stretched(by: factor))
         // A poor network does not extend what a version or a feed says.
         case .version, .feed: self
         case .all(let criteria): .all(criteria.map { $0.stretched(by: factor) })
@@ -116,23 +127,12 @@ extension Freshness.Criterion {
         }
     }
 
-    fileprivate var lifetime: Duration? {
+    fileprivate func lifetime(of times: Freshness.Times) -> Duration? {
         switch self {
         case .timeToLive(let duration): duration
+        case .source(let usual): times.statedLifetime ?? usual
         case .version, .feed: nil
-        case .all(let criteria), .any(let criteria): criteria.compactMap(\.lifetime).max()
+        case .all(let criteria), .any(let criteria): criteria.compactMap { $0.lifetime(of: times) }.max()
         }
-    }
-}
-
-extension FreshnessFacts {
-    /// The facts with the stored expiry moved by the factor, for a poor network.
-    func stretched(by factor: Double) -> FreshnessFacts {
-        guard factor != 1, times.expiresAt > times.validatedAt, times.validatedAt != Freshness.Times.never else {
-            return self
-        }
-        var facts = self
-        facts.times.expiresAt = times.validatedAt + (times.expiresAt - times.validatedAt).stretched(by: factor)
-        return facts
     }
 }

@@ -3,6 +3,8 @@ extension Freshness {
     public indirect enum Criterion: Sendable, Hashable {
         /// For this time after the server has confirmed it.
         case timeToLive(Duration)
+        /// For the lifetime that the source has stated, such as `max-age`; if it has stated none, for this time.
+        case source(otherwise: Duration)
         /// While no newer version is known (`LarderCache.noteVersion`). The cache remembers the last 16,384 versions; values that were
         /// validated before older ones were forgotten are stale.
         case version
@@ -100,11 +102,15 @@ extension Freshness {
 extension Freshness {
     /// The freshness that a resource asks for: a class, or a rule of its own.
     public enum Demand: Sendable, Hashable {
-        /// The rule of the class in `Freshness.Table`.
+        /// As the source states (`Freshness.Criterion.source`). If it states nothing, the lifetime of the class in `Freshness.Table`.
+        case bySource(otherwise: Freshness.Class)
+        /// The rule of the class in `Freshness.Table`. It overrides the lifetime that the source states.
         case named(Freshness.Class)
-        /// A rule of its own.
+        /// A rule of its own. It overrides the lifetime that the source states.
         case rule(Freshness.Rule)
 
+        /// As the source says; if it says nothing, as interactive values.
+        public static let source = Freshness.Demand.bySource(otherwise: .interactive)
         /// As critical values.
         public static let critical = Freshness.Demand.named(.critical)
         /// As interactive values.
@@ -122,6 +128,10 @@ extension Freshness {
 
         func rule(in table: Freshness.Table) -> Freshness.Rule {
             switch self {
+            case .bySource(let name):
+                var rule = Freshness.Demand.named(name).rule(in: table)
+                if case .timeToLive(let duration) = rule.criterion { rule.criterion = .source(otherwise: duration) }
+                return rule
             case .named(let name):
                 var rule = table[name]
                 rule.stretchClass = rule.stretchClass ?? name

@@ -1,3 +1,4 @@
+import LarderStorage
 public import LarderTime
 
 extension Freshness {
@@ -7,8 +8,10 @@ extension Freshness {
         public var fetchedAt: WallTime
         /// When the source last confirmed it: the start of that request.
         public var validatedAt: WallTime
-        /// When it expires, by the source's lifetime or by the rule under which it was stored.
+        /// When it expires, by the reader's rule or by the lifetime that the source stated.
         public var expiresAt: WallTime
+        /// What the source has said about the freshness.
+        var terms: DiskEntity.Terms
         /// Whether the clock was set back since, so that the times are not meaningful.
         public var isUncertain: Bool
         /// The number of times that the clock was set back before these were taken, within this process.
@@ -20,6 +23,7 @@ extension Freshness {
             fetchedAt: WallTime,
             validatedAt: WallTime,
             expiresAt: WallTime,
+            terms: DiskEntity.Terms = [],
             isUncertain: Bool = false,
             epoch: UInt64,
             validatedUptime: MonotonicTime? = nil
@@ -27,6 +31,7 @@ extension Freshness {
             self.fetchedAt = fetchedAt
             self.validatedAt = validatedAt
             self.expiresAt = expiresAt
+            self.terms = terms
             self.isUncertain = isUncertain
             self.epoch = epoch
             self.validatedUptime = validatedUptime

@@ -11,11 +11,25 @@ public enum Freshness: Sendable, Hashable {
     public var isFresh: Bool { self == .fresh }
 }
 
+extension Freshness: CustomStringConvertible {
+    /// Such as `fresh` or `stale (expired)`.
+    public var description: String {
+        switch self {
+        case .fresh: "fresh"
+        case .stale(let reason): "stale (\(reason.rawValue))"
+        case .missing: "missing"
+        }
+    }
+}
+
 extension Freshness {
     /// Why a value is not fresh.
     public enum StaleReason: String, Sendable, Hashable, CaseIterable {
         /// Its lifetime has ended.
         case expired
+        /// Its lifetime has ended, and the server forbids to use it in place of a failed validation (`must-revalidate`, `no-cache`).
+        /// `LarderCache.value` does not return it.
+        case validationRequired
         /// It was invalidated: by an event, a tag or a write.
         case invalidated
         /// The server has never confirmed it: it was created on this device.

@@ -76,7 +76,7 @@ public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
 
 extension EntityList {
     /// The edits from an older list to this one.
-    public func difference(from old: EntityList) -> ListDifference<String> {
+    public func difference(from old: EntityList) -> ListDifference<Item.ID> {
         ListDifference(from: old.items, to: items)
     }
 }

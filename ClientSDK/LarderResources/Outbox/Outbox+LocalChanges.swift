@@ -27,7 +27,7 @@ extension Outbox {
         /// Changes an entity if it is stored.
         public mutating func modify<E: CacheEntity>(
             _ type: E.Type,
-            _ id: String,
+            _ id: E.ID,
             _ change: @escaping @Sendable (inout E) -> Void
         ) {
             entities.append(
@@ -57,7 +57,7 @@ extension Outbox {
         }
 
         /// Hides an entity.
-        public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: String) {
+        public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: E.ID) {
             entities.append((E.key(id), { _ in nil }))
             // An entity that is not stored may exist on the server.
             checks.append(Check(E.key(id)) { (_: E?) in false })

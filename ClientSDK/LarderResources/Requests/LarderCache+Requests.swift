@@ -70,7 +70,7 @@ extension LarderCache {
         if stored(resource) == nil {
             do {
                 if let answer = try storage.answer(for: key) {
-                    try store(try codec.decode(answer.payload), in: resource, fetchedAt: answer.recordedAt)
+                    try put(try codec.decode(answer.payload), for: resource, fetchedAt: answer.recordedAt)
                 }
             } catch {
                 configuration.onEvent(.storageFailed(LarderError(error)))

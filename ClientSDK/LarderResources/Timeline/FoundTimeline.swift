@@ -91,7 +91,7 @@ extension EntityLookup {
                 case .stored(let entity, let isLocal):
                     position = .init(segment: timeline.list.segments.count, offset: run.count)
                     run.append(entity)
-                    if isLocal || timeline.isOwn(key) { timeline.list.localIDs.insert(entity.id) }
+                    if isLocal || timeline.isOwn(key) { timeline.list.localIDs.insert(entity.entityID) }
                 case .hidden: break
                 // The items before and after it are no longer consecutive.
                 case .evicted: append(.page(page))

@@ -48,7 +48,7 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
             demands: .partial,
             shape: .normalized(Timeline<Item>.List.normalizer(of: self))
         ) { context in
-            let request = PageRequest(limit: limit, validator: context.validator, isForced: context.mustRevalidate)
+            let request = PageRequest(context, limit: limit)
             var list = try await fetch(request).map { Timeline<Item>.List($0) }
             list.completeness = .complete
             return list
@@ -79,7 +79,7 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
         _ parameters: [String: String] = [:],
         of type: Item.Type = Item.self,
         pageSize: Int = 20,
-        freshness: Freshness.Demand = .interactive,
+        freshness: Freshness.Demand = .source,
         policy: ReadPolicy = .staleWhileRevalidate,
         fetch: @escaping @Sendable (PageRequest) async throws -> Fetched<EntityList<Item>>
     ) {
@@ -102,11 +102,19 @@ public struct PageRequest: Sendable, Hashable {
     /// Whether the page must come from the origin, as for a refresh or a gate: caches on the way must revalidate.
     public var isForced: Bool
 
+    /// The request as the context of a fetch.
+    public var context: FetchContext { FetchContext(validator: validator, isForced: isForced) }
+
     /// Creates a request, for direct calls of a fetch function.
     public init(cursor: String? = nil, limit: Int, validator: String? = nil, isForced: Bool = false) {
         self.cursor = cursor
         self.limit = limit
         self.validator = validator
         self.isForced = isForced
+    }
+
+    /// Creates a request for the newest page from the context of a fetch.
+    public init(_ context: FetchContext, limit: Int) {
+        self.init(limit: limit, validator: context.validator, isForced: context.mustRevalidate)
     }
 }

@@ -45,7 +45,7 @@ extension Timeline {
             for segment in old {
                 switch segment {
                 case .gap(let gap): append(gap)
-                case .items(let items): for item in items where !named.contains(item.id) { append(item) }
+                case .items(let items): for item in items where !named.contains(item.entityID) { append(item) }
                 }
             }
         }
@@ -117,8 +117,8 @@ extension Timeline.List {
                 return list
             }
         )
-        normalizer.merge = { answer, lifetime in
-            QueryMerge(confirms: true, lifetime: lifetime, keys: answer.ids) { query, orders, context in
+        normalizer.merge = { answer, stated in
+            QueryMerge(confirms: true, stated: stated, keys: answer.ids) { query, orders, context in
                 let page = IncomingPage(
                     keys: answer.ids.filter { context.stored.contains($0) },
                     cursor: try TimelineLayout.Details(answer.details).tail.cursor,

@@ -10,7 +10,7 @@ extension Timeline {
         /// The number of new items that are held back until `Timeline.takeNew`.
         public internal(set) var heldBackCount = 0
         /// The edits since the previous snapshot of the same iteration.
-        public internal(set) var difference = ListDifference<String>(from: [Item](), to: [])
+        public internal(set) var difference = ListDifference<Item.ID>(from: [Item](), to: [])
         /// Whether the oldest item is loaded.
         public internal(set) var hasReachedEnd = false
         /// The freshness of the newest page.
@@ -122,7 +122,7 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
     /// Items before the first shown item are new, unless they were created on this device. If no shown item is left, nothing is held
     /// back.
     private mutating func receive(_ list: Timeline<Item>.List) {
-        let ids = list.items.map(\.id)
+        let ids = list.items.map(\.entityID)
         guard hasShown, holdsBack,
             let first = ids.firstIndex(where: { shown.contains($0) && !list.localIDs.contains($0) })
         else {
@@ -145,7 +145,7 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
             case .gap(let gap): if !isBehindHeld { result.append(gap) }
             case .items(let items):
                 for item in items {
-                    isBehindHeld = held.contains(item.id)
+                    isBehindHeld = held.contains(item.entityID)
                     if !isBehindHeld { result.append(item) }
                 }
             }

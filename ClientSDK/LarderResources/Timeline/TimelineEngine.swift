@@ -272,7 +272,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         var update = CacheUpdate()
         update.answered = node.storedKey
         update.isMemoryOnly = !fetched.mayStore
-        update.steps = drafts.map { .put($0, validator: nil, lifetime: nil, source: .network) }
+        update.steps = drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated, source: .network) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
             guard !query.ids.isEmpty || !query.details.isEmpty else { return }

@@ -11,8 +11,12 @@ public struct Fetched<Value: Sendable>: Sendable {
     let content: Content
     /// The validator for the next request, so that the source can answer "not modified": an ETag, a version, a date.
     public var validator: String?
-    /// The source's freshness lifetime, if it is shorter than the resource's rule.
+    /// The freshness lifetime that the source states, from the moment of the validation; not negative. It applies to resources
+    /// that follow their source (`Freshness.Demand.source`). Nil: none was stated; after "not modified" the known one continues.
     public var lifetime: Duration?
+    /// Whether an expired value must not be used in place of a failed validation (`must-revalidate`, `no-cache`). It applies to
+    /// resources that follow their source: see `Freshness.StaleReason.validationRequired`.
+    public var mustRevalidate = false
     /// How complete the value is.
     public var completeness: Completeness
     /// Whether the value may be written to the disk. False for a reply with `Cache-Control: no-store`: the value stays in memory, and
@@ -40,6 +44,12 @@ public struct Fetched<Value: Sendable>: Sendable {
         if case .gone = content { true } else { false }
     }
 
+    /// What the source has said about the freshness; nil if it has said nothing.
+    var stated: StatedFreshness? {
+        guard lifetime != nil || mustRevalidate else { return nil }
+        return StatedFreshness(lifetime: lifetime.map { max(.zero, $0) }, mustRevalidate: mustRevalidate)
+    }
+
     /// The same reply with a transformed value: validator, lifetime, age and storage rule stay.
     public func map<Other: Sendable>(_ transform: (Value) -> Other) -> Fetched<Other> {
         let content: Fetched<Other>.Content =
@@ -49,6 +59,7 @@ public struct Fetched<Value: Sendable>: Sendable {
             case .gone: .gone
             }
         var other = Fetched<Other>(content, validator: validator, lifetime: lifetime, completeness: completeness)
+        other.mustRevalidate = mustRevalidate
         other.mayStore = mayStore
         other.age = age
         return other

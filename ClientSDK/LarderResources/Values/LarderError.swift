@@ -38,7 +38,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         cause: (any Error)? = nil,
         status: Int? = nil,
         problem: String? = nil,
-        operation: OperationID? = nil
+        operation: OperationID? = nil,
+        retryAfter: Duration? = nil
     ) {
         self.init(
             code,
@@ -47,7 +48,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
             status: status,
             problem: problem,
             operation: operation,
-            retryAfter: nil
+            retryAfter: retryAfter,
+            isUnsent: false
         )
     }
 
@@ -73,6 +75,29 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         self.isFromAPI = isFromAPI
     }
 
+    /// The error for a request that is not sent yet, because the last one has failed with this error.
+    func postponed(for wait: Duration) -> LarderError {
+        LarderError(
+            code,
+            "\(description) (The next request is sent in \(wait) at the earliest, unless it is a refresh.)",
+            cause: cause,
+            status: status,
+            problem: problem,
+            operation: operation,
+            retryAfter: wait,
+            isUnsent: true,
+            isFromAPI: isFromAPI
+        )
+    }
+
+    /// Whether the request was never sent because the caller gave up, the cache was closed or the network must not be used.
+    var isLocal: Bool {
+        switch code {
+        case .cancelled, .closed, .invalidArgument, .encoding, .storage: true
+        default: code == .offline && isUnsent && cause == nil
+        }
+    }
+
     /// Converts any error: store and transport errors keep their kind, everything else is `.fetchFailed`.
     public init(_ error: any Error) {
         switch error {
@@ -88,9 +113,26 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
                 case .tooLarge: .unexpectedReply
                 case .unsent, .noReply: .offline
                 }
-            self.init(code, "\(error)", cause: error, retryAfter: nil, isUnsent: error.kind == .unsent)
+            self.init(
+                code,
+                "\(error)",
+                cause: error,
+                retryAfter: error.retryAfter,
+                isUnsent: error.kind == .unsent
+            )
         default: self.init(.fetchFailed, "The fetch failed: \(error)", cause: error)
         }
+    }
+}
+
+extension LarderError: CustomDebugStringConvertible {
+    /// The code, status, problem type and delay before the description.
+    public var debugDescription: String {
+        var facts = [code.rawValue]
+        if let status { facts.append("status \(status)") }
+        if let problem { facts.append(problem) }
+        if let retryAfter { facts.append("retry after \(retryAfter)") }
+        return "LarderError(\(facts.joined(separator: ", "))): \(description)"
     }
 }
 

@@ -73,3 +73,19 @@ public struct Snapshot<Value: Sendable>: Sendable {
         )
     }
 }
+
+extension Snapshot: CustomStringConvertible {
+    /// One line: freshness, source, times, activity, error and the beginning of the value.
+    public var description: String {
+        var parts = ["\(freshness)"]
+        if let source { parts.append("from \(source.rawValue)") }
+        if let validatedAt, validatedAt != Freshness.Times.never { parts.append("validated \(validatedAt.rfc3339())") }
+        if let expiresAt { parts.append("expires \(expiresAt.rfc3339())") }
+        if pendingChanges > 0 { parts.append("\(pendingChanges) pending") }
+        if activity == .fetching { parts.append("fetching") }
+        if let refreshError { parts.append("error \(refreshError.code.rawValue)") }
+        guard let value else { return parts.joined(separator: ", ") }
+        let text = "\(value)"
+        return parts.joined(separator: ", ") + ": " + (text.count > 200 ? text.prefix(200) + "…" : text[...])
+    }
+}

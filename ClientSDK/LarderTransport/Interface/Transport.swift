@@ -21,6 +21,9 @@ public struct TransportRequest: Sendable, Hashable {
     /// after 303. Credentials (`Authorization`, `Cookie`) are not sent to another origin.
     public var followsRedirects: Bool
 
+    /// Whether a person waits for the response: it is sent although its host has asked to wait (`HostGate`).
+    public var isUserInitiated = false
+
     /// A request.
     public init(
         method: Method = .get,
@@ -72,10 +75,14 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     /// The reason.
     public let description: String
 
+    /// How long the host has asked not to be sent requests; nil if it has not.
+    public let retryAfter: Duration?
+
     /// Creates an error.
-    public init(_ code: Code, _ description: String) {
+    public init(_ code: Code, _ description: String, retryAfter: Duration? = nil) {
         self.code = code
         self.description = description
+        self.retryAfter = retryAfter
     }
 }
 

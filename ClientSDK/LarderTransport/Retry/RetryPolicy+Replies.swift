@@ -52,7 +52,7 @@ extension RetryPolicy {
         request.method.isIdempotent || !(request.fields[.idempotencyKey] ?? "").isEmpty
     }
 
-    /// Decides what to do after an attempt, without regard to a budget (`RetryingTransport.Budget`).
+    /// Decides what to do after an attempt, without regard to a budget (`RetryPolicy.Budget`).
     ///
     /// - Parameters:
     ///   - attempt: the number of the attempt, from 1.

@@ -8,7 +8,7 @@ import Synchronization
 /// requests. Safe from any task. A cancelled wait throws `.cancelled` immediately.
 public final class RetryingTransport: Transport {
     private struct State {
-        var budget: RetryingTransport.Budget
+        var budget: RetryPolicy.Budget
         var random: any RandomNumberGenerator & Sendable
     }
 
@@ -28,7 +28,7 @@ public final class RetryingTransport: Transport {
     public init(
         _ transport: any Transport,
         policy: RetryPolicy = RetryPolicy(),
-        budget: RetryingTransport.Budget = RetryingTransport.Budget(),
+        budget: RetryPolicy.Budget = RetryPolicy.Budget(),
         clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
         wall: any WallClock = SystemWallClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()

@@ -96,6 +96,7 @@ struct FlightTests {
         await seen.wait { $0.last?.refreshError != nil }
         seen.cancel()
         for reader in readers { reader.cancel() }
+        scene.clock.advance(by: .seconds(1))
         source.prepare(.value("good"), .value("good"))
         #expect(try await cache.value(resource) == "good")
     }

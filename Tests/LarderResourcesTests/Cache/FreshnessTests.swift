@@ -41,19 +41,6 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) == .stale(.expired))
     }
 
-    @Test func `a source can shorten the lifetime of a value but not extend it`() async throws {
-        let cache = try scene.cache()
-        let source = ScriptedSource<String>()
-        let resource = word(source)
-        source.prepare(.value("a", lifetime: .seconds(5)), .value("b", lifetime: .seconds(500)))
-        _ = try await cache.value(resource)
-        scene.clock.advance(by: .seconds(5))
-        #expect(try await stored(cache, resource) == .stale(.expired))
-        #expect(try await cache.value(resource) == "b")
-        scene.clock.advance(by: .seconds(60))
-        #expect(try await stored(cache, resource) == .stale(.expired))
-    }
-
     @Test(arguments: [-86_400, -3_600, -3, 3_600, 86_400, 315_360_000], [false, true])
     func `a changed clock makes no stale value fresh, and no value stale for ever`(
         _ seconds: Int,

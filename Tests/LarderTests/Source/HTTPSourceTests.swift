@@ -219,7 +219,7 @@ struct HTTPSourceTests {
         let transport = ScriptedTransport(script: [.text(page, fields: fields)])
         let source = HTTPSource("http://server", transport: transport)
         let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer) {
-            try await source.page("/notes", [], $0)
+            try await source.page("/notes", PageRequest($0, limit: 20), by: .demo)
         }
         #expect(try await cache.value(notes).items.map(\.text) == ["secret"])
         #expect(try await cache.value(notes, .cacheOnly).items.map(\.text) == ["secret"])
@@ -322,7 +322,7 @@ struct HTTPSourceTests {
         ])
         let source = HTTPSource("http://server", transport: transport)
         let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer) {
-            try await source.page("/notes", [], $0)
+            try await source.page("/notes", PageRequest($0, limit: 20), by: .demo)
         }
         let note = Resource<Word>.entity("1") { try await source.fetch("/notes/1", context: $0) }
         #expect(try await cache.value(notes).items.map(\.text) == ["kept"])

@@ -157,7 +157,7 @@ struct RetryPolicyTests {
             var random = SeededGenerator(seed: seed)
             let share = random.unit()
             let reserve = Double(random.uniform(in: 0..<20))
-            var budget = RetryingTransport.Budget(share: share, reserve: reserve)
+            var budget = RetryPolicy.Budget(share: share, reserve: reserve)
             var (requests, repetitions) = (0, 0)
             for _ in 0..<2_000 {
                 if random.uniform(in: 0..<3) > 0 {
@@ -169,11 +169,11 @@ struct RetryPolicyTests {
                 #expect(Double(repetitions) <= share * Double(requests) + reserve + 1e-3, "seed \(seed)")
             }
         }
-        var tenth = RetryingTransport.Budget(share: 0.1, reserve: 0)
+        var tenth = RetryPolicy.Budget(share: 0.1, reserve: 0)
         for _ in 0..<10 { tenth.deposit() }
         let paid = tenth.withdraw()
         #expect(paid)
-        var absurd = RetryingTransport.Budget(share: .nan, reserve: -.infinity)
+        var absurd = RetryPolicy.Budget(share: .nan, reserve: -.infinity)
         absurd.deposit()
         let free = absurd.withdraw()
         #expect(!free)

@@ -13,7 +13,7 @@ struct RetryingTransportTests {
         _ scripted: ScriptedTransport,
         _ clock: ManualClock,
         policy: RetryPolicy = RetryPolicy(),
-        budget: RetryingTransport.Budget = RetryingTransport.Budget()
+        budget: RetryPolicy.Budget = RetryPolicy.Budget()
     ) -> RetryingTransport {
         RetryingTransport(
             scripted,
@@ -70,7 +70,7 @@ struct RetryingTransportTests {
             scripted,
             clock,
             policy: RetryPolicy(base: .zero),
-            budget: RetryingTransport.Budget(share: 0.1, reserve: 5)
+            budget: RetryPolicy.Budget(share: 0.1, reserve: 5)
         )
         for _ in 0..<100 { _ = try? await transport.send(get) }
         #expect((100...115).contains(scripted.requests.count))

@@ -1,4 +1,4 @@
-extension RetryingTransport {
+extension RetryPolicy {
     /// Limits the share of retries among all requests with a token bucket: requests fill it, retries empty it.
     ///
     /// Without it, retries multiply the load of a failing server. Of `n` requests at most `share × n + reserve` are

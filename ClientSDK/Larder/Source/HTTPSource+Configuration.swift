@@ -1,0 +1,53 @@
+public import Foundation
+public import LarderHTTP
+public import LarderResources
+public import LarderTransport
+
+extension HTTPSource {
+    /// How an API writes its requests and replies. The defaults fit a JSON API.
+    public struct Configuration: Sendable {
+        /// Decodes the content of replies. Do not change a decoder that is in use.
+        public var decoder: any ContentDecoder = JSONDecoder()
+        /// Encodes the content of requests. Do not change an encoder that is in use.
+        public var encoder: any ContentEncoder = {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return encoder
+        }()
+        /// The `Content-Type` of encoded content.
+        public var contentType = "application/json"
+        /// Fields of every request, such as an API key or `Accept-Language`. A field of a single request replaces them.
+        public var fields: Fields = [.accept: "application/json"]
+        /// Whether the API sends content of this media type: lower case, without parameters, empty if the reply has none. Other
+        /// content counts as that of a proxy or a captive portal. By default every type that contains `json`.
+        public var acceptsContentType: @Sendable (_ type: String) -> Bool = { $0.contains("json") }
+        /// Whether a reply to `fetch` says that the resource does not exist, so that its stored value is removed. By default a 404
+        /// or 410 with an accepted content type.
+        public var isGone: @Sendable (_ reply: TransportResponse, _ isAccepted: Bool) -> Bool = { reply, isAccepted in
+            isAccepted && (reply.status.code == 404 || reply.status.code == 410)
+        }
+        /// Changes the error of a reply that is not a success, such as to read an error document of the API. The default error has the
+        /// members of a problem document (RFC 9457). The status and `retryAfter` of the default error are kept.
+        public var mapError: @Sendable (_ error: LarderError, _ reply: TransportResponse) -> LarderError = { error, _ in
+            error
+        }
+        /// The maximum size of a reply in bytes. A larger one fails with `.unexpectedReply`.
+        public var replyBytesMaximum = 16 << 20
+
+        /// The settings of a JSON API.
+        public init() {}
+    }
+
+    /// Decodes the content of replies. `JSONDecoder` and `PropertyListDecoder` conform.
+    public protocol ContentDecoder: Sendable {
+        func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
+    }
+
+    /// Encodes the content of requests. `JSONEncoder` and `PropertyListEncoder` conform.
+    public protocol ContentEncoder: Sendable {
+        func encode<Value: Encodable>(_ value: Value) throws -> Data
+    }
+}
+
+extension JSONDecoder: HTTPSource.ContentDecoder {}
+extension JSONEncoder: HTTPSource.ContentEncoder {}

@@ -1,0 +1,149 @@
+import LarderHTTP
+public import LarderResources
+import LarderTransport
+
+extension HTTPSource {
+    /// How an API pages its lists: which query asks for a page, where its items are, and how the next page is named.
+    ///
+    ///     PagedResource<Article>("articles") { try await source.page("/articles", $0, by: .links()) }
+    ///     PagedResource<Article>("articles") {
+    ///         try await source.page("/articles", $0, by: .cursor(items: \Envelope.data, next: \.nextToken))
+    ///     }
+    public struct Paging<Content: Decodable & Sendable, Item: CacheEntity>: Sendable {
+        /// How the next page is named.
+        enum Next: Sendable {
+            /// By a cursor, which is a part of the query.
+            case cursor(@Sendable (Content) -> String?)
+            /// By the target of a `Link` field with the relation `next`.
+            case link
+            /// By a number that is computed from that of the page and its number of items; nil after the last page.
+            case number(@Sendable (_ number: Int, _ items: Int) -> Int?, first: Int)
+        }
+
+        let items: @Sendable (Content) -> [Item]
+        let next: Next
+        /// The names of the query's parts.
+        let position: String
+        let limit: String?
+
+        /// Pages by cursor: each page contains the cursor of the next one.
+        ///
+        /// - Parameters:
+        ///   - next: the cursor of the next page; nil after the last one.
+        ///   - parameter: the name of the query parameter that takes the cursor.
+        ///   - limit: the name of the query parameter that takes the number of items; nil: the server decides.
+        public static func cursor(
+            items: @escaping @Sendable (Content) -> [Item],
+            next: @escaping @Sendable (Content) -> String?,
+            parameter: String = "cursor",
+            limit: String? = "limit"
+        ) -> Paging { Paging(items: items, next: .cursor(next), position: parameter, limit: limit) }
+
+        /// Pages by `Link` fields with the relation `next` (RFC 8288). The target must have the origin of the API.
+        public static func links(
+            items: @escaping @Sendable (Content) -> [Item],
+            limit: String? = "per_page"
+        ) -> Paging { Paging(items: items, next: .link, position: "", limit: limit) }
+
+        /// Pages by number. The first page without items is the last one.
+        ///
+        /// Items that are inserted or removed meanwhile move between pages: repeated items are merged, and skipped ones are found by
+        /// the next refresh. Prefer cursors or links where the API has them.
+        public static func number(
+            items: @escaping @Sendable (Content) -> [Item],
+            parameter: String = "page",
+            limit: String? = "per_page",
+            first: Int = 1
+        ) -> Paging {
+            let next = Next.number({ number, count in count == 0 ? nil : number + 1 }, first: first)
+            return Paging(items: items, next: next, position: parameter, limit: limit)
+        }
+
+        /// Pages by the number of items before them. The first page without items is the last one. See `number`.
+        public static func offset(
+            items: @escaping @Sendable (Content) -> [Item],
+            parameter: String = "offset",
+            limit: String? = "limit"
+        ) -> Paging {
+            let next = Next.number({ number, count in count == 0 ? nil : number + count }, first: 0)
+            return Paging(items: items, next: next, position: parameter, limit: limit)
+        }
+    }
+
+    /// Fetches a page of a list, conditionally if the request has a validator.
+    ///
+    /// The result is complete if no page follows. An item that cannot be decoded fails the whole page; stored data is kept.
+    ///
+    /// - Throws: as `fetch`; `.unexpectedReply` if the next page has another origin, because the request would take the credentials
+    ///   there.
+    public func page<Content, Item>(
+        _ path: String,
+        query: [(String, String?)] = [],
+        _ request: PageRequest,
+        by paging: Paging<Content, Item>
+    ) async throws(LarderError) -> Fetched<EntityList<Item>> {
+        var position: [(String, String?)] = []
+        var number: Int?
+        switch paging.next {
+        case .cursor: position = [(paging.position, request.cursor)]
+        case .link: break
+        case .number(_, let first):
+            let present = request.cursor.flatMap { Int($0) } ?? first
+            number = present
+            position = [(paging.position, "\(present)")]
+        }
+        let limit = paging.limit.map { [($0, "\(request.limit)" as String?)] } ?? []
+        var target = url(path, query + limit + position)
+        if case .link = paging.next, let cursor = request.cursor { target = try linked(cursor, from: target) }
+        var page = try await fetch(url: target, context: request.context, as: Content.self) {
+            (reply: Reply<Content>) throws(LarderError) in
+            let items = paging.items(reply.value)
+            let next: String? =
+                switch paging.next {
+                case .cursor(let next): next(reply.value)
+                case .link: try reply.link("next").map { link throws(LarderError) in try cursor(link, at: reply.url) }
+                case .number(let next, _): number.flatMap { next($0, items.count) }.map { "\($0)" }
+                }
+            return EntityList(items, nextCursor: next)
+        }
+        page.completeness = page.value?.nextCursor == nil ? .complete : .partial
+        return page
+    }
+
+    /// The URL of a page that a link names.
+    private func linked(_ cursor: String, from first: String) throws(LarderError) -> String {
+        guard let url = HTTPURL(first)?.resolve(cursor) else {
+            throw LarderError(.invalidArgument, "The cursor '\(cursor)' is not the target of a link. Refresh the list.")
+        }
+        return url.text
+    }
+
+    /// The cursor for a link: its path and query, so that it stays valid if the API moves to another host.
+    private func cursor(_ link: String, at url: String) throws(LarderError) -> String {
+        guard let target = HTTPURL(link), target.origin == HTTPURL(url)?.origin else {
+            throw LarderError(
+                .unexpectedReply,
+                "\(url) links to a next page of another origin, '\(HTTPURL.redacted(link))'. It is not requested, because the request "
+                    + "would take the credentials there.",
+                retryAfter: nil,
+                isFromAPI: true
+            )
+        }
+        return target.target
+    }
+}
+
+extension HTTPSource.Paging where Content == [Item] {
+    /// Pages by `Link` fields, whose content is an array of items.
+    public static func links(limit: String? = "per_page") -> Self { links(items: { $0 }, limit: limit) }
+
+    /// Pages by number, whose content is an array of items.
+    public static func number(parameter: String = "page", limit: String? = "per_page", first: Int = 1) -> Self {
+        number(items: { $0 }, parameter: parameter, limit: limit, first: first)
+    }
+
+    /// Pages by offset, whose content is an array of items.
+    public static func offset(parameter: String = "offset", limit: String? = "limit") -> Self {
+        offset(items: { $0 }, parameter: parameter, limit: limit)
+    }
+}

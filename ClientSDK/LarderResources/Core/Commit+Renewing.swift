@@ -1,0 +1,81 @@
+import LarderStorage
+import LarderTime
+
+/// Entities whose times are renewed and whose values stay.
+extension Commit {
+    /// An equal value: only its times are renewed.
+    ///
+    /// - Parameter isPart: whether it came as a part of another value: then a lifetime that was stated for itself is not shortened.
+    mutating func renew(
+        _ key: EntityKey,
+        _ known: StoredEntity?,
+        _ stated: StatedFreshness?,
+        isPart: Bool = false,
+        _ disk: DiskPart
+    ) throws {
+        let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
+        applied.insert(.entity(key))
+        // The key is kept off the disk: a row under it is another value.
+        let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
+        let old = try known?.times ?? storedTimes(key, disk)
+        var new = times(stated ?? old?.stated)
+        if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {
+            new.expiresAt = old.expiresAt
+            new.terms = old.terms
+        }
+        let renewed = new
+        try disk.write { transaction in
+            try transaction.touch(
+                key,
+                validatedAt: renewed.validatedAt,
+                expiresAt: renewed.expiresAt,
+                terms: renewed.terms
+            )
+            if isInvalidated { try transaction.invalidate(key) }
+        }
+        guard var stored = known else {
+            entities[key] = .elsewhere
+            return
+        }
+        stored.times.validatedAt = new.validatedAt
+        stored.times.expiresAt = new.expiresAt
+        stored.times.terms = new.terms
+        stored.times.isUncertain = false
+        stored.times.epoch = new.epoch
+        stored.times.validatedUptime = new.validatedUptime
+        stored.isInvalidated = isInvalidated
+        stored.order = order
+        if isMemoryOnly {
+            stored.isMemoryOnly = true
+            stored.seenCommits = StoredEntity.memoryOnly
+        }
+        entities[key] = .set(stored)
+    }
+
+    mutating func touch(
+        _ key: EntityKey,
+        _ validator: String?,
+        _ stated: StatedFreshness?,
+        _ disk: DiskPart
+    ) throws {
+        if core.order.isOvertaken(.entity(key), by: order) { return }
+        // A value with another validator is not the confirmed one.
+        if let known = current(key), let validator, known.validator != validator { return }
+        try renew(key, current(key), stated, disk)
+    }
+
+    private func storedTimes(_ key: EntityKey, _ disk: DiskPart) throws -> Freshness.Times? {
+        var row: DiskEntity?
+        try disk.write { transaction in row = try transaction.read { reading in try reading.entity(key) } }
+        return row.map {
+            Freshness.Times(
+                fetchedAt: $0.fetchedAt,
+                validatedAt: $0.validatedAt,
+                expiresAt: $0.expiresAt,
+                terms: $0.terms,
+                isUncertain: $0.isClockUncertain,
+                epoch: moment.epoch
+            )
+        }
+    }
+}

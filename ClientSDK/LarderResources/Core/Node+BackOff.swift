@@ -1,0 +1,60 @@
+import LarderEvents
+import LarderTime
+import Synchronization
+
+/// The delay of reads after failed requests. Not called under the node's lock.
+extension Node {
+    /// The error of a read that must not send a request yet, because the last one has failed; nil if it may be sent.
+    ///
+    /// A read that may be sent takes a token of the cache's retry budget; without one it is postponed again.
+    func postponement(at now: Moment) -> LarderError? {
+        let policy = core.configuration.readRetry
+        let (failures, isDue) = state.withLock { state -> (Int, Bool) in
+            guard state.flight == nil, let due = state.retryAt else { return (0, false) }
+            return (state.failures, due <= now.uptime)
+        }
+        guard failures > 0 else { return nil }
+        if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) {
+            // One reader has the token; others join its request.
+            state.withLock { $0.retryAt = nil }
+            return nil
+        }
+        let wait = policy.backoffMaximum(attempt: failures) * core.configuration.random()
+        return state.withLock { state in
+            guard let due = state.retryAt, let error = state.error else { return nil }
+            if isDue, due <= now.uptime { state.retryAt = now.uptime + max(.milliseconds(1), wait) }
+            guard let due = state.retryAt, due > now.uptime else { return nil }
+            return error.postponed(for: due - now.uptime)
+        }
+    }
+
+    /// The times for the next read after a request has ended, to be set together with the number of failures.
+    func retryTimes(
+        after error: LarderError?,
+        failures: Int
+    ) -> (retryAt: MonotonicTime?, heldUntil: MonotonicTime?) {
+        guard let error, !error.isLocal else { return (nil, nil) }
+        let configuration = core.configuration
+        let wait = configuration.readRetry.backoffMaximum(attempt: failures + 1) * configuration.random()
+        let now = configuration.monotonicClock.uptime
+        let held = error.retryAfter.map { now + $0 }
+        return ((held ?? now) + wait, held)
+    }
+
+    /// Ends the delay that the network has caused. What the server has asked for stays.
+    func endBackOff() {
+        state.withLock { state in state.retryAt = state.heldUntil }
+    }
+
+    /// When observers are owed a request; nil if they are not.
+    var owedAt: MonotonicTime? { state.withLock { $0.owesRequest ? $0.retryAt : nil } }
+
+    /// Remembers that observers want a request as soon as one may be sent.
+    func owe() {
+        let due = state.withLock { state -> MonotonicTime? in
+            state.owesRequest = true
+            return state.retryAt
+        }
+        core.scheduler.schedule(self, at: due)
+    }
+}

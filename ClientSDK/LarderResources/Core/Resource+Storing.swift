@@ -1,0 +1,70 @@
+public import LarderStorage
+
+extension Resource {
+    /// The key of the value in the store.
+    var storedKey: StoredKey { shape.entity.map { .entity($0) } ?? .query(key) }
+
+    /// The steps that store a value.
+    ///
+    /// - Parameter answer: validator, lifetime and completeness.
+    func steps<Content>(storing value: Value, as answer: Fetched<Content>) throws(LarderError) -> [CacheUpdate.Step] {
+        let stated = answer.stated
+        let isOffDisk = retention == .memory || !answer.mayStore
+        func put(_ draft: EntityDraft, validator: String?) -> CacheUpdate.Step {
+            var draft = draft
+            draft.isMemoryOnly = draft.isMemoryOnly || isOffDisk
+            return .put(draft, validator: validator, stated: stated, source: .network)
+        }
+        switch shape {
+        case .single(let key, let codec, let version):
+            let draft = EntityDraft.value(
+                value,
+                key,
+                codec,
+                version: version(value),
+                completeness: answer.completeness
+            )
+            return [put(draft, validator: answer.validator)]
+        case .normalized(let normalizer):
+            var collector = EntityCollector()
+            var query = DiskQuery(
+                key,
+                ids: [],
+                isComplete: answer.completeness.isComplete,
+                entityTag: answer.validator,
+                fetchedAt: Freshness.Times.never,
+                expiresAt: Freshness.Times.never
+            )
+            do {
+                query.details = try normalizer.split(value, &collector)
+            } catch {
+                throw LarderError(.encoding, "\"\(key)\" could not be split into entities: \(error)", cause: error)
+            }
+            query.ids = collector.drafts.map(\.key)
+            let steps = collector.drafts.map { put($0.asPart, validator: nil) }
+            let last: CacheUpdate.Step =
+                normalizer.merge.map { .mergeQuery(key, $0(query, stated)) } ?? .putQuery(query, stated: stated)
+            return steps + [last]
+        }
+    }
+}
+
+extension CacheUpdate {
+    /// Stores a value as if the source of a resource had returned it: an event, a bundle or another reply has brought it.
+    ///
+    /// - Parameters:
+    ///   - validator: the validator that came with it.
+    ///   - lifetime: how long it is fresh for readers that follow its source; nil: not stated.
+    /// - Throws: `.encoding` if the value cannot be split into entities.
+    public mutating func put<Value>(
+        _ value: Value,
+        for resource: Resource<Value>,
+        completeness: Completeness = .complete,
+        validator: String? = nil,
+        lifetime: Duration? = nil
+    ) throws(LarderError) {
+        if resource.retention == .memory { keptOffDisk.append(resource.storedKey) }
+        let answer = Fetched.value(value, validator: validator, lifetime: lifetime, completeness: completeness)
+        steps += try resource.steps(storing: value, as: answer)
+    }
+}

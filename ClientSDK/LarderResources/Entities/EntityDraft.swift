@@ -1,0 +1,76 @@
+import LarderStorage
+
+/// An entity to be stored.
+struct EntityDraft: Sendable {
+    let key: EntityKey
+    let value: any Sendable
+    let version: Int64?
+    var completeness: DiskEntity.Completeness
+    let encode: @Sendable () throws -> [UInt8]
+    let isEqual: @Sendable (any Sendable) -> Bool
+    var isMemoryOnly: Bool
+    /// Whether it came as a part of another value, and not as an answer for its own key.
+    var isPart = false
+    /// How it is combined with the stored value; nil: it replaces it.
+    let merge: Merge?
+
+    /// How a value is combined with the stored one (`CacheEntity.merge`).
+    struct Merge: Sendable {
+        let decode: @Sendable ([UInt8]) throws -> any Sendable
+        /// The combined value as a draft; nil if the stored value has another type.
+        let draft: @Sendable (_ stored: any Sendable) -> EntityDraft?
+    }
+
+    init<E: CacheEntity>(_ entity: E, completeness: Completeness) {
+        key = entity.entityKey
+        value = entity
+        version = entity.entityVersion
+        isMemoryOnly = E.isMemoryOnly
+        self.completeness = completeness.step
+        encode = { try E.codec.encode(entity) }
+        isEqual = { ($0 as? E) == entity }
+        merge = E.merge.map { merge in
+            Merge(decode: { try E.codec.decode($0) }) { stored in
+                (stored as? E).map { EntityDraft(merge(entity, $0), completeness: completeness) }
+            }
+        }
+    }
+
+    init<Value: Sendable & Equatable>(
+        _ key: EntityKey,
+        _ value: Value,
+        codec: PayloadCodec<Value>,
+        version: Int64?,
+        completeness: Completeness
+    ) {
+        self.key = key
+        self.value = value
+        self.version = version
+        isMemoryOnly = (Value.self as? any CacheEntity.Type)?.isMemoryOnly ?? false
+        self.completeness = completeness.step
+        encode = { try codec.encode(value) }
+        isEqual = { ($0 as? Value) == value }
+        merge = nil
+    }
+
+    /// The same draft as a part of another value.
+    var asPart: EntityDraft {
+        var draft = self
+        draft.isPart = true
+        return draft
+    }
+
+    /// The draft for a value of a resource: that of an entity if the key is one of an entity.
+    static func value<Value: Sendable & Equatable>(
+        _ value: Value,
+        _ key: EntityKey,
+        _ codec: PayloadCodec<Value>,
+        version: Int64?,
+        completeness: Completeness
+    ) -> EntityDraft {
+        if let entity = value as? any CacheEntity, entity.entityKey == key {
+            return EntityDraft(entity, completeness: completeness)
+        }
+        return EntityDraft(key, value, codec: codec, version: version, completeness: completeness)
+    }
+}

@@ -1,0 +1,100 @@
+import LarderResources
+import LarderStorage
+import LarderTesting
+import SDKTestSupport
+import TestSupport
+import Testing
+
+/// An article of which one endpoint returns the text and another one the bookmark.
+private struct Article: CacheEntity {
+    static let entityType = "article"
+    static let merge: Merge? = { new, stored in
+        var merged = new
+        merged.text = new.text ?? stored.text
+        merged.isBookmarked = new.isBookmarked ?? stored.isBookmarked
+        return merged
+    }
+
+    var id: Int
+    var text: String?
+    var isBookmarked: Bool?
+    var revision: Int64?
+
+    var entityVersion: Int64? { revision }
+}
+
+@Suite("Entities: merging and identifiers", .oneMinute)
+struct MergingTests {
+    private let scene = CacheScene()
+
+    private func article(_ source: ScriptedSource<Article>) -> Resource<Article> {
+        .entity(7, freshness: .timeToLive(.seconds(60))) { try await source.fetch($0) }
+    }
+
+    /// In memory, on disk only, and as another process sees it.
+    @Test(arguments: ["memory", "disk", "restart"])
+    func `the parts of several endpoints are merged`(place: String) async throws {
+        var cache = try scene.cache()
+        let source = ScriptedSource<Article>()
+        source.prepare(
+            .value(Article(id: 7, text: "a"), validator: "1"),
+            .value(Article(id: 7, text: "b"), validator: "2")
+        )
+        _ = try await cache.value(article(source))
+        let list = Resource<EntityList<Article>>.list("bookmarks") { _ in
+            .value(EntityList([Article(id: 7, isBookmarked: true)]))
+        }
+        if place == "disk" { cache.trimMemory(toBytes: 0) }
+        if place == "restart" { cache = try scene.cache() }
+        #expect(try await cache.refresh(list).value?.items == [Article(id: 7, text: "a", isBookmarked: true)])
+        #expect(try await cache.value(article(source)) == Article(id: 7, text: "a", isBookmarked: true))
+        let new = try await cache.refresh(article(source))
+        #expect(new.value == Article(id: 7, text: "b", isBookmarked: true) && new.validator == "2")
+        #expect(try await cache.value(list, .cacheOnly).items.first?.text == "b")
+        #expect(try await scene.cache().value(article(source), .cacheOnly).isBookmarked == true)
+    }
+
+    @Test func `an older version is not merged, and an equal one is, however complete it is`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Article>()
+        func stored() async throws -> Article { try await cache.value(article(source), .cacheOnly) }
+        try cache.update { $0.put(Article(id: 7, text: "new", revision: 2)) }
+        try cache.update { $0.put(Article(id: 7, text: "old", isBookmarked: false, revision: 1)) }
+        #expect(try await stored() == Article(id: 7, text: "new", revision: 2))
+        try cache.update { $0.put(Article(id: 7, isBookmarked: true, revision: 2), completeness: .partial) }
+        #expect(try await stored() == Article(id: 7, text: "new", isBookmarked: true, revision: 2))
+        #expect(try await cache.snapshot(article(source), .cacheOnly).completeness == .complete)
+    }
+
+    @Test func `a value that was removed is not merged`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Article>()
+        try cache.update { $0.put(Article(id: 7, isBookmarked: true)) }
+        try cache.update { update in
+            update.remove(Article.self, 7)
+            update.put(Article(id: 7, text: "again"))
+        }
+        #expect(try await cache.value(article(source), .cacheOnly) == Article(id: 7, text: "again"))
+    }
+
+    @Test func `identifiers may be integers, in lists, timelines and updates`() async throws {
+        let cache = try scene.cache()
+        let pages = PagedResource<Article>("articles", pageSize: 2) { request in
+            let first = request.cursor.flatMap { Int($0) } ?? 4
+            let items = [Article(id: first, text: "\(first)"), Article(id: first - 1, text: "\(first - 1)")]
+            return .value(EntityList(items, nextCursor: first > 2 ? "\(first - 2)" : nil))
+        }
+        let timeline = cache.timeline(pages)
+        _ = try await timeline.snapshot()
+        #expect(try await timeline.loadOlder() == .finished)
+        try timeline.insertNewest(Article(id: 5, text: "5"), isOwn: true)
+        try cache.update { update in
+            update.modify(Article.self, 3) { $0.text = "changed" }
+            update.remove(Article.self, 2)
+        }
+        let items = try await timeline.snapshot().items
+        #expect(items.map(\.id) == [5, 4, 3, 1] && items[2].text == "changed")
+        #expect(EntityList(items).difference(from: EntityList(Array(items.dropFirst()))).insertions.map(\.id) == [5])
+        #expect(Article.key(3) == items[2].entityKey && items[2].entityKey == EntityKey(type: "article", id: "3"))
+    }
+}

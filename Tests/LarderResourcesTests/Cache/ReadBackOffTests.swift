@@ -1,0 +1,168 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Cache: back-off of reads", .oneMinute)
+struct ReadBackOffTests {
+    private let scene = CacheScene()
+
+    private func word(_ source: ScriptedSource<String>, _ policy: ReadPolicy = .cacheFirst) -> Resource<String> {
+        Resource("word", freshness: .timeToLive(.seconds(60)), policy: policy) { try await source.fetch($0) }
+    }
+
+    private static let busy = LarderError(.refused, "busy", status: 503)
+
+    /// An error with a `Retry-After`.
+    private static func busy(_ wait: Duration) -> LarderError {
+        LarderError(.refused, "busy", status: 503, retryAfter: wait)
+    }
+
+    @Test func `after each failure reads wait twice as long, and nothing is sent before`() async throws {
+        // Jitter draws the half.
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        for count in 1...8 {
+            source.prepare(failure: Self.busy)
+            let first = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+            #expect(first?.description == "busy" && source.requests.count == count)
+            let wait: Duration = .milliseconds(min(60_000, 1_000 << (count - 1)) / 2)
+            scene.clock.advance(by: wait - .milliseconds(1))
+            let second = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+            #expect(second?.code == .refused && second?.status == 503 && second?.retryAfter == .milliseconds(1))
+            #expect(source.requests.count == count)
+            scene.clock.advance(by: .milliseconds(1))
+        }
+        source.prepare(.value("a"))
+        #expect(try await cache.value(word(source)) == "a")
+        // A success ends it.
+        try cache.invalidate(word(source))
+        source.prepare(failure: Self.busy)
+        _ = try await cache.value(word(source))
+        scene.clock.advance(by: .milliseconds(500))
+        source.prepare(.value("b"))
+        #expect(try await cache.value(word(source)) == "b")
+    }
+
+    @Test(arguments: [ReadPolicy.cacheFirst, .staleWhileRevalidate, .cacheAndLoad, .networkFirst(timeout: nil)])
+    func `a read that must wait shows what is stored, with the error`(policy: ReadPolicy) async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(.value("a"))
+        _ = try await cache.value(word(source))
+        scene.clock.advance(by: .seconds(60))
+        source.prepare(failure: Self.busy(.seconds(30)))
+        _ = await #expect(throws: LarderError.self) { try await cache.refresh(word(source)) }
+        let snapshot = try await cache.snapshot(word(source, policy))
+        #expect(snapshot.value == "a" && snapshot.freshness == .stale(.expired))
+        #expect(snapshot.refreshError?.status == 503 && snapshot.activity == .idle && source.requests.count == 2)
+        let seen = SequenceRecorder(cache.snapshots(word(source, policy)))
+        await seen.wait { $0.last?.value == "a" && $0.last?.refreshError != nil }
+        #expect(source.requests.count == 2)
+        // The observer gets its request when it may be sent.
+        source.prepare(.value("b"))
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .milliseconds(30_500))
+        await seen.wait { $0.last?.value == "b" }
+        #expect(source.requests.count == 3)
+    }
+
+    @Test func `a networkOnly read that must wait shows nothing`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(.value("a"))
+        _ = try await cache.value(word(source))
+        source.prepare(failure: Self.busy)
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source), .networkOnly) }
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source), .networkOnly) }
+        let seen = SequenceRecorder(cache.snapshots(word(source), .networkOnly))
+        await seen.wait { $0.last?.refreshError != nil }
+        #expect(seen.elements.last?.value == nil && source.requests.count == 2)
+    }
+
+    @Test func `a refresh and a gate go at once, and do not end the wait of others`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let other = ScriptedSource<String>()
+        let second = Resource<String>("other") { try await other.fetch($0) }
+        other.prepare(failure: Self.busy(.seconds(30)))
+        _ = await #expect(throws: LarderError.self) { try await cache.value(second) }
+        source.prepare(failure: Self.busy(.seconds(30)))
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+        source.prepare(failure: Self.busy)
+        _ = await #expect(throws: LarderError.self) { try await cache.refresh(word(source)) }
+        source.prepare(.value("a"), .value("b"))
+        #expect(try await cache.requireValidated(word(source), within: .zero).value == "a")
+        #expect(try await cache.refresh(word(source)).value == "b")
+        #expect(try await cache.value(word(source)) == "b")
+        _ = await #expect(throws: LarderError.self) { try await cache.value(second) }
+        #expect(source.requests.count == 4 && other.requests.count == 1)
+    }
+
+    @Test func `the return of the network ends a wait, but not one that the server has asked for`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(failure: LarderError(.timedOut, "slow"))
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+        cache.networkReturned()
+        source.prepare(failure: Self.busy(.seconds(30)))
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+        #expect(source.requests.count == 2)
+        cache.networkReturned()
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+        #expect(source.requests.count == 2)
+        scene.clock.advance(by: .seconds(30))
+        source.prepare(.value("a"))
+        #expect(try await cache.value(word(source)) == "a")
+    }
+
+    @Test func `a read without permission to use the network does not wait when it has it`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        scene.isOnline.withLock { $0 = false }
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+        scene.isOnline.withLock { $0 = true }
+        source.prepare(.value("a"))
+        #expect(try await cache.value(word(source)) == "a")
+    }
+
+    @Test func `reads after failures share a budget`() async throws {
+        var configuration = scene.configuration()
+        configuration.readRetryBudget = RetryPolicy.Budget(share: 0, reserve: 3)
+        let cache = try LarderCache(configuration)
+        let source = ScriptedSource<String>()
+        func read(_ key: Int) async {
+            source.prepare(failure: Self.busy)
+            let resource = Resource<String>("word", ["key": "\(key)"]) { try await source.fetch($0) }
+            _ = await #expect(throws: LarderError.self) { try await cache.value(resource) }
+        }
+        for key in 0..<10 { await read(key) }
+        #expect(source.requests.count == 10)
+        for _ in 0..<5 {
+            scene.clock.advance(by: .seconds(60))
+            for key in 0..<10 { await read(key) }
+        }
+        #expect(source.requests.count == 13)
+    }
+
+    @Test func `events do not make an observed value that fails be requested in a loop`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(.value("a"))
+        let seen = SequenceRecorder(cache.snapshots(word(source)))
+        await seen.wait { $0.last?.value == "a" }
+        source.prepare(failure: Self.busy)
+        try cache.invalidate(word(source))
+        await seen.wait { $0.last?.refreshError != nil && $0.last?.activity == .idle }
+        for _ in 0..<20 { try cache.invalidate(word(source)) }
+        #expect(source.requests.count == 2)
+        source.prepare(.value("b"))
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .milliseconds(500))
+        await seen.wait { $0.last?.value == "b" }
+        #expect(source.requests.count == 3)
+    }
+}
