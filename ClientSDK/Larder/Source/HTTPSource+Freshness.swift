@@ -29,26 +29,26 @@ extension HTTPSource {
     }
 
     /// Applies the cache directives of a reply.
-    func apply<Value>(_ fields: Fields, to fetched: inout Fetched<Value>, isNotModified: Bool) {
+    ///
+    /// The age is that of the `Age` field alone: `Date` is not compared with the clock of the device, which is often wrong. A 304 that states
+    /// no lifetime itself continues the known one.
+    func apply<Value>(_ response: TransportResponse, to fetched: inout Fetched<Value>) {
         let now = wallClock.now
-        let directives = CacheControl(response: fields)
-        // must-understand overrides no-store for a known status (RFC 9111 §5.2.2.3).
-        fetched.mayStore = !directives.noStore || directives.mustUnderstand
-        fetched.age = .seconds(Age.seconds(in: fields))
-        let needsValidation = directives.noCache == .all
-        fetched.mustRevalidate = needsValidation || directives.mustRevalidate
-        if needsValidation {
-            fetched.lifetime = .zero
-            return
-        }
-        let (lifetime, source) = HTTPCacheFreshness.lifetime(
-            status: isNotModified ? .notModified : .ok,
-            fields: fields,
-            directives: directives,
-            date: fields[.date].flatMap { HTTPDate.parse($0, now: now) } ?? now,
-            receivedAt: now,
-            policy: HTTPCache.Policy()
+        let terms = ResponseTerms(
+            status: response.status,
+            fields: response.fields,
+            requestedAt: now,
+            receivedAt: now
         )
-        fetched.lifetime = source == .none ? nil : lifetime
+        fetched.mayStore = terms.mayStore
+        fetched.age = .seconds(Age.seconds(in: response.fields))
+        fetched.mustRevalidate = terms.noCache || terms.mustRevalidate
+        let isStated =
+            switch terms.source {
+            case .none: false
+            case .heuristic: response.status != .notModified
+            default: true
+            }
+        fetched.lifetime = terms.noCache ? .zero : isStated ? terms.lifetime : nil
     }
 }

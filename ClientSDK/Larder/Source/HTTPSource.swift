@@ -149,7 +149,7 @@ public struct HTTPSource: Sendable {
             let reply = try decode(type, response, request)
             fetched = .value(try reading(reply), validator: validator(of: response.fields))
         }
-        apply(response.fields, to: &fetched, isNotModified: response.status == .notModified)
+        apply(response, to: &fetched)
         return fetched
     }
 
