@@ -22,14 +22,6 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
 }
 
-/// The tests of a module of the SDK: they may use the whole SDK and what supports tests.
-func sdkTests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    tests(
-        "\(name)Tests",
-        [.byName(name: name)] + dependencies + ["Larder", "LarderTesting", "SDKTestSupport", "TestSupport"]
-    )
-}
-
 /// The parts of the dashboard, which `DashboardDocument` puts together.
 let dashboard = [
     "page.html", "style.css", "elements.js", "words.js", "server.js", "journal.js", "details.js", "table.js", "plot.js",
@@ -165,56 +157,99 @@ let package = Package(
         ),
         sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),
 
-        // Tests, beside each target's name.
+        // Tests: each names all modules that it imports, so that it is rebuilt when one of them changes.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
-        tests("LarderTimeTests", ["LarderTime", "TestSupport"]),
-        tests("LarderCodingTests", ["LarderCoding", "LarderTime", "TestSupport"]),
-        tests("LarderHTTPTests", ["LarderHTTP", "LarderTime", "LarderCoding", "TestSupport"]),
-        tests("LarderHTTPWireTests", ["LarderHTTPWire", "LarderHTTP", "LarderTime", "TestSupport"]),
-        tests("LarderWebSocketTests", ["LarderWebSocket", "LarderCoding", "TestSupport"]),
-        tests("LarderSQLiteTests", ["LarderSQLite", "CSQLite", "TestSupport"]),
-        tests("LarderEngineTests", ["LarderEngine", "LarderHTTP", "LarderWebSocket", "LarderTime", "TestSupport"]),
-        tests(
-            "LarderServerTests",
-            [
-                "LarderServer", "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP",
-                "LarderTime", "LarderArguments", "larder-server", "TestSupport",
-            ]
-        ),
         .target(
             name: "SDKTestSupport",
-            dependencies: ["LarderResources", "LarderStorage", "LarderTime"],
+            dependencies: ["LarderTime", "LarderStorage", "LarderResources"],
             path: "Tests/SDKSupport",
             swiftSettings: strict
         ),
-        sdkTests("LarderMemory"),
-        sdkTests("LarderStorage", ["LarderSQLite"]),
-        sdkTests("LarderTransport", ["LarderHTTP", "LarderCoding", "LarderWebSocket", "LarderURLSession"]),
-        sdkTests("LarderHTTPCache", ["LarderTransport", "LarderStorage", "LarderMemory"]),
-        sdkTests("LarderResources", ["LarderStorage", "LarderEvents"]),
+        tests("LarderTimeTests", ["LarderTime", "TestSupport"]),
+        tests("LarderCodingTests", ["LarderTime", "LarderCoding", "TestSupport"]),
+        tests("LarderHTTPTests", ["LarderTime", "LarderHTTP", "TestSupport"]),
+        tests("LarderHTTPWireTests", ["LarderTime", "LarderHTTP", "LarderHTTPWire", "TestSupport"]),
+        tests("LarderWebSocketTests", ["LarderCoding", "LarderWebSocket", "TestSupport"]),
+        tests("LarderSQLiteTests", ["LarderSQLite", "TestSupport"]),
+        tests("LarderEngineTests", ["LarderTime", "LarderHTTP", "LarderWebSocket", "LarderEngine", "TestSupport"]),
+        tests(
+            "LarderServerTests",
+            [
+                "LarderArguments", "LarderTime", "LarderCoding", "LarderHTTP", "LarderWebSocket", "LarderSQLite",
+                "LarderEngine", "LarderBackend", "LarderServer", "larder-server", "TestSupport",
+            ]
+        ),
+        tests("LarderMemoryTests", ["LarderTime", "LarderMemory", "LarderStorage", "TestSupport"]),
+        tests("LarderStorageTests", ["LarderTime", "LarderStorage", "LarderTesting", "TestSupport", "SDKTestSupport"]),
+        tests(
+            "LarderTransportTests",
+            [
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderTransport", "LarderURLSession", "LarderTesting",
+                "TestSupport",
+            ]
+        ),
+        tests(
+            "LarderHTTPCacheTests",
+            [
+                "LarderTime", "LarderHTTP", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+                "LarderTesting", "TestSupport", "SDKTestSupport",
+            ]
+        ),
+        tests(
+            "LarderResourcesTests",
+            [
+                "LarderTime", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport", "LarderResources",
+                "LarderDevice", "LarderTesting", "TestSupport", "SDKTestSupport",
+            ]
+        ),
         .testTarget(
             name: "LarderImagesTests",
             dependencies: [
-                "LarderImages", "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "LarderCoding",
-                "Larder", "LarderTesting", "SDKTestSupport", "TestSupport",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderEvents", "LarderMemory", "LarderStorage",
+                "LarderTransport", "LarderHTTPCache", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder",
+                "LarderTesting", "TestSupport", "SDKTestSupport",
             ],
             path: "Tests/LarderImagesTests",
             resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),
-        sdkTests("LarderDevice", ["LarderEvents", "LarderTransport", "LarderTelemetry", "LarderMemory"]),
-        sdkTests("LarderTelemetry", ["LarderStorage", "LarderMemory"]),
-        tests("LarderTests", ["LarderDemo", "Larder", "LarderTesting", "SDKTestSupport", "TestSupport"]),
-        tests("LarderDemoTests", ["LarderDemo", "Larder", "LarderTesting", "SDKTestSupport", "TestSupport"]),
+        tests(
+            "LarderDeviceTests",
+            [
+                "LarderTime", "LarderHTTP", "LarderEvents", "LarderMemory", "LarderTransport", "LarderDevice",
+                "LarderTelemetry", "Larder", "LarderTesting", "TestSupport", "SDKTestSupport",
+            ]
+        ),
+        tests(
+            "LarderTelemetryTests",
+            [
+                "LarderTime", "LarderEvents", "LarderMemory", "LarderStorage", "LarderTelemetry", "Larder",
+                "TestSupport", "SDKTestSupport",
+            ]
+        ),
+        tests(
+            "LarderTests",
+            [
+                "LarderTime", "LarderHTTP", "LarderModels", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+                "LarderResources", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo", "LarderTesting",
+                "TestSupport", "SDKTestSupport",
+            ]
+        ),
+        tests("LarderDemoTests", ["LarderTransport", "LarderDemo", "LarderTesting", "TestSupport"]),
         tests(
             "LarderCommandTests",
-            ["LarderArguments", "LarderCommand", "LarderTesting", "LarderModels", "LarderCoding", "TestSupport"]
+            [
+                "LarderArguments", "LarderTime", "LarderCoding", "LarderModels", "LarderEvents", "LarderTransport",
+                "LarderResources", "LarderImages", "LarderTelemetry", "LarderCommand", "LarderTesting", "TestSupport",
+            ]
         ),
         tests(
             "EndToEndTests",
             [
-                "LarderDemo", "Larder", "LarderURLSession", "LarderServerTesting", "LarderTesting", "LarderServer",
-                "LarderBackend", "LarderEngine", "LarderModels", "LarderCoding", "LarderCommand", "TestSupport",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderModels", "LarderEngine", "LarderServer",
+                "larder-server", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+                "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
+                "LarderURLSession", "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport",
             ]
         ),
     ],
