@@ -183,6 +183,29 @@ struct AreaAverager {
                             let column = unsafe columns[index]
                             let head = unsafe sums + column.first &* channels
                             let tail = unsafe sums + column.last &* channels
+                            if meanChannels == 3 {
+                                // Nearly all pictures. Scalars, because vectors of 64 bits have no products on most processors.
+                                var (red, green, blue): (UInt64, UInt64, UInt64) = (0, 0, 0)
+                                var next = unsafe head + channels
+                                while unsafe next < tail {
+                                    unsafe red &+= UInt64(next[0])
+                                    unsafe green &+= UInt64(next[1])
+                                    unsafe blue &+= UInt64(next[2])
+                                    unsafe next += channels
+                                }
+                                @inline(__always)
+                                func value(_ inner: UInt64, _ channel: Int) -> UInt8 {
+                                    unsafe mean.value(
+                                        inner &* innerWeight &+ UInt64(head[channel]) &* column.headWeight
+                                            &+ UInt64(tail[channel]) &* column.tailWeight
+                                    )
+                                }
+                                // The fourth byte is 255 already.
+                                unsafe target[index &* 4] = value(red, 0)
+                                unsafe target[index &* 4 &+ 1] = value(green, 1)
+                                unsafe target[index &* 4 &+ 2] = value(blue, 2)
+                                continue
+                            }
                             var totals = SIMD4<UInt64>()
                             for channel in 0..<meanChannels {
                                 var inner: UInt64 = 0
@@ -243,7 +266,7 @@ struct AreaMean {
 
     /// The mean of samples whose weights have the sum `area`.
     @inline(__always)
-    private func mean(_ total: UInt64) -> UInt8 {
+    func value(_ total: UInt64) -> UInt8 {
         // Exact: quotients are multiples of 1 / area, and half of one is more than the error of the product.
         UInt8(truncatingIfNeeded: Int((Double(Int(truncatingIfNeeded: total &+ area / 2)) + 0.5) * inverse))
     }
@@ -259,10 +282,10 @@ struct AreaMean {
             func weighted(_ total: UInt64) -> UInt8 {
                 UInt8(truncatingIfNeeded: min(255, (total &+ alpha / 2) / alpha))
             }
-            return SIMD4(weighted(totals[0]), weighted(totals[1]), weighted(totals[2]), mean(alpha))
-        case 3: return SIMD4(mean(totals[0]), mean(totals[1]), mean(totals[2]), 255)
+            return SIMD4(weighted(totals[0]), weighted(totals[1]), weighted(totals[2]), value(alpha))
+        case 3: return SIMD4(value(totals[0]), value(totals[1]), value(totals[2]), 255)
         default:
-            let gray = mean(totals[0])
+            let gray = value(totals[0])
             return SIMD4(gray, gray, gray, 255)
         }
     }
