@@ -6,7 +6,7 @@ package final class OrderedObservers<Value: Sendable>: Sendable {
         var observers: [UInt64: @Sendable (Value) -> Void] = [:]
         var lastID: UInt64 = 0
         var pending: [Value] = []
-        var isTelling = false
+        var isDelivering = false
     }
 
     private let state = Mutex(State())
@@ -36,14 +36,14 @@ package final class OrderedObservers<Value: Sendable>: Sendable {
     /// Delivers queued values. Called without a lock. Has no effect while another thread delivers.
     package func drain() {
         let isMine = state.withLock { state in
-            defer { state.isTelling = true }
-            return !state.isTelling
+            defer { state.isDelivering = true }
+            return !state.isDelivering
         }
         guard isMine else { return }
         while true {
             let next = state.withLock { state -> (Value, [@Sendable (Value) -> Void])? in
                 guard !state.pending.isEmpty else {
-                    state.isTelling = false
+                    state.isDelivering = false
                     return nil
                 }
                 return (state.pending.removeFirst(), Array(state.observers.values))

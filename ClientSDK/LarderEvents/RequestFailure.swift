@@ -14,8 +14,8 @@ package enum RequestFailureKind: Sendable, Hashable {
     case timedOut
     /// The request cannot be sent as it is.
     case invalidRequest
-    /// The response is larger than the request allows.
-    case tooLarge
+    /// There was a response that cannot be used: it is too large, or has a content coding that was not offered.
+    case unusable
     /// Nothing reached the server.
     case unsent
     /// There was no response, and the server may have received the request.

@@ -16,18 +16,23 @@ extension HTTPCache {
             let reply = try await transport.send(request)
             return try await settle(plan, reply, requestedAt, ticket)
         } catch {
-            return try standIn(plan, for: error)
+            return try standIn(plan, for: error, ticket)
         }
     }
 
     /// Returns a stored response for a transport failure, or throws the failure if none may be used.
-    func standIn(_ plan: Plan, for error: TransportError) throws(TransportError) -> HTTPCache.Response {
+    func standIn(
+        _ plan: Plan,
+        for error: TransportError,
+        _ ticket: HTTPCacheTicket
+    ) throws(TransportError) -> HTTPCache.Response {
         let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
         guard codes.contains(error.code),
             let response = standIn(
                 plan,
                 .transportFailed(error.code),
                 "\(error.code.rawValue): \(error.description)",
+                ticket,
                 isDisconnected: true
             )
         else { throw error }
@@ -39,9 +44,11 @@ extension HTTPCache {
         _ plan: Plan,
         _ reason: HTTPCache.StaleReason,
         _ failure: String,
+        _ ticket: HTTPCacheTicket,
         isDisconnected: Bool = false
     ) -> HTTPCache.Response? {
-        guard let entry = plan.entry,
+        // Without a valid ticket a change has invalidated the stored response since the request began.
+        guard ticket.isValid, let entry = plan.entry,
             let explanation = HTTPCacheDecision.standIn(
                 entry,
                 for: plan.request.fields,
@@ -78,12 +85,12 @@ extension HTTPCache {
         }
         if let refusal, !isTaken {
             // A page of the network, such as a captive portal, does not affect the storage.
-            if let response = standIn(plan, .unexpectedContent, refusal) { return response }
+            if let response = standIn(plan, .unexpectedContent, refusal, ticket) { return response }
             return response(reply, "\(plan.explanation) \(refusal)")
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = standIn(plan, .serverFailed(reply.status), failure) { return response }
+            if let response = standIn(plan, .serverFailed(reply.status), failure, ticket) { return response }
         }
         let decision = HTTPCacheStorageDecision.decide(
             request: plan.request,
@@ -130,7 +137,7 @@ extension HTTPCache {
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = standIn(plan, .serverFailed(reply.status), failure) { return response }
+            if let response = standIn(plan, .serverFailed(reply.status), failure, ticket) { return response }
         }
         keep(nil, reply, plan, ticket)
         return response(

@@ -67,7 +67,8 @@ extension HTTPCache {
         _ entry: HTTPCacheEntry?,
         _ ticket: HTTPCacheTicket
     ) throws(TransportError) -> HTTPCache.Response? {
-        guard let entry, let whole = keepPart(entry, reply, plan, ticket), whole.entry.part == nil else { return nil }
+        guard let entry, entry.part != nil, let whole = keepPart(entry, reply, plan, ticket), whole.entry.part == nil
+        else { return nil }
         guard whole.body.count <= plan.request.bodyLimit else {
             throw TransportError(
                 .tooLarge,

@@ -68,7 +68,7 @@ extension HTTPCache {
         do throws(TransportError) {
             stream = try await transport.open(request)
         } catch {
-            return Self.stream(try standIn(plan, for: error).transportResponse)
+            return Self.stream(try standIn(plan, for: error, ticket).transportResponse)
         }
         var fields = stream.fields
         let rules = rules(plan.request.method, plan.url)
@@ -84,7 +84,7 @@ extension HTTPCache {
                     try await settle(plan, stream.whole(), requestedAt, ticket).transportResponse
                 )
             } catch {
-                return Self.stream(try standIn(plan, for: error).transportResponse)
+                return Self.stream(try standIn(plan, for: error, ticket).transportResponse)
             }
         }
         // A response after a redirect belongs to another URL.

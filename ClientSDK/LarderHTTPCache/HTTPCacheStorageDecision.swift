@@ -73,7 +73,8 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         if CacheControl(request: request.fields).noStore {
             return "Not stored: the request says no-store (RFC 9111 §5.2.1.5)."
         }
-        guard status != .notModified else {
+        // They answer the conditions or the range of this request and not its URL.
+        guard ![304, 412, 416].contains(status.code) else {
             return "Not stored: \(status.code) is not a whole response (RFC 9111 §3)."
         }
         if status == .partialContent, HTTPCachePart.part(fields) == nil {

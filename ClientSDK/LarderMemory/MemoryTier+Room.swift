@@ -62,7 +62,7 @@ extension MemoryTier {
             departures.append(departure)
         }
         // Otherwise all parts make room, after this lock is released.
-        if mask == 0 || (shard.count >= Self.fewEntries && cost <= mayCost / (4 * mask)) {
+        if mask == 0 || (shard.count >= Self.smallPartMaximum && cost <= mayCost / (4 * mask)) {
             while let reason = excess(adding: addedCount, cost: addedCost), let departure = shard.evict(reason) {
                 addedCount -= 1
                 addedCost -= departure.cost

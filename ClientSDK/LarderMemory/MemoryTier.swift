@@ -17,7 +17,7 @@ public import Synchronization
     @inlinable static var stride: Int { (MemoryLayout<Mutex<Shard>>.stride + 127) & ~127 }
 
     /// With fewer entries than this in a part, all parts evict in turn.
-    @inlinable static var fewEntries: Int { 32 }
+    @inlinable static var smallPartMaximum: Int { 32 }
 
     /// The parts. `nonisolated(unsafe)`: the pointer is constant and points to one `Mutex` for each part, so that everything behind
     /// it is accessed under a lock; it is deallocated by `deinit` alone, when there is no other reference.

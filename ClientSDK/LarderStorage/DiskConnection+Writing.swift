@@ -347,9 +347,11 @@ extension DiskConnection {
     }
 
     /// Stores access times, and removes damaged items.
-    func doChores(_ chores: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])) throws(SQLiteError) {
-        for (row, stamp) in chores.stamps { try run(.stamp, [], numbers: [row, stamp]) }
-        for (row, damage) in chores.damaged {
+    func performDeferredWrites(_ deferred: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)]))
+        throws(SQLiteError)
+    {
+        for (row, stamp) in deferred.stamps { try run(.stamp, [], numbers: [row, stamp]) }
+        for (row, damage) in deferred.damaged {
             try run(.removeRow, [], numbers: [row, damage.sum])
             if database.changes > 0, damage.reason == .fileMissing {
                 context.post(.discarded(damage.item, .fileMissing))

@@ -75,7 +75,7 @@ package final class DiskConnection: @unchecked Sendable {
 
     /// Notes whether another writing connection has committed since the last check. Cost: negligible within a transaction, a few
     /// microseconds outside.
-    func lookForOthers() throws(SQLiteError) {
+    func checkForeignCommits() throws(SQLiteError) {
         let statement = try prepared(.dataVersion)
         defer { statement.reset() }
         guard try statement.step(isStep: false) else { return }

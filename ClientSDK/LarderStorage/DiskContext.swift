@@ -7,7 +7,7 @@ import Synchronization
 /// Safe from any thread. Nothing is called while its mutex is held.
 package final class DiskContext: Sendable {
     /// Pending work that readers leave for the next writer.
-    private struct Chores {
+    private struct DeferredWrites {
         /// Access times that are not stored yet.
         var stamps: [Int64: Int64] = [:]
         /// Damaged rows and their checksums.
@@ -30,7 +30,7 @@ package final class DiskContext: Sendable {
     /// The commits of other processes.
     package let others = ForeignCommits()
     private let granularity: Int64
-    private let chores = Mutex(Chores())
+    private let deferred = Mutex(DeferredWrites())
 
     /// Beyond this number access times are dropped, and noted again by the next reader.
     private static let stampsMaximum = 4_096
@@ -58,7 +58,7 @@ package final class DiskContext: Sendable {
     /// Locked while a store is opened or replaced.
     var pathOfLock: String { configuration.directory + "/store.lock" }
     /// The prefix of the numbers of databases that were set aside.
-    var prefixOfAside: String { "store.damaged-" }
+    var quarantinePrefix: String { "store.damaged-" }
 
     func options(readsOnly: Bool = false) -> Database.Options {
         var options = Database.Options()
@@ -78,75 +78,75 @@ package final class DiskContext: Sendable {
     /// The access stamp for now.
     var stamp: Int64 { now / granularity * granularity }
 
-    // MARK: Chores
+    // MARK: DeferredWrites
 
     /// Notes the access of a row if its stored time is old enough.
     func noteAccess(_ row: Int64, stamped: Int64) {
         let now = now
         guard now.subtractingReportingOverflow(stamped).partialValue >= granularity else { return }
         let stamp = now / granularity * granularity
-        chores.withLock { if $0.stamps.count < Self.stampsMaximum { $0.stamps[row] = stamp } }
+        deferred.withLock { if $0.stamps.count < Self.stampsMaximum { $0.stamps[row] = stamp } }
     }
 
     /// Notes a damaged row for removal by the next writer. Beyond 1,024 rows nothing is noted until some were removed.
     func noteDamage(_ row: Int64, _ damage: Damage) {
-        chores.withLock { chores in
-            guard chores.damaged.count < Self.damagedMaximum, chores.damaged[row]?.sum != damage.sum else { return }
-            chores.damaged[row] = damage
-            if damage.reason == .checksum { chores.isSuspect = true }
+        deferred.withLock { deferred in
+            guard deferred.damaged.count < Self.damagedMaximum, deferred.damaged[row]?.sum != damage.sum else { return }
+            deferred.damaged[row] = damage
+            if damage.reason == .checksum { deferred.isSuspect = true }
             // A missing file may belong to a row that was replaced meanwhile. It is reported when the row is removed.
-            if damage.reason != .fileMissing { chores.events.append(.discarded(damage.item, damage.reason)) }
+            if damage.reason != .fileMissing { deferred.events.append(.discarded(damage.item, damage.reason)) }
         }
     }
 
     /// Whether a row is known to be damaged.
-    func isDamaged(_ row: Int64, sum: Int64) -> Bool { chores.withLock { $0.damaged[row]?.sum == sum } }
+    func isDamaged(_ row: Int64, sum: Int64) -> Bool { deferred.withLock { $0.damaged[row]?.sum == sum } }
 
     /// Takes up to `count` chores of each kind, to be done or returned.
-    func takeChores(_ count: Int) -> (stamps: [(Int64, Int64)], damaged: [(Int64, Damage)]) {
-        chores.withLock { chores in
-            guard !chores.stamps.isEmpty || !chores.damaged.isEmpty else { return ([], []) }
-            let stamps = Array(chores.stamps.prefix(count)).map { ($0.key, $0.value) }
-            let damaged = Array(chores.damaged.prefix(count)).map { ($0.key, $0.value) }
-            for (row, _) in stamps { chores.stamps[row] = nil }
-            for (row, _) in damaged { chores.damaged[row] = nil }
+    func takeDeferredWrites(_ count: Int) -> (stamps: [(Int64, Int64)], damaged: [(Int64, Damage)]) {
+        deferred.withLock { deferred in
+            guard !deferred.stamps.isEmpty || !deferred.damaged.isEmpty else { return ([], []) }
+            let stamps = Array(deferred.stamps.prefix(count)).map { ($0.key, $0.value) }
+            let damaged = Array(deferred.damaged.prefix(count)).map { ($0.key, $0.value) }
+            for (row, _) in stamps { deferred.stamps[row] = nil }
+            for (row, _) in damaged { deferred.damaged[row] = nil }
             return (stamps, damaged)
         }
     }
 
     /// Whether the whole file should be checked. True once for each suspicion.
     func takeSuspicion() -> Bool {
-        chores.withLock { chores in
-            defer { chores.isSuspect = false }
-            return chores.isSuspect
+        deferred.withLock { deferred in
+            defer { deferred.isSuspect = false }
+            return deferred.isSuspect
         }
     }
 
     func giveBack(_ damaged: [(Int64, Damage)]) {
         guard !damaged.isEmpty else { return }
-        chores.withLock { for (row, damage) in damaged { $0.damaged[row] = damage } }
+        deferred.withLock { for (row, damage) in damaged { $0.damaged[row] = damage } }
     }
 
     /// Whether chores are left.
-    var hasChores: Bool { chores.withLock { !$0.stamps.isEmpty || !$0.damaged.isEmpty } }
+    var hasChores: Bool { deferred.withLock { !$0.stamps.isEmpty || !$0.damaged.isEmpty } }
 
     /// Forgets all chores, because row numbers have changed.
-    func forgetChores() {
-        chores.withLock { chores in
-            chores.stamps = [:]
-            chores.damaged = [:]
+    func dropDeferredWrites() {
+        deferred.withLock { deferred in
+            deferred.stamps = [:]
+            deferred.damaged = [:]
         }
     }
 
     /// Keeps an event until `deliver()`.
-    func post(_ event: DiskStore.Event) { chores.withLock { $0.events.append(event) } }
+    func post(_ event: DiskStore.Event) { deferred.withLock { $0.events.append(event) } }
 
     /// Delivers the events. Called without a lock.
     func deliver() {
-        let events = chores.withLock { chores in
-            guard !chores.events.isEmpty else { return [DiskStore.Event]() }
-            defer { chores.events = [] }
-            return chores.events
+        let events = deferred.withLock { deferred in
+            guard !deferred.events.isEmpty else { return [DiskStore.Event]() }
+            defer { deferred.events = [] }
+            return deferred.events
         }
         for event in events { configuration.onEvent(event) }
     }

@@ -19,7 +19,7 @@ struct DiskReplacement {
     }
 
     /// Creates an empty database if there was none.
-    func startAnew() throws {
+    func createEmpty() throws {
         try removeScraps()
         try makeNew()
         try withNew { target in try target.setMetadata(.own, DiskIdentity.key, DiskIdentity().encoded) }
@@ -52,7 +52,7 @@ struct DiskReplacement {
             let recovery = DiskStore.Recovery(
                 reason: reason,
                 description: description,
-                setAside: nextAside(),
+                setAside: nextQuarantinePath(),
                 outboxSaved: count,
                 isOutboxWhole: salvage.isOutboxWhole,
                 itemsSaved: salvage.itemsSaved,
@@ -151,7 +151,7 @@ struct DiskReplacement {
 
     /// Sets the old database aside, its log first, and gives its name to the new one.
     private func finish() throws {
-        let aside = nextAside()
+        let aside = nextQuarantinePath()
         let hadDatabase = hasDatabase
         if files.exists(log) {
             // The log of a missing database would be taken for the new one's.
@@ -174,7 +174,7 @@ struct DiskReplacement {
     }
 
     /// The path for the damaged database; nil if there is none.
-    private func nextAside() -> String? {
+    private func nextQuarantinePath() -> String? {
         hasDatabase || (files.size(log) ?? 0) > 0 ? path(aside: (asideNumbers().last ?? 0) + 1) : nil
     }
 
@@ -185,12 +185,12 @@ struct DiskReplacement {
     }
 
     private func path(aside number: Int) -> String {
-        "\(context.configuration.directory)/\(context.prefixOfAside)\(number)"
+        "\(context.configuration.directory)/\(context.quarantinePrefix)\(number)"
     }
 
     private func asideNumbers() -> [Int] {
         files.names(in: context.configuration.directory).compactMap { name in
-            name.hasPrefix(context.prefixOfAside) ? Int(name.dropFirst(context.prefixOfAside.count)) : nil
+            name.hasPrefix(context.quarantinePrefix) ? Int(name.dropFirst(context.quarantinePrefix.count)) : nil
         }.sorted()
     }
 }

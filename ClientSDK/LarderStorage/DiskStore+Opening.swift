@@ -66,7 +66,7 @@ extension DiskStore {
                 try replacement.replace(.vanished, message, from: lost)
                 return (try open(generation: generation), true)
             }
-            try replacement.startAnew()
+            try replacement.createEmpty()
             return (try open(generation: generation), false)
         }
         // SQLite creates the log before its index and removes it after the index: an index alone means that the log was removed.
@@ -149,7 +149,7 @@ extension DiskStore {
             }
         }
         let connection = DiskConnection(database, context, generation: generation)
-        try connection.lookForOthers()
+        try connection.checkForeignCommits()
         // A foreign schema is detected here at the latest.
         if let bytes = try connection.metadata(.own, DiskStore.Recovery.key) {
             if let recovery = DiskStore.Recovery(encoded: bytes) { context.post(.recovered(recovery)) }

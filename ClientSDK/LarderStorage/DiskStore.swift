@@ -271,23 +271,23 @@ public final class DiskStore: Sendable {
         _ durability: Durability,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        let chores = try begin(connection, durability)
+        let deferred = try begin(connection, durability)
         do {
-            try prepare(connection, chores)
+            try prepare(connection, deferred)
             // Named: Swift 6.3.1 crashes when it specialises a call with a noncopyable temporary (release builds).
             let transaction = WriteTransaction(connection: connection)
             let result = try body(transaction)
             try commit(connection)
             return result
         } catch {
-            undo(connection, chores)
+            undo(connection, deferred)
             throw error
         }
     }
 
-    private typealias Chores = (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
+    private typealias DeferredWrites = (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
 
-    private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> Chores {
+    private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> DeferredWrites {
         connection.failure = nil
         try connection.perform {
             if connection.durability != durability {
@@ -295,20 +295,20 @@ public final class DiskStore: Sendable {
                 connection.durability = durability
             }
             try connection.run(.beginWriting)
-            try connection.lookForOthers()
+            try connection.checkForeignCommits()
         }
         connection.isWriting = true
         connection.createdBlobs = []
         connection.outboxChanges = []
-        return context.takeChores(256)
+        return context.takeDeferredWrites(256)
     }
 
-    private func prepare(_ connection: DiskConnection, _ chores: Chores) throws {
+    private func prepare(_ connection: DiskConnection, _ deferred: DeferredWrites) throws {
         // Checked with the write lock held: a replacing process takes that lock first, if the file can still be locked.
         if connection.database.hasMoved { throw FileMoved() }
         if let problem = connection.problem { try connection.perform { throw problem } }
         // Before the body, which may store rows equal, down to the checksum, to damaged ones.
-        try connection.perform { try connection.doChores(chores) }
+        try connection.perform { try connection.performDeferredWrites(deferred) }
     }
 
     private func commit(_ connection: DiskConnection) throws {
@@ -323,7 +323,7 @@ public final class DiskStore: Sendable {
         finish(connection, evicted)
     }
 
-    private func undo(_ connection: DiskConnection, _ chores: Chores) {
+    private func undo(_ connection: DiskConnection, _ deferred: DeferredWrites) {
         // Before the lock is released: afterwards other processes may rely on them.
         for name in connection.createdBlobs {
             do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
@@ -331,7 +331,7 @@ public final class DiskStore: Sendable {
         connection.database.rollBack()
         connection.isWriting = false
         connection.failure = nil
-        context.giveBack(chores.damaged)
+        context.giveBack(deferred.damaged)
     }
 
     /// The work after a commit. It cannot fail the call: the transaction is stored.
@@ -355,7 +355,7 @@ public final class DiskStore: Sendable {
     func giveUpConnections(_ state: inout WriterState) {
         state.connection = nil
         state.generation += 1
-        context.forgetChores()
+        context.dropDeferredWrites()
         let (generation, isErased) = (state.generation, state.isErased)
         let idle = readers.withLock { readers in
             readers.generation = generation
@@ -370,12 +370,12 @@ public final class DiskStore: Sendable {
     ///
     /// Cost: some microseconds.
     /// - Throws: if the store cannot be opened or read.
-    package func lookForOthers() throws(DiskError) {
+    package func checkForeignCommits() throws(DiskError) {
         defer { context.deliver() }
         do {
             _ = try writer.withLockIfAvailable { state in
                 let connection = try connectedWriter(&state)
-                try connection.perform { try connection.lookForOthers() }
+                try connection.perform { try connection.checkForeignCommits() }
             }
         } catch {
             throw DiskError(error)

@@ -76,7 +76,7 @@ extension DiskStore {
         }
 
         /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
-        public func distrustTimes() throws(DiskError) { try connection.perform { try connection.run(.distrust) } }
+        public func markTimesUncertain() throws(DiskError) { try connection.perform { try connection.run(.distrust) } }
 
         // MARK: Lists
 

@@ -248,7 +248,7 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
             state.isOpen = true
             state.subprotocol = subprotocol
             if let http = webSocketTask.response as? HTTPURLResponse {
-                state.fields = URLSessionDelegateOfOurs.fields(of: http)
+                state.fields = URLSessionExchangeDelegate.fields(of: http)
             }
             state.heartbeat.heard(at: clock.uptime)
             defer { state.opening = nil }
@@ -287,7 +287,7 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
                         .refused,
                         "The server answered with \(http.statusCode) instead of a WebSocket.",
                         status: Status(code: http.statusCode),
-                        fields: URLSessionDelegateOfOurs.fields(of: http)
+                        fields: URLSessionExchangeDelegate.fields(of: http)
                     )
                 )
             )

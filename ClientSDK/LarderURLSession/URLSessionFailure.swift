@@ -7,12 +7,12 @@ import LarderTransport
 
 /// Maps Foundation's errors to `TransportError`.
 enum URLSessionFailure {
-    /// - Parameter requestHasLeft: whether a server has received the request; then the code is never `.unreachable`.
+    /// - Parameter requestHasLeft: whether a server has received the request; then the code is never `.unreachable` or `.untrusted`.
     static func error(_ error: any Error, requestHasLeft: Bool) -> TransportError {
         if error is CancellationError { return TransportError(.cancelled, "The request was cancelled.") }
         guard let error = error as? URLError else { return TransportError(.interrupted, "\(error)") }
         var code = code(error.code)
-        if code == .unreachable, requestHasLeft { code = .interrupted }
+        if code == .unreachable || code == .untrusted, requestHasLeft { code = .interrupted }
         return TransportError(code, error.localizedDescription)
     }
 

@@ -36,7 +36,7 @@ public final class URLSessionTransport: Transport {
 
     private let configuration: Configuration
     private let clock: any MonotonicClock & Sleeper
-    private let delegate = URLSessionDelegateOfOurs()
+    private let delegate = URLSessionExchangeDelegate()
     private let session: URLSession
     /// Requests that must not be sent twice have connections of their own; see `isFresh(_:)`.
     private let freshSession: URLSession
@@ -69,7 +69,7 @@ public final class URLSessionTransport: Transport {
         freshSession.invalidateAndCancel()
     }
 
-    private static func session(_ configuration: Configuration, _ delegate: URLSessionDelegateOfOurs) -> URLSession {
+    private static func session(_ configuration: Configuration, _ delegate: URLSessionExchangeDelegate) -> URLSession {
         let foreign = URLSessionConfiguration.ephemeral
         foreign.urlCache = nil
         foreign.requestCachePolicy = .reloadIgnoringLocalCacheData

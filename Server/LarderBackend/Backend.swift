@@ -209,8 +209,10 @@ package struct Backend: Sendable {
         switch outcome(coding.map { [$0] } ?? []) {
         case .proceed: return full(representation, coding, request, extra)
         case .notModified:
-            // The 304 has the tag that matched, so that the client's cache finds what it confirms.
-            let matched = coding != nil && outcome([]) == .notModified ? nil : coding
+            // The 304 has the tag that matched, so that the client's cache finds what it confirms. Without a tag in the condition it
+            // has the tag that the 200 would have.
+            let hasTag = request.fields.combined(.ifNoneMatch).map { $0.contains("\"") } ?? false
+            let matched = hasTag && outcome([]) == .notModified ? nil : coding
             return .prepared(representation.notModified(matched), extra: extra)
         case .preconditionFailed:
             return ProblemType.preconditionFailed(

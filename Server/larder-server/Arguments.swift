@@ -57,74 +57,75 @@ struct Arguments {
         }
         var rest = words[...]
         while let flag = rest.popFirst() {
-            let (name, inline) = FlagWords.split(flag)
+            let (name, inline) = FlagParser.split(flag)
             switch name {
             case "--help", "-h": action = .help
             case "--version": action = .version
             case "--check": action = .check
-            case "--check-health": action = .checkHealth(url: try FlagWords.value(name, inline, &rest))
-            case "--host": host = try FlagWords.value(name, inline, &rest)
-            case "--port": port = try FlagWords.number(name, inline, &rest, 0...65_535)
-            case "--database": database = try FlagWords.value(name, inline, &rest)
-            case "--fixtures": fixtures = try FlagWords.value(name, inline, &rest)
+            case "--check-health": action = .checkHealth(url: try FlagParser.value(name, inline, &rest))
+            case "--host": host = try FlagParser.value(name, inline, &rest)
+            case "--port": port = try FlagParser.number(name, inline, &rest, 0...65_535)
+            case "--database": database = try FlagParser.value(name, inline, &rest)
+            case "--fixtures": fixtures = try FlagParser.value(name, inline, &rest)
             case "--seed":
-                let text = try FlagWords.value(name, inline, &rest)
+                let text = try FlagParser.value(name, inline, &rest)
                 guard let seed = UInt64(text) else {
                     throw UsageError(message: "--seed requires an integer, not '\(text)'")
                 }
                 change { $0.seed = seed }
             case "--people":
-                let count = try FlagWords.number(name, inline, &rest, 1...1_000_000)
+                let count = try FlagParser.number(name, inline, &rest, 1...1_000_000)
                 change { $0.people = count }
             case "--posts":
-                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
+                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
                 change { $0.posts = count }
             case "--messages":
-                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
+                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
                 change { $0.messages = count }
             case "--conversations":
-                let count = try FlagWords.number(name, inline, &rest, 0...1_000_000)
+                let count = try FlagParser.number(name, inline, &rest, 0...1_000_000)
                 change { $0.conversations = count }
             case "--transfers":
-                let count = try FlagWords.number(name, inline, &rest, 0...10_000_000)
+                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
                 change { $0.transfers = count }
-            case "--loops": loops = try FlagWords.number(name, inline, &rest, 1...256)
+            case "--loops": loops = try FlagParser.number(name, inline, &rest, 1...256)
             case "--log":
-                let format = try FlagWords.value(name, inline, &rest)
+                let format = try FlagParser.value(name, inline, &rest)
                 guard format == "text" || format == "json" else {
                     throw UsageError(message: "--log requires text or json, not '\(format)'")
                 }
                 log = format
             case "--quiet", "-q": isQuiet = true
-            case "--rate-limit": rateLimit = try FlagWords.number(name, inline, &rest, 1...1_000_000_000)
-            case "--head-limit": headLimit = try FlagWords.number(name, inline, &rest, 256...1 << 20)
-            case "--body-limit": bodyLimit = try FlagWords.number(name, inline, &rest, 0...1 << 30)
-            case "--connection-limit": connectionLimit = try FlagWords.number(name, inline, &rest, 1...1_000_000)
-            case "--head-timeout": headTimeout = try FlagWords.number(name, inline, &rest, 1...3_600)
-            case "--idle-timeout": idleTimeout = try FlagWords.number(name, inline, &rest, 1...86_400)
-            case "--token-ttl": tokenTTL = try FlagWords.number(name, inline, &rest, 1...31_536_000)
-            case "--tombstone-retention": tombstoneRetention = try FlagWords.number(name, inline, &rest, 1...31_536_000)
+            case "--rate-limit": rateLimit = try FlagParser.number(name, inline, &rest, 1...1_000_000_000)
+            case "--head-limit": headLimit = try FlagParser.number(name, inline, &rest, 256...1 << 20)
+            case "--body-limit": bodyLimit = try FlagParser.number(name, inline, &rest, 0...1 << 30)
+            case "--connection-limit": connectionLimit = try FlagParser.number(name, inline, &rest, 1...1_000_000)
+            case "--head-timeout": headTimeout = try FlagParser.number(name, inline, &rest, 1...3_600)
+            case "--idle-timeout": idleTimeout = try FlagParser.number(name, inline, &rest, 1...86_400)
+            case "--token-ttl": tokenTTL = try FlagParser.number(name, inline, &rest, 1...31_536_000)
+            case "--tombstone-retention":
+                tombstoneRetention = try FlagParser.number(name, inline, &rest, 1...31_536_000)
             case "--no-power-loss-safety": isDurable = false
             case "--no-response-cache": usesResponseCache = false
             case "--poll": usesPoll = true
             case "--profile":
-                let journey = try FlagWords.value(name, inline, &rest)
+                let journey = try FlagParser.value(name, inline, &rest)
                 guard Journey(rawValue: journey) != nil else {
                     let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
                     throw UsageError(message: "--profile requires one of \(names), not '\(journey)'")
                 }
                 profile = journey
-            case "--faults": script = try FlagWords.value(name, inline, &rest)
-            case "--clock": clock = try Self.clock(try FlagWords.value(name, inline, &rest))
+            case "--faults": script = try FlagParser.value(name, inline, &rest)
+            case "--clock": clock = try Self.clock(try FlagParser.value(name, inline, &rest))
             case "--world-seed":
-                let text = try FlagWords.value(name, inline, &rest)
+                let text = try FlagParser.value(name, inline, &rest)
                 guard let seed = UInt64(text) else {
                     throw UsageError(message: "--world-seed requires an integer, not '\(text)'")
                 }
                 worldSeed = seed
-            case "--control-token": controlToken = try FlagWords.value(name, inline, &rest)
+            case "--control-token": controlToken = try FlagParser.value(name, inline, &rest)
             case "--control-origin":
-                let origin = try FlagWords.value(name, inline, &rest)
+                let origin = try FlagParser.value(name, inline, &rest)
                 guard MockBackend.isOrigin(origin) else {
                     throw UsageError(
                         message: "--control-origin requires an origin such as http://localhost:3000, not '\(origin)'"
@@ -132,10 +133,10 @@ struct Arguments {
                 }
                 controlOrigins.insert(origin)
             case "--no-control": hasControl = false
-            case "--journal": journal = try FlagWords.number(name, inline, &rest, 0...1_000_000)
+            case "--journal": journal = try FlagParser.number(name, inline, &rest, 0...1_000_000)
             case "--no-journal": journal = 0
-            case "--worlds": worlds = try FlagWords.number(name, inline, &rest, 1...100_000)
-            case "--snapshots": snapshots = try FlagWords.value(name, inline, &rest)
+            case "--worlds": worlds = try FlagParser.number(name, inline, &rest, 1...100_000)
+            case "--snapshots": snapshots = try FlagParser.value(name, inline, &rest)
             default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
             }
         }

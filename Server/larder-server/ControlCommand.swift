@@ -22,11 +22,11 @@ struct ControlCommand {
         var rest = arguments[...]
         var asksForHelp = false
         while let word = rest.popFirst() {
-            let (name, inline) = FlagWords.split(word)
+            let (name, inline) = FlagParser.split(word)
             switch name {
-            case "--server": server = try FlagWords.value(name, inline, &rest)
-            case "--world": world = try FlagWords.value(name, inline, &rest)
-            case "--control-token", "--token": token = try FlagWords.value(name, inline, &rest)
+            case "--server": server = try FlagParser.value(name, inline, &rest)
+            case "--world": world = try FlagParser.value(name, inline, &rest)
+            case "--control-token", "--token": token = try FlagParser.value(name, inline, &rest)
             case "--json": isJSON = true
             case "--help", "-h": asksForHelp = true
             case _ where name.hasPrefix("--"):

@@ -35,7 +35,7 @@ extension Database {
 
     /// Executes statements whose text was generated from the schema, because SQLite does not bind names. Never use it with
     /// external text, unless SQLite quoted it.
-    package func executeMadeUp(_ sql: String) throws(SQLiteError) {
+    package func executeGenerated(_ sql: String) throws(SQLiteError) {
         let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
         guard result == SQLITE_OK else { throw unsafe SQLiteError(connection, sql: sql) }
     }

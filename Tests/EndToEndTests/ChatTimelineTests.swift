@@ -173,7 +173,7 @@ struct ChatTimelineTests {
         try await client.cache.outbox.drained()
         await seen.wait { $0.last?.items.first?.isPending == false }
         #expect(seen.elements.last?.heldBackCount == 1)
-        #expect(timeline.takeNew() == 1)
+        #expect(timeline.showHeldBack() == 1)
         await seen.wait { $0.last?.heldBackCount == 0 }
         #expect(seen.elements.last?.items.prefix(2).map { $0.text } == ["mine", "hidden"])
     }

@@ -135,7 +135,7 @@ struct FeedRaceTests {
 
         let truth = try race.truth()
         _ = try await timeline.snapshot()
-        timeline.takeNew()
+        timeline.showHeldBack()
         let items = try await timeline.snapshot().items
         #expect(items.count >= 30, race.history)
         #expect(items == Array(truth.prefix(items.count)), race.history)
@@ -203,7 +203,7 @@ struct FeedRaceTests {
         // A refresh shows the new posts.
         try await timeline.refresh()
         #expect(try await timeline.snapshot().heldBackCount == 3)
-        timeline.takeNew()
+        timeline.showHeldBack()
         #expect(
             try await timeline.snapshot().items.prefix(3).map(\.text).sorted() == (0..<3).map { "between pages \($0)" }
         )

@@ -102,7 +102,7 @@ struct OpenOutcomeTests {
         let statuses = SequenceRecorder(client.cache.outbox.statuses)
         #expect(await scene.world.wait(for: .entries(JournalFilter("POST", path, status: "409"), count: 1)))
         await statuses.wait { $0.last?.inFlight == 0 }
-        #expect(client.cache.outbox.refused.isEmpty && client.cache.outbox.status.heldLanes == 0)
+        #expect(client.cache.outbox.refused.isEmpty && client.cache.outbox.status.blockedScopes == 0)
         scene.world.releaseAll()
         try await finish(client, scene)
         #expect(ends.refused.withLock { $0.isEmpty } && client.cache.outbox.entries.isEmpty)

@@ -86,6 +86,12 @@ struct InflaterTests {
         )
     }
 
+    /// Each block has ten bits and no content, so no limit on content ends it.
+    @Test func `millions of empty blocks cost little more than their bits`() throws {
+        let blocks = Array(repeatElement([0x02, 0x08, 0x20, 0x80, 0x00] as [UInt8], count: 400_000).joined())
+        #expect(try inflate(blocks + [0x03, 0x00], .deflate) == [])
+    }
+
     @Test func `a distance before the beginning is damage`() {
         // Fixed codes: a match of 3 bytes at distance 1, before any byte.
         #expect(

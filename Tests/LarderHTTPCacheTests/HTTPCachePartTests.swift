@@ -36,6 +36,19 @@ struct HTTPCachePartTests {
         return (response.status.code, String(decoding: response.body, as: UTF8.self))
     }
 
+    @Test(arguments: [412, 416], [false, true])
+    func `a reply to the condition or range of one request is not stored`(code: Int, streams: Bool) async throws {
+        let stage = CacheStage(
+            Origin { request, _ throws(TransportError) in
+                let isPlain = !request.fields.contains(.range) && !request.fields.contains(.ifMatch)
+                return reply([.cacheControl: "max-age=60"], isPlain ? "whole" : "", status: isPlain ? 200 : code)
+            }
+        )
+        let fields: Fields = code == 416 ? [.range: "bytes=900-"] : [.ifMatch: "\"9\""]
+        #expect(try await get(stage, fields, streams: streams).0 == code)
+        #expect(try await get(stage, [:], streams: streams) == (200, "whole"))
+    }
+
     @Test(arguments: ["\"1\"", "W/\"1\"", nil], [false, true])
     func `a fresh part answers ranges within it, and no others`(tag: String?, streams: Bool) async throws {
         let stage = CacheStage(Origin(Self.serve(tag)))

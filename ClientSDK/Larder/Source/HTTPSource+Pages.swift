@@ -110,9 +110,11 @@ extension HTTPSource {
         return page
     }
 
-    /// The URL of a page that a link names.
+    /// The URL of a page that a link names: the cursor on the origin of the first page, never another origin.
     private func linked(_ cursor: String, from first: String) throws(LarderError) -> String {
-        guard let url = HTTPURL(first)?.resolve(cursor) else {
+        guard cursor.hasPrefix("/"), let first = HTTPURL(first), let url = HTTPURL(first.origin + cursor),
+            url.origin == first.origin
+        else {
             throw LarderError(.invalidArgument, "The cursor '\(cursor)' is not the target of a link. Refresh the list.")
         }
         return url.text
@@ -120,7 +122,7 @@ extension HTTPSource {
 
     /// The cursor for a link: its path and query, so that it stays valid if the API moves to another host.
     private func cursor(_ link: String, at url: String) throws(LarderError) -> String {
-        guard let target = HTTPURL(link), target.origin == HTTPURL(url)?.origin else {
+        guard let target = HTTPURL(link), let api = HTTPURL(base), target.origin == api.origin else {
             throw LarderError(
                 .unexpectedReply,
                 "\(url) links to a next page of another origin, '\(HTTPURL.redacted(link))'. It is not requested, because the request "

@@ -133,7 +133,7 @@ struct Arguments {
         _ rest: inout ArraySlice<String>,
         _ flags: inout Flags
     ) throws(UsageError) {
-        let (name, inline) = FlagWords.split(word)
+        let (name, inline) = FlagParser.split(word)
         if !Self.globalOptions.contains(name) { flags.given.insert(name) }
         switch name {
         case "--help", "-h": flags.wantsHelp = true
@@ -144,34 +144,34 @@ struct Arguments {
         case "--refresh": isRefresh = true
         case "--trace": isTracing = true
         case "--force": flags.isForced = true
-        case "--server": server = try FlagWords.value(name, inline, &rest)
-        case "--user": user = try FlagWords.value(name, inline, &rest)
-        case "--password": password = try FlagWords.value(name, inline, &rest)
-        case "--directory": directory = try FlagWords.value(name, inline, &rest)
-        case "--send": flags.send = try FlagWords.value(name, inline, &rest)
-        case "--draw": flags.draw = try FlagWords.value(name, inline, &rest)
-        case "--note": flags.note = try FlagWords.value(name, inline, &rest)
-        case "--edit": flags.edits.append(try Self.edit(try FlagWords.value(name, inline, &rest)))
-        case "--limit": limit = try FlagWords.number(name, inline, &rest, 1...50)
-        case "--width": width = try FlagWords.number(name, inline, &rest, 2...4_096)
-        case "--seconds": seconds = try FlagWords.number(name, inline, &rest, 1...86_400)
-        case "--timeout": timeout = try FlagWords.number(name, inline, &rest, 1...3_600)
-        case "--wait": drainTimeout = try FlagWords.number(name, inline, &rest, 0...3_600)
+        case "--server": server = try FlagParser.value(name, inline, &rest)
+        case "--user": user = try FlagParser.value(name, inline, &rest)
+        case "--password": password = try FlagParser.value(name, inline, &rest)
+        case "--directory": directory = try FlagParser.value(name, inline, &rest)
+        case "--send": flags.send = try FlagParser.value(name, inline, &rest)
+        case "--draw": flags.draw = try FlagParser.value(name, inline, &rest)
+        case "--note": flags.note = try FlagParser.value(name, inline, &rest)
+        case "--edit": flags.edits.append(try Self.edit(try FlagParser.value(name, inline, &rest)))
+        case "--limit": limit = try FlagParser.number(name, inline, &rest, 1...50)
+        case "--width": width = try FlagParser.number(name, inline, &rest, 2...4_096)
+        case "--seconds": seconds = try FlagParser.number(name, inline, &rest, 1...86_400)
+        case "--timeout": timeout = try FlagParser.number(name, inline, &rest, 1...3_600)
+        case "--wait": drainTimeout = try FlagParser.number(name, inline, &rest, 0...3_600)
         case "--policy":
-            let text = try FlagWords.value(name, inline, &rest)
+            let text = try FlagParser.value(name, inline, &rest)
             guard let value = Self.policies[text] else {
                 let names = Self.policies.keys.sorted().joined(separator: ", ")
                 throw UsageError(message: "--policy requires one of \(names), not '\(text)'")
             }
             policy = (text, value)
         case "--telemetry":
-            let text = try FlagWords.value(name, inline, &rest)
+            let text = try FlagParser.value(name, inline, &rest)
             guard let value = TelemetryFormat(rawValue: text) else {
                 throw UsageError(message: "--telemetry requires json or prometheus, not '\(text)'")
             }
             flags.telemetry = value
         case "--colour", "--color":
-            let text = try FlagWords.value(name, inline, &rest)
+            let text = try FlagParser.value(name, inline, &rest)
             guard let value = Color(rawValue: text) else {
                 throw UsageError(message: "\(name) requires auto, always or never, not '\(text)'")
             }

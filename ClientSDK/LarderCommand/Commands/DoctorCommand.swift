@@ -124,7 +124,7 @@ struct DoctorCommand {
         var parts = ["\(status.pending + status.inFlight) to send"]
         if status.inDoubt > 0 { parts.append("\(status.inDoubt) in doubt") }
         if status.refused > 0 { parts.append("\(status.refused) rejected (larder outbox)") }
-        if status.heldLanes > 0 { parts.append("\(status.heldLanes) lanes blocked") }
+        if status.blockedScopes > 0 { parts.append("\(status.blockedScopes) lanes blocked") }
         if let oldest = status.oldest { parts.append("the oldest \(TimeText.text(from: oldest, to: context.now))") }
         return Finding(
             name: "outbox",

@@ -66,7 +66,7 @@ public struct Chat: Sendable {
         ) { request in
             try await source.page(Self.path(conversation), request, by: .demo)
         }
-        pages.localName = { $0.isPending ? nil : $0.clientID.map { Self.localPrefix + $0 } }
+        pages.temporaryID = { $0.isPending ? nil : $0.clientID.map { Self.localPrefix + $0 } }
         pages.tags = [LarderClient.everything]
         return pages
     }

@@ -44,7 +44,7 @@ public final class MemoryGuard: Sendable {
     private let records = OrderedObservers<Event>()
     private let recording: EventRegistration
     private let changes = EventHub<State>()
-    private let stirs = EventHub<Void>()
+    private let wakeUps = EventHub<Void>()
     /// Holds the source too: a system's source ends when it is released.
     private let attachment = Mutex<(source: any Source, registration: EventRegistration)?>(nil)
 
@@ -109,7 +109,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Takes the steps that are due.
-    public func tick() { look(stirs: true) }
+    public func tick() { look(wakeUps: true) }
 
     /// Turns the guard off, so that no limits apply, or on again.
     public func setEnabled(_ isEnabled: Bool) {
@@ -122,10 +122,10 @@ public final class MemoryGuard: Sendable {
 
     /// Takes each step at its time; returns when its task is cancelled.
     public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
-        let stirs = stirs.subscribe(limit: 1)
+        let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
-            _ = await stirs.next(until: state.withLock { $0.machine.nextChange }, by: sleeper)
-            look(stirs: false)
+            _ = await wakeUps.next(until: state.withLock { $0.machine.nextChange }, by: sleeper)
+            look(wakeUps: false)
         }
     }
 
@@ -134,17 +134,17 @@ public final class MemoryGuard: Sendable {
 
     // MARK: Inside
 
-    private func look(stirs: Bool) {
-        decide(stirs: stirs) { state, now in
+    private func look(wakeUps: Bool) {
+        decide(wakeUps: wakeUps) { state, now in
             state.machine.look(at: now)
             return false
         }
     }
 
     /// - Parameters:
-    ///   - stirs: whether to wake `run` if its next point in time has changed.
+    ///   - wakeUps: whether to wake `run` if its next point in time has changed.
     ///   - change: returns whether pressure lasts, so that the limits are applied again.
-    private func decide(stirs isStirring: Bool = true, _ change: (inout Core, MonotonicTime) -> Bool) {
+    private func decide(wakeUps isStirring: Bool = true, _ change: (inout Core, MonotonicTime) -> Bool) {
         let (wakeups, stirred) = state.withLock { state in
             let old = state.known
             let next = state.machine.nextChange
@@ -160,7 +160,7 @@ public final class MemoryGuard: Sendable {
             }
             let wakeups = new == old ? [] : changes.post(new)
             let isStirring = isStirring && next != state.machine.nextChange
-            return (wakeups, isStirring ? stirs.post(()) : [])
+            return (wakeups, isStirring ? wakeUps.post(()) : [])
         }
         for wakeup in wakeups { wakeup.resume() }
         for wakeup in stirred { wakeup.resume() }

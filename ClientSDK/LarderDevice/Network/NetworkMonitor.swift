@@ -60,7 +60,7 @@ public final class NetworkMonitor: Sendable {
     private let changes = EventHub<State>()
     private let resumptions = EventHub<MonotonicTime>()
     /// Wakes `run` when a decision may have moved the next point in time.
-    private let stirs = EventHub<Void>()
+    private let wakeUps = EventHub<Void>()
     private let behaviorChanges = EventHub<NetworkBehavior>()
     /// Holds the source too: a system's source ends when it is released.
     private let attachment = Mutex<(source: any Source, registration: EventRegistration)?>(nil)
@@ -207,10 +207,10 @@ public final class NetworkMonitor: Sendable {
 
     /// Takes timed decisions at their time; returns when its task is cancelled.
     public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
-        let stirs = stirs.subscribe(limit: 1)
+        let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
-            _ = await stirs.next(until: state.withLock { $0.nextChange }, by: sleeper)
-            decide(stirs: false) { _, _ in }
+            _ = await wakeUps.next(until: state.withLock { $0.nextChange }, by: sleeper)
+            decide(wakeUps: false) { _, _ in }
         }
     }
 
@@ -219,10 +219,10 @@ public final class NetworkMonitor: Sendable {
     ///
     /// - Parameter request: sends a small request and reports its result, as a `MonitoredTransport` does.
     public func probe(sleeper: any Sleeper = SystemMonotonicClock(), _ request: @Sendable () async -> Void) async {
-        let stirs = stirs.subscribe(limit: 1)
+        let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
             let due = nextProbe
-            _ = await stirs.next(until: due, by: sleeper)
+            _ = await wakeUps.next(until: due, by: sleeper)
             guard !Task.isCancelled, let due, due <= clock.uptime, nextProbe == due else { continue }
             await request()
             // A probe that reported nothing is used up.
@@ -240,7 +240,7 @@ public final class NetworkMonitor: Sendable {
     /// - Parameter isStirring: whether to wake `run` if its next point in time has changed.
     @discardableResult
     private func decide(
-        stirs isStirring: Bool = true,
+        wakeUps isStirring: Bool = true,
         _ change: (inout Core, MonotonicTime) -> Void
     ) -> State {
         struct Outcome {
@@ -277,7 +277,9 @@ public final class NetworkMonitor: Sendable {
                 state.toldBehavior = behavior
                 outcome.changed = behaviorChanges.post(behavior)
             }
-            if isStirring, before != (state.nextChange, state.estimator.nextProbe) { outcome.stirred = stirs.post(()) }
+            if isStirring, before != (state.nextChange, state.estimator.nextProbe) {
+                outcome.stirred = wakeUps.post(())
+            }
             return outcome
         }
         for wakeup in outcome.wakeups { wakeup.resume() }

@@ -48,9 +48,9 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
         let code: Code =
             switch error.code {
             case .cancelled: .cancelled
-            case .unreachable: .offline
+            case .unreachable, .untrusted: .offline
             case .tooLarge: .tooLarge
-            case .invalidURL: .invalid
+            case .invalidURL, .invalidRequest, .unsupportedCoding: .invalid
             default: .interrupted
             }
         self.init(code, error.description, cause: error, retryAfter: error.retryAfter)

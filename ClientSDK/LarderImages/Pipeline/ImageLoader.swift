@@ -118,7 +118,7 @@ struct ImageLoader: Sendable {
                 return try await download.run(partial, keep, progress)
             } catch {
                 // 404 and 410 remove the stored file; after other failures it may be used.
-                if let stored, terms.mayStandIn(stored.entry, for: error, fields, now: clock.now) {
+                if let stored, terms.mayServeStale(stored.entry, for: error, fields, now: clock.now) {
                     report { .staleUsed(url: key.url, because: error) }
                     return loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true)
                 }

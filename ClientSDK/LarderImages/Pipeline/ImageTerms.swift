@@ -68,7 +68,7 @@ struct ImageTerms: Sendable {
     }
 
     /// Whether a stored response may be used in place of a failure.
-    func mayStandIn(_ entry: HTTPCacheEntry, for error: ImageError, _ fields: Fields, now: WallTime) -> Bool {
+    func mayServeStale(_ entry: HTTPCacheEntry, for error: ImageError, _ fields: Fields, now: WallTime) -> Bool {
         switch error.code {
         case .offline, .interrupted, .damaged:
             // Treated as a disconnected cache (RFC 9111 §4.2.4).

@@ -3,7 +3,7 @@ extension LarderCache {
     ///
     /// - Parameters:
     ///   - policy: the read policy; nil: the resource's.
-    ///   - holdsBackNew: whether new items are only counted until the reader takes them (`Timeline.takeNew`).
+    ///   - holdsBackNew: whether new items are only counted until the reader takes them (`Timeline.showHeldBack`).
     public func timeline<Item: CacheEntity>(
         _ resource: PagedResource<Item>,
         _ policy: ReadPolicy? = nil,

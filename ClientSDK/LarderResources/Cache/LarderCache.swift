@@ -267,7 +267,7 @@ public final class LarderCache: Sendable {
     /// all at once. `NetworkMonitor.resumes` spreads the return of many clients.
     public func networkReturned() {
         // Local changes are sent first, so that later reads contain them.
-        outbox.hurry()
+        outbox.clearDelays()
         for node in core.nodes.all { node.networkReturned() }
         core.returns.tell(())
     }

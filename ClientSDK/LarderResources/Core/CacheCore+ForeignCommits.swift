@@ -36,7 +36,7 @@ extension CacheCore {
     }
 
     private func look(_ disk: DiskStore) {
-        do { try disk.lookForOthers() } catch {
+        do { try disk.checkForeignCommits() } catch {
             // Values in memory are still served, as when the disk cannot be read.
             configuration.onEvent(.storageFailed(LarderError(error)))
         }

@@ -37,7 +37,7 @@ package final class CacheCore: Sendable {
     private let commits: Mutex<Commits>
     /// The number of commits; locked while memory is changed.
     private let memory = Mutex<UInt64>(0)
-    private let distrusts = Atomic<Bool>(false)
+    private let hasUncertainTimes = Atomic<Bool>(false)
     /// The current lifetime factors, by the name of the freshness class.
     let stretches = Mutex<[String: Double]>([:])
     let hasStretches = Atomic<Bool>(false)
@@ -126,11 +126,11 @@ package final class CacheCore: Sendable {
     }
 
     /// Whether times on disk are uncertain and not yet marked there.
-    var areTimesUncertain: Bool { distrusts.load(ordering: .relaxed) }
+    var areTimesUncertain: Bool { hasUncertainTimes.load(ordering: .relaxed) }
 
     /// Marks all stored times as uncertain, because the clock was set back.
     private func markTimesUncertain() {
-        distrusts.store(true, ordering: .relaxed)
+        hasUncertainTimes.store(true, ordering: .relaxed)
         configuration.onEvent(.clockSetBack)
         storeUncertainty()
         scheduler.lookAtAll()
@@ -141,10 +141,10 @@ package final class CacheCore: Sendable {
         let seen = clocks.highWater
         do {
             try disk.write { transaction in
-                try transaction.distrustTimes()
+                try transaction.markTimesUncertain()
                 try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
             }
-            distrusts.store(false, ordering: .relaxed)
+            hasUncertainTimes.store(false, ordering: .relaxed)
         } catch {
             // Until it succeeds, all times from the disk count as uncertain.
             configuration.onEvent(.storageFailed(LarderError(error)))

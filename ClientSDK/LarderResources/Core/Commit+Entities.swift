@@ -21,16 +21,16 @@ extension Commit {
         )
     }
 
-    /// A draft combined with the stored value, unless that has been removed in this commit.
+    /// A draft combined with the stored value, unless that has been removed in this commit, and the stored value that it contains.
     mutating func merged(
         _ draft: EntityDraft,
         _ merge: EntityDraft.Merge,
         _ known: StoredEntity?,
         _ disk: DiskPart
-    ) throws -> EntityDraft {
+    ) throws -> (EntityDraft, StoredEntity?) {
         var stored = known
         if stored == nil {
-            if case .removed = entities[draft.key] { return draft }
+            if case .removed = entities[draft.key] { return (draft, nil) }
             do { stored = try self.stored(draft.key, merge.decode, disk) } catch let error as DecodingError {
                 // Written by another version of the app: it is replaced.
                 note(
@@ -42,14 +42,14 @@ extension Commit {
                 )
             }
         }
-        guard let stored else { return draft }
+        guard let stored else { return (draft, nil) }
         // The guard of the disk decides about an older version.
-        if let old = stored.version, let new = draft.version, new < old { return draft }
+        if let old = stored.version, let new = draft.version, new < old { return (draft, nil) }
         core.owner.calls(.merge)
-        guard var merged = merge.draft(stored.value) else { return draft }
+        guard var merged = merge.draft(stored.value) else { return (draft, nil) }
         merged.completeness = max(draft.completeness, stored.completeness)
-        merged.isMemoryOnly = draft.isMemoryOnly
+        merged.isMemoryOnly = draft.isMemoryOnly || stored.isMemoryOnly
         merged.isPart = draft.isPart
-        return merged
+        return (merged, stored)
     }
 }

@@ -133,8 +133,10 @@ struct Commit {
     ) throws {
         var draft = draft
         let key = draft.key
-        let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
-        let disk = isOffDisk ? DiskPart(connection: nil) : disk
+        func isOffDisk(_ draft: EntityDraft) -> Bool {
+            isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
+        }
+        func part(for draft: EntityDraft) -> DiskPart { isOffDisk(draft) ? DiskPart(connection: nil) : disk }
         let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
             guard let new = draft.version, let old = known?.version, new > old else { return }
@@ -142,28 +144,38 @@ struct Commit {
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
             if new == old && draft.merge == nil && draft.completeness < known.completeness {
-                return try renew(key, known, stated, isPart: draft.isPart, disk)
+                return try renew(key, known, stated, isPart: draft.isPart, part(for: draft))
             }
         }
-        if let merge = draft.merge { draft = try merged(draft, merge, known, disk) }
+        /// The stored value of which only a part was replaced. The rest is not newer than before.
+        var base: StoredEntity?
+        if let merge = draft.merge {
+            let new = draft
+            let (merged, old) = try merged(new, merge, known, disk)
+            draft = merged
+            if let old, new.completeness < old.completeness { base = old }
+        }
+        // A merged draft is off the disk if one of its parts is.
+        let disk = part(for: draft)
         core.owner.calls(.comparison)
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
+            if base != nil { return }
             return try renew(key, known, stated, isPart: draft.isPart, disk)
         }
         var stored = StoredEntity(
             value: draft.value,
-            times: times(stated),
+            times: base?.times ?? times(stated),
             version: draft.version,
             validator: validator,
             completeness: draft.completeness,
             source: source,
-            isInvalidated: isAnswer && core.order.isInvalidated(.entity(key), since: order),
-            order: order,
+            isInvalidated: base?.isInvalidated ?? (isAnswer && core.order.isInvalidated(.entity(key), since: order)),
+            order: base?.order ?? order,
             cost: 256
         )
-        stored.isMemoryOnly = isOffDisk
+        stored.isMemoryOnly = isOffDisk(draft)
         if disk.isThere {
             let payload: [UInt8]
             core.owner.calls(.codec)

@@ -60,7 +60,7 @@ extension Node {
         let sleeper = core.configuration.monotonicClock
         let task = Task { [weak self] in
             do { try await sleeper.sleep(until: due) } catch { return }
-            self?.losePatience(id)
+            self?.fallbackDelayEnded(id)
         }
         let isGone = state.withLock { state in
             guard state.observers[id] != nil else { return true }
@@ -70,7 +70,7 @@ extension Node {
         if isGone { task.cancel() }
     }
 
-    private func losePatience(_ id: UInt64) {
+    private func fallbackDelayEnded(_ id: UInt64) {
         let content = content()
         let now = core.now()
         state.withLock { state in

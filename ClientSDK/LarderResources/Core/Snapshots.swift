@@ -20,7 +20,7 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
             self.subscription = subscription
             // Compared here, because `==` is user code and must not run while the node is locked.
             while let snapshot = await subscription.mailbox.next() {
-                if let last, last.says(thatOf: snapshot) { continue }
+                if let last, last.hasSameContent(as: snapshot) { continue }
                 last = snapshot
                 return snapshot
             }

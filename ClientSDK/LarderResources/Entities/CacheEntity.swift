@@ -19,8 +19,9 @@ where ID: CustomStringConvertible & Sendable {
     static var codec: PayloadCodec<Self> { get }
     /// Combines a value that has arrived with the stored one; nil, the default: it replaces the stored one.
     ///
-    /// For a type of which several endpoints return different parts: keep what the new value does not contain. Called within the commit
-    /// for every value of a source or an event, unless the stored one has a higher version. It must be pure.
+    /// For a type of which several endpoints return different parts: keep what the new value does not contain. Give the resources of such
+    /// endpoints the completeness `.partial`, so that a part does not make the whole value fresh. Called within the commit for every value
+    /// of a source or an event, unless the stored one has a higher version or came with a later request. It must be pure.
     ///
     ///     static let merge: Merge? = { new, stored in
     ///         var merged = new

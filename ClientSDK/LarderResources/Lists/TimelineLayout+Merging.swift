@@ -161,11 +161,11 @@ extension TimelineLayout {
         result.append(.item(page.keys[last]))
         let behind = Array(rest[(place(last) + 1)...])
         let said = page.keys[(last + 1)...].map { Element.item($0) }
-        return result + weaveTail(behind, said, page, orders, isNewer: isNewer(page.keys[last]))
+        return result + mergeTail(behind, said, page, orders, isNewer: isNewer(page.keys[last]))
     }
 
     /// The elements behind the last overlapping item.
-    private mutating func weaveTail(
+    private mutating func mergeTail(
         _ behind: [Element],
         _ said: [Element],
         _ page: IncomingPage,

@@ -37,7 +37,7 @@ extension Outbox {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in begin(input, operation, scope, waiting, continuation) }
         } onCancel: {
-            if let id = waiting.cancel() { answer(id.rawValue, .failure(Self.gaveUp(id))) }
+            if let id = waiting.cancel() { answer(id.rawValue, .failure(Self.abandonedWait(id))) }
         }
         guard let receipt = try result.get() as? Receipt else {
             throw LarderError(
@@ -70,13 +70,13 @@ extension Outbox {
             guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
             // If the caller was cancelled or the cache was closed meanwhile, nothing else resumes the continuation.
             let isLate = !waiting.begin(id) || state.withLock { $0.isClosed }
-            if isLate { answer(id.rawValue, .failure(Self.gaveUp(id))) }
+            if isLate { answer(id.rawValue, .failure(Self.abandonedWait(id))) }
         } catch {
             continuation.resume(returning: .failure(LarderError(error)))
         }
     }
 
-    private static func gaveUp(_ id: OperationID) -> LarderError {
+    private static func abandonedWait(_ id: OperationID) -> LarderError {
         LarderError(
             .inDoubt,
             "The call ended before the outcome was known. The operation is sent under its idempotency key until it is known.",

@@ -18,7 +18,7 @@ extension Outbox {
             /// The server has rejected it; see `Outbox.Entry.refusal`. It waits for `retry`, `edit` or `drop`.
             public static let refused = Reason(rawValue: "refused")
             /// A rejected operation blocks its scope (`Outbox.RejectionPolicy.block`).
-            public static let behindRefused = Reason(rawValue: "behindRefused")
+            public static let blocked = Reason(rawValue: "blocked")
             /// The network may not be used at present.
             public static let offline = Reason(rawValue: "offline")
             /// The outbox is paused, or was never resumed.

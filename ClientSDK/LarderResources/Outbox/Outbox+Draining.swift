@@ -38,7 +38,7 @@ extension Outbox {
     /// one can, or if all of them are rejected or behind a rejected one.
     private func standstill() -> LarderError? {
         let reasons = Set(remainders(at: core.now().uptime).map(\.reason))
-        guard reasons.isSubset(of: [.refused, .behindRefused, .unregistered, .paused]) else { return nil }
+        guard reasons.isSubset(of: [.refused, .blocked, .unregistered, .paused]) else { return nil }
         if reasons.contains(.unregistered) {
             let names = state.withLock { $0.unregistered.keys.sorted() }.map { "\"\($0)\"" }.joined(separator: ", ")
             return LarderError(
@@ -104,11 +104,11 @@ extension Outbox.State {
         if entry.state == .refused { return .refused }
         if entry.state == .sending { return .sending }
         let first = lanes[entry.scope]?.first.flatMap { entries[$0] } ?? entry
-        if first.state == .refused { return .behindRefused }
+        if first.state == .refused { return .blocked }
         if operations[entry.operation] == nil || operations[first.operation] == nil { return .unregistered }
         if isPaused { return .paused }
         if isOffline { return .offline }
-        if refusedTurns > 0 { return .elsewhere }
+        if failedLockAttempts > 0 { return .elsewhere }
         return max(first.due, first.heldUntil) > time ? .postponed : .waiting
     }
 }

@@ -115,7 +115,7 @@ extension Outbox {
         /// The number of rejected operations that wait for a decision.
         public var refused = 0
         /// The number of scopes that are blocked by a rejected operation.
-        public var heldLanes = 0
+        public var blockedScopes = 0
         /// When the oldest operation that is not rejected was enqueued.
         public var oldest: WallTime?
 

@@ -35,7 +35,7 @@ extension Outbox {
                 guard entry.state != .refused else { continue }
                 status.oldest = min(status.oldest ?? entry.enqueuedAt, entry.enqueuedAt)
             }
-            status.heldLanes = state.lanes.values.count { lane in
+            status.blockedScopes = state.lanes.values.count { lane in
                 lane.first.flatMap { state.entries[$0] }?.state == .refused
             }
             return status

@@ -123,6 +123,7 @@ extension Outbox {
     private func commit(_ update: CacheUpdate, _ names: [(entry: Outbox.Entry, names: [String: String])]) throws {
         let names = names.filter { !$0.names.isEmpty }
         guard !names.isEmpty else { return try core.commit(update) }
+        for key in update.keptOffDisk { try core.keepOffDisk(key) }
         var adopted: Commit?
         defer { if let adopted { core.announce(adopted) } }
         // Under the gate: no operation is enqueued or edited between reading the payloads and storing them.
@@ -287,7 +288,7 @@ extension Outbox {
 
     /// Counts a failed batch for each of its operations: one of them may have caused the failure.
     private func suspect(_ batch: [Outbox.Entry], _ results: [OutboxResult]) {
-        guard batch.count > 1, results.allSatisfy({ $0.mayBeSomebodysFault }) else { return }
+        guard batch.count > 1, results.allSatisfy({ $0.mayBeCausedByOneOperation }) else { return }
         state.withLock { state in for entry in batch { state.entries[entry.id.rawValue]?.failureCount += 1 } }
     }
 }

@@ -12,7 +12,7 @@ extension Outbox {
             guard !state.isClosed else { return }
             state.isPaused = false
             // After a pause operations are sent at once, unless the server asked to delay them.
-            state.hurry()
+            state.clearDelays()
             guard state.task == nil else { return }
             state.task = Task { [weak self, signal] in
                 await withDiscardingTaskGroup { group in
@@ -43,8 +43,8 @@ extension Outbox {
     }
 
     /// Sends delayed operations now, except those that the server asked to delay: the network has returned.
-    func hurry() {
-        state.withLock { $0.hurry() }
+    func clearDelays() {
+        state.withLock { $0.clearDelays() }
         signal.put(())
     }
 
@@ -75,12 +75,12 @@ extension Outbox {
         let now = core.now().uptime
         let conduct = core.configuration.networkBehavior()
         guard conduct.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
-        let (isWorthwhile, next, hurries) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
+        let (isWorthwhile, next, delayResets) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
             guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
             let (ready, next) = state.ready(at: now, seen: .max)
             guard !ready.isEmpty || state.looksForOthers else { return (false, next, 0) }
-            if let due = state.turnDue, now < due { return (false, due, 0) }
-            return (true, next, state.hurries)
+            if let due = state.lockRetryDue, now < due { return (false, due, 0) }
+            return (true, next, state.delayResets)
         }
         guard isWorthwhile else {
             wake(at: next)
@@ -88,16 +88,16 @@ extension Outbox {
         }
         do {
             guard try turn.enter() else {
-                waitForTurn(now, hurries)
+                waitForSendLock(now, delayResets)
                 return []
             }
         } catch {
-            stall(now, hurries, error)
+            stall(now, delayResets, error)
             return []
         }
         defer { turn.leave() }
         do { try adoptNew() } catch {
-            stall(now, hurries, error)
+            stall(now, delayResets, error)
             return []
         }
         // Replies to the process that held the lock before are shown from now on.
@@ -106,10 +106,10 @@ extension Outbox {
     }
 
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
-    private func stall(_ now: MonotonicTime, _ hurries: Int, _ error: any Error) {
+    private func stall(_ now: MonotonicTime, _ delayResets: Int, _ error: any Error) {
         guard !state.withLock({ $0.isClosed }) else { return }
         noteStoreFailure(LarderError(error))
-        waitForTurn(now, hurries)
+        waitForSendLock(now, delayResets)
         changed()
     }
 
@@ -128,8 +128,8 @@ extension Outbox {
     private func take(_ now: MonotonicTime, _ conduct: NetworkBehavior) -> [[Outbox.Entry]] {
         let (batches, next) = state.withLock { state -> ([[Outbox.Entry]], MonotonicTime?) in
             state.looksForOthers = false
-            state.refusedTurns = 0
-            state.turnDue = nil
+            state.failedLockAttempts = 0
+            state.lockRetryDue = nil
             guard !state.isPaused, !state.isClosed else { return ([], nil) }
             let (ready, next) = state.ready(at: now, seen: state.lastSeen)
             var batches: [[Outbox.Entry]] = []
@@ -247,10 +247,10 @@ extension Outbox.State {
     }
 
     /// Removes all delays.
-    mutating func hurry() {
+    mutating func clearDelays() {
         for id in entries.keys { entries[id]?.due = MonotonicTime(nanoseconds: .min) }
         looksForOthers = true
-        turnDue = nil
-        hurries += 1
+        lockRetryDue = nil
+        delayResets += 1
     }
 }

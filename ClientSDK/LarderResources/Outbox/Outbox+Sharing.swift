@@ -6,7 +6,7 @@ import Synchronization
 /// Sharing of one outbox by several processes: the rows are authoritative, the process with the send lock sends, and the others read
 /// the rows again.
 extension Outbox {
-    static let turnRetry = RetryPolicy(base: .milliseconds(100), ceiling: .seconds(5))
+    static let lockRetry = RetryPolicy(base: .milliseconds(100), ceiling: .seconds(5))
 
     // MARK: Reading rows
 
@@ -169,8 +169,8 @@ extension Outbox {
     func checkForeignCommits() {
         state.withLock { state in
             state.looksForOthers = true
-            state.turnDue = nil
-            state.hurries += 1
+            state.lockRetryDue = nil
+            state.delayResets += 1
         }
         signal.put(())
     }
@@ -179,19 +179,19 @@ extension Outbox {
 
     /// Another process is sending: reads its results, and tries the lock again later.
     ///
-    /// - Parameter hurries: the value of `hurries` when the lock was requested.
-    func waitForTurn(_ now: MonotonicTime, _ hurries: Int) {
+    /// - Parameter delayResets: the value of `delayResets` when the lock was requested.
+    func waitForSendLock(_ now: MonotonicTime, _ delayResets: Int) {
         do { try reconcile() } catch {
             guard !state.withLock({ $0.isClosed }) else { return }
             core.configuration.onEvent(.storageFailed(LarderError(error)))
         }
         let random = core.configuration.random()
         let due = state.withLock { state in
-            state.refusedTurns += 1
-            let longest = Self.turnRetry.backoffMaximum(attempt: state.refusedTurns)
+            state.failedLockAttempts += 1
+            let longest = Self.lockRetry.backoffMaximum(attempt: state.failedLockAttempts)
             // At least half of the delay is certain, so that the lock is never requested without a pause.
             let due = now + longest / 2 + longest / 2 * random
-            if state.hurries == hurries { state.turnDue = due }
+            if state.delayResets == delayResets { state.lockRetryDue = due }
             return due
         }
         wake(at: due)

@@ -27,10 +27,10 @@ public final class Outbox: Sendable {
         /// Whether to read rows of other processes although this process has nothing to send.
         var looksForOthers = false
         /// How often in a row another process held the lock, and when to try again.
-        var refusedTurns = 0
-        var turnDue: MonotonicTime?
+        var failedLockAttempts = 0
+        var lockRetryDue: MonotonicTime?
         /// The number of calls that asked for an immediate check: a decision to wait is void if it has changed since.
-        var hurries = 0
+        var delayResets = 0
         /// The error of the store or the lock since the last progress, and the total number of errors.
         var storeFailure: LarderError?
         var storeFailures = 0

@@ -195,7 +195,7 @@ enum OutboxResult: Sendable {
     }
 
     /// Whether the server failed while it processed the batch, perhaps because of one of its operations.
-    var mayBeSomebodysFault: Bool {
+    var mayBeCausedByOneOperation: Bool {
         guard case .retry(let error, _) = self else { return false }
         return error.status == 500 || error.code == .unexpectedReply
     }

@@ -32,7 +32,7 @@ public final class ChangeSync: Sendable {
         var seen: [String] = []
         var followedSince: WallTime?
         /// Whether an attempt to catch up found no network.
-        var isOwed = false
+        var isRetryPending = false
         var returning: EventRegistration?
         var makingUp: Task<Void, Never>?
     }
@@ -43,17 +43,17 @@ public final class ChangeSync: Sendable {
     public init(_ feed: ChangeFeed, into cache: LarderCache) {
         self.feed = feed
         self.cache = cache
-        let registration = cache.core.returns.add { [weak self] _ in self?.makeUp() }
+        let registration = cache.core.returns.add { [weak self] _ in self?.retryAfterReturn() }
         state.withLock { $0.returning = registration }
     }
 
     deinit { state.withLock { $0.makingUp }?.cancel() }
 
     /// Repeats what failed without a network.
-    private func makeUp() {
+    private func retryAfterReturn() {
         state.withLock { state in
-            guard state.isOwed else { return }
-            state.isOwed = false
+            guard state.isRetryPending else { return }
+            state.isRetryPending = false
             state.makingUp = Task { [weak self] in
                 do { try await self?.catchUp() } catch {
                     // `catchUp` has put the error into the status.
@@ -111,11 +111,11 @@ public final class ChangeSync: Sendable {
                 }
                 return try await readAll()
             }
-            state.withLock { $0.isOwed = false }
+            state.withLock { $0.isRetryPending = false }
             change { $0.failure = nil }
             return count
         } catch {
-            if error.code == .offline || error.code == .timedOut { state.withLock { $0.isOwed = true } }
+            if error.code == .offline || error.code == .timedOut { state.withLock { $0.isRetryPending = true } }
             change { status in
                 status.failure = error.description
                 status.isCaughtUp = false
@@ -152,7 +152,7 @@ public final class ChangeSync: Sendable {
             guard batch.hasMore, batch.nextToken != token else { break }
             await Task.yield()
         }
-        vouch()
+        markCaughtUp()
         return count
     }
 
@@ -207,7 +207,7 @@ public final class ChangeSync: Sendable {
     }
 
     /// Notes that the feed has no more changes.
-    private func vouch() {
+    private func markCaughtUp() {
         if let since = followedSince { cache.noteCaughtUp(feed.name, followedSince: since) }
         change { $0.isCaughtUp = true }
     }
@@ -236,7 +236,7 @@ public final class ChangeSync: Sendable {
             if state.withLock({ $0.seen.contains(live.token) }) { return }
             if live.previousToken == (try stored()) {
                 try store([live.change], token: live.token)
-                return vouch()
+                return markCaughtUp()
             }
             _ = try await readAll()
         }
@@ -252,7 +252,7 @@ public final class ChangeSync: Sendable {
                 return
             }
             try store(batch.changes, token: batch.nextToken)
-            if batch.hasMore, batch.nextToken != token { _ = try await readAll() } else { vouch() }
+            if batch.hasMore, batch.nextToken != token { _ = try await readAll() } else { markCaughtUp() }
         }
     }
 

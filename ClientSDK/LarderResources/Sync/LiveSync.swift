@@ -104,12 +104,12 @@ public final class LiveSync: Sendable {
     /// The state, now and after each change.
     public var states: EventSequence<State> {
         let sequence = hub.subscribe(limit: 16)
-        become(nil)
+        publish(nil)
         return sequence
     }
 
     /// Publishes the state: a new one, or the current one again.
-    private func become(_ state: State?) {
+    private func publish(_ state: State?) {
         let wakeups = present.withLock { present in
             present = state ?? present
             return hub.post(present)
@@ -119,7 +119,7 @@ public final class LiveSync: Sendable {
 
     /// Runs until the calling task is cancelled. Returns at once if the source has no kind of channel.
     public func run() async {
-        guard !source.kinds.isEmpty else { return become(.idle) }
+        guard !source.kinds.isEmpty else { return publish(.idle) }
         var failures = 0
         var kind = 0
         let returns = returns.subscribe(limit: 1)
@@ -127,7 +127,7 @@ public final class LiveSync: Sendable {
             // A return of the network from here on is not missed: it ends the next pause.
             _ = returns.takeAvailable()
             guard configuration.mayUseNetwork() else {
-                become(.offline)
+                publish(.offline)
                 await pause(Self.look, endedBy: returns)
                 (failures, kind) = (0, 0)
                 continue
@@ -135,7 +135,7 @@ public final class LiveSync: Sendable {
             let choice = source.kinds[kind % source.kinds.count]
             var since: MonotonicTime?
             do {
-                become(.connecting(choice))
+                publish(.connecting(choice))
                 try await follow(choice) { since = configuration.monotonicClock.uptime }
             } catch {
                 // Every error, and a regular end by the server, is followed by the same back-off: an immediate
@@ -149,12 +149,12 @@ public final class LiveSync: Sendable {
             // A kind may never work on this network: some proxies block WebSockets. Every second failure in a row
             // changes the kind, and after a success the best kind is tried first again.
             if failures % 2 == 0 { kind += 1 }
-            become(.waiting(failures: failures))
+            publish(.waiting(failures: failures))
             let wait = retry.backoffMaximum(attempt: failures) * configuration.random()
             // Another network may allow what the one before blocked.
             if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
         }
-        become(.idle)
+        publish(.idle)
     }
 
     /// Waits for a time or until the network returns; true in the latter case.
@@ -199,7 +199,7 @@ public final class LiveSync: Sendable {
             guard !isLive else { continue }
             isLive = true
             connected()
-            become(.live(kind))
+            publish(.live(kind))
         }
     }
 }

@@ -31,7 +31,7 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
     public var tags: Set<String> = []
     /// The temporary client ID of an item that was created on this device. If both items are in the list, because an event came before
     /// the acknowledgement, only the server's is shown.
-    public var localName: (@Sendable (Item) -> String?)?
+    public var temporaryID: (@Sendable (Item) -> String?)?
     /// The time limit of a page; nil: no limit.
     public var timeout: Duration? = .seconds(30)
 
@@ -99,22 +99,38 @@ public struct PageRequest: Sendable, Hashable {
     public var limit: Int
     /// The validator of the stored page; nil if there is none.
     public var validator: String?
-    /// Whether the page must come from the origin, as for a refresh or a gate: caches on the way must revalidate.
+    /// Whether a person has requested it, as by a refresh. It does not wait for a `Retry-After`.
     public var isForced: Bool
+    /// Whether caches on the way must revalidate the page, as for a refresh, a gate or an invalidated list.
+    public var mustRevalidate: Bool
 
     /// The request as the context of a fetch.
-    public var context: FetchContext { FetchContext(validator: validator, isForced: isForced) }
+    public var context: FetchContext {
+        FetchContext(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate)
+    }
 
     /// Creates a request, for direct calls of a fetch function.
-    public init(cursor: String? = nil, limit: Int, validator: String? = nil, isForced: Bool = false) {
+    public init(
+        cursor: String? = nil,
+        limit: Int,
+        validator: String? = nil,
+        isForced: Bool = false,
+        mustRevalidate: Bool = false
+    ) {
         self.cursor = cursor
         self.limit = limit
         self.validator = validator
         self.isForced = isForced
+        self.mustRevalidate = mustRevalidate || isForced
     }
 
     /// Creates a request for the newest page from the context of a fetch.
     public init(_ context: FetchContext, limit: Int) {
-        self.init(limit: limit, validator: context.validator, isForced: context.mustRevalidate)
+        self.init(
+            limit: limit,
+            validator: context.validator,
+            isForced: context.isForced,
+            mustRevalidate: context.mustRevalidate
+        )
     }
 }

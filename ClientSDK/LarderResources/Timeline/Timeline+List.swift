@@ -35,9 +35,9 @@ extension Timeline {
         }
 
         /// Removes local items whose server item is in the list.
-        mutating func removeDoubles(_ localName: (Item) -> String?) {
+        mutating func removeDoubles(_ temporaryID: (Item) -> String?) {
             guard !localIDs.isEmpty else { return }
-            let named = Set(items.compactMap(localName)).intersection(localIDs)
+            let named = Set(items.compactMap(temporaryID)).intersection(localIDs)
             guard !named.isEmpty else { return }
             localIDs.subtract(named)
             let old = segments
@@ -113,7 +113,7 @@ extension Timeline.List {
             },
             join: { details, lookup in
                 var list = try lookup.timeline(Item.self, details)
-                if let localName = resource.localName { list.removeDoubles(localName) }
+                if let temporaryID = resource.temporaryID { list.removeDoubles(temporaryID) }
                 return list
             }
         )

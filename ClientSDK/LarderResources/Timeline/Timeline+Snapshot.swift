@@ -7,7 +7,7 @@ extension Timeline {
         public internal(set) var segments: [Timeline<Item>.Segment] = []
         /// The shown items, across the gaps.
         public internal(set) var items: [Item] = []
-        /// The number of new items that are held back until `Timeline.takeNew`.
+        /// The number of new items that are held back until `Timeline.showHeldBack`.
         public internal(set) var heldBackCount = 0
         /// The edits since the previous snapshot of the same iteration.
         public internal(set) var difference = ListDifference<Item.ID>(from: [Item](), to: [])
@@ -65,7 +65,7 @@ extension Timeline {
         }
 
         /// Whether another snapshot has the same visible content.
-        func says(thatOf other: Timeline<Item>.Snapshot) -> Bool {
+        func hasSameContent(as other: Timeline<Item>.Snapshot) -> Bool {
             func text(_ error: LarderError?) -> String? { error?.description }
             return heldBackCount == other.heldBackCount && hasReachedEnd == other.hasReachedEnd
                 && freshness == other.freshness && isRefreshing == other.isRefreshing
@@ -89,7 +89,7 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
     init(holdsBack: Bool) { self.holdsBack = holdsBack }
 
     /// Shows all items, and returns the number of held-back ones.
-    mutating func takeNew() -> Int {
+    mutating func showHeldBack() -> Int {
         defer {
             shown.formUnion(held)
             held = []

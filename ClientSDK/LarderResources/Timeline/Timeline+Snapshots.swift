@@ -19,7 +19,7 @@ extension Timeline {
                 while let snapshot = await subscription.mailbox.next() {
                     subscription.note(snapshot)
                     var view = timeline.view(snapshot)
-                    if let last, last.says(thatOf: view) { continue }
+                    if let last, last.hasSameContent(as: view) { continue }
                     view.difference = ListDifference(from: last?.items ?? [], to: view.items)
                     last = view
                     return view

@@ -92,8 +92,8 @@ public final class Timeline<Item: CacheEntity>: Sendable {
 
     /// Shows the held-back items in the next snapshot. Returns their number.
     @discardableResult
-    public func takeNew() -> Int {
-        let (count, wakers) = state.withLock { ($0.reader.takeNew(), Array($0.wakers.values)) }
+    public func showHeldBack() -> Int {
+        let (count, wakers) = state.withLock { ($0.reader.showHeldBack(), Array($0.wakers.values)) }
         for waker in wakers { waker() }
         return count
     }

@@ -110,7 +110,7 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
                 case .cancelled: .cancelled
                 case .timedOut: .timedOut
                 case .invalidRequest: .invalidArgument
-                case .tooLarge: .unexpectedReply
+                case .unusable: .unexpectedReply
                 case .unsent, .noReply: .offline
                 }
             self.init(

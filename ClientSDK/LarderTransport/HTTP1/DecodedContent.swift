@@ -44,6 +44,8 @@ final class DecodedContent: Sendable {
         var fields = stream.fields
         fields.remove(.contentEncoding)
         fields.remove(.contentLength)
+        // Digests are those of the coded content (RFC 9530 §2, §3).
+        fields.removeAll { ["content-digest", "repr-digest", "digest", "content-md5"].contains($0.canonical) }
         var decoded = TransportStream(
             status: stream.status,
             fields: fields,

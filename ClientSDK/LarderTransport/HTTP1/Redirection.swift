@@ -22,7 +22,8 @@ package enum Redirection {
             } catch {
                 // The first server has received the request, so a failure of a later hop does not mean that it had no
                 // effect.
-                let isSeen = count > 0 && (error.code == .unreachable || error.code == .invalidURL)
+                let isUnsent = [.unreachable, .untrusted, .invalidURL, .invalidRequest].contains(error.code)
+                let isSeen = count > 0 && isUnsent
                 throw isSeen ? TransportError(.interrupted, error.description) : error
             }
             guard let next = next(after: request, reply.status, reply.fields) else {
@@ -52,12 +53,16 @@ package enum Redirection {
             next.body = []
             next.fields.removeAll { $0.canonical.hasPrefix("content-") }
         }
-        // Credentials are not sent to another origin (§15.4).
-        if to.origin != from.origin { next.fields.removeAll { credentials.contains($0.canonical) } }
+        // Any other field may be a credential, such as an API key, and is not sent to another origin (§15.4).
+        if to.origin != from.origin { next.fields.removeAll { !isHarmless($0.canonical) } }
         return next
     }
 
-    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+    /// Whether a field is sent to another origin: those of content negotiation, conditions, ranges and caching.
+    private static func isHarmless(_ name: String) -> Bool {
+        ["accept", "content-", "if-"].contains { name.hasPrefix($0) }
+            || ["range", "cache-control", "pragma", "user-agent", "last-event-id"].contains(name)
+    }
 }
 
 /// A response that may be a redirect.

@@ -7,7 +7,7 @@ extension SocketConnection {
     private static var readBytes: Int { 32 << 10 }
 
     /// Reads available bytes, at most 16 buffers, so that other connections are served too.
-    func read(_ state: inout State) -> Aftermath {
+    func read(_ state: inout State) -> DeferredEffect {
         // Moved out of the state for exclusive access.
         var buffer: [UInt8] = []
         swap(&buffer, &state.buffer)
@@ -21,8 +21,8 @@ extension SocketConnection {
             case .count(0): return ended(&state)
             case .failed(let reason): return broke(&state, reason)
             case .count(let count):
-                let aftermath = take(&state, buffer.span.extracting(0..<count))
-                guard case .nothing = aftermath else { return aftermath }
+                let deferredEffect = take(&state, buffer.span.extracting(0..<count))
+                guard case .nothing = deferredEffect else { return deferredEffect }
                 // A short read means that the socket is empty.
                 if count < buffer.count { return .nothing }
             }
@@ -30,7 +30,7 @@ extension SocketConnection {
         return .nothing
     }
 
-    private func take(_ state: inout State, _ bytes: Span<UInt8>) -> Aftermath {
+    private func take(_ state: inout State, _ bytes: Span<UInt8>) -> DeferredEffect {
         // Bytes without a request: a later response could not be recognised.
         guard let exchange = state.exchange else { return close(&state) }
         var events: [ResponseReader.Event] = []
@@ -38,12 +38,12 @@ extension SocketConnection {
         do throws(ResponseReader.Failure) {
             try state.reader.receive(bytes, &events)
         } catch { failure = error }
-        if let aftermath = tell(exchange, events, &state) { return aftermath }
+        if let deferredEffect = tell(exchange, events, &state) { return deferredEffect }
         return failure.map { fail(&state, Self.error($0)) } ?? .nothing
     }
 
     /// Handles the regular end by the peer.
-    private func ended(_ state: inout State) -> Aftermath {
+    private func ended(_ state: inout State) -> DeferredEffect {
         guard let exchange = state.exchange else { return close(&state) }
         if let again = again(exchange, &state) { return again }
         var events: [ResponseReader.Event] = []
@@ -53,7 +53,7 @@ extension SocketConnection {
         return tell(exchange, events, &state) ?? close(&state)
     }
 
-    private func broke(_ state: inout State, _ reason: String) -> Aftermath {
+    private func broke(_ state: inout State, _ reason: String) -> DeferredEffect {
         guard let exchange = state.exchange else { return close(&state) }
         let error = TransportError(.interrupted, "The connection broke: \(reason).")
         return again(exchange, &state) ?? fail(&state, error)
@@ -61,9 +61,9 @@ extension SocketConnection {
 
     /// A reused connection that ends without a byte was probably closed before the request arrived. This is not
     /// certain, so only an idempotent request is sent again (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
-    private func again(_ exchange: SocketExchange, _ state: inout State) -> Aftermath? {
+    private func again(_ exchange: SocketExchange, _ state: inout State) -> DeferredEffect? {
         guard state.isKept, !state.reader.hasBegun, exchange.isRepeatable else { return nil }
-        exchange.leaveForAnother()
+        exchange.detachForResend()
         state.exchange = nil
         guard case .over(let pool, _) = close(&state) else { return nil }
         return .over(pool, again: exchange)
@@ -74,7 +74,7 @@ extension SocketConnection {
         _ exchange: SocketExchange,
         _ events: [ResponseReader.Event],
         _ state: inout State
-    ) -> Aftermath? {
+    ) -> DeferredEffect? {
         if state.reader.isComplete { return served(exchange, events, &state) }
         for event in events {
             switch event {
@@ -97,7 +97,7 @@ extension SocketConnection {
         _ exchange: SocketExchange,
         _ rest: [ResponseReader.Event],
         _ state: inout State
-    ) -> Aftermath {
+    ) -> DeferredEffect {
         let isFree = state.reader.keepsAlive && state.pendingOutput == 0 && state.outputFailure == nil
         let pool = state.pool
         state.exchange = nil

@@ -39,7 +39,7 @@ final class SocketConnection: SocketHandler {
     }
 
     /// What must be done after the lock is released.
-    enum Aftermath {
+    enum DeferredEffect {
         case nothing
         /// A response is complete, and the connection is idle or closed. The pool is notified before the exchange, so
         /// that the reader's next request can reuse the connection.
@@ -154,8 +154,8 @@ final class SocketConnection: SocketHandler {
         )
     }
 
-    private func perform(_ aftermath: Aftermath) {
-        switch aftermath {
+    private func perform(_ deferredEffect: DeferredEffect) {
+        switch deferredEffect {
         case .nothing: return
         case .served(let pool, let isFree, let exchange, let rest):
             if !isFree {
@@ -180,7 +180,7 @@ final class SocketConnection: SocketHandler {
     // MARK: Connecting
 
     /// Connects to the next address, which gets a share of the remaining time.
-    private func connectNext(_ state: inout State, _ reason: TransportError) -> Aftermath {
+    private func connectNext(_ state: inout State, _ reason: TransportError) -> DeferredEffect {
         var reason = reason
         state.deadline = nil
         if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
@@ -283,15 +283,15 @@ final class SocketConnection: SocketHandler {
 
     // MARK: The end
 
-    func fail(_ state: inout State, _ error: TransportError) -> Aftermath {
+    func fail(_ state: inout State, _ error: TransportError) -> DeferredEffect {
         let exchange = state.exchange
         state.exchange = nil
-        let aftermath = close(&state)
+        let deferredEffect = close(&state)
         exchange?.end(.failure(error))
-        return aftermath
+        return deferredEffect
     }
 
-    func close(_ state: inout State) -> Aftermath {
+    func close(_ state: inout State) -> DeferredEffect {
         guard state.phase != .over else { return .nothing }
         state.phase = .over
         state.deadline = nil

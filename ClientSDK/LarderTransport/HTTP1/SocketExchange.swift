@@ -58,7 +58,7 @@ final class SocketExchange: ReplyExchange {
     }
 
     /// Removes a dead connection. The next one must be new.
-    func leaveForAnother() {
+    func detachForResend() {
         state.withLock { state in
             state.connection = nil
             state.needsFresh = true

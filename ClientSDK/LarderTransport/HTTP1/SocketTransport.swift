@@ -103,7 +103,7 @@ public final class SocketTransport: Transport {
         let bytes = try SocketRequest.bytes(request, url, offersCodings: offers)
         let exchange = SocketExchange(request, url, bytes, bufferMaximum: bufferMaximum, pool: pool)
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
-        let patience = SocketPatience(
+        let patience = SocketTimeouts(
             keeper: keeper,
             timeout: max(.zero, request.timeout ?? configuration.timeout),
             total: configuration.totalTimeout
@@ -134,7 +134,7 @@ public final class SocketTransport: Transport {
 }
 
 /// The timeouts of an exchange.
-private struct SocketPatience: Sendable {
+private struct SocketTimeouts: Sendable {
     let keeper: TimeoutKeeper
     let timeout: Duration
     private let total: Duration?

@@ -6,9 +6,9 @@ extension TransportError: RequestFailure {
         switch code {
         case .cancelled: .cancelled
         case .timedOut: .timedOut
-        case .invalidURL: .invalidRequest
-        case .tooLarge: .tooLarge
-        case .unreachable: .unsent
+        case .invalidURL, .invalidRequest: .invalidRequest
+        case .tooLarge, .unsupportedCoding: .unusable
+        case .unreachable, .untrusted: .unsent
         default: .noReply
         }
     }

@@ -46,6 +46,8 @@ public final class HostGate: Sendable {
 
     fileprivate func note(_ status: Status, _ fields: Fields, of request: TransportRequest) {
         guard status.code == 429 || status.code == 503,
+            // A captive portal does not speak for the host.
+            RetryVerdict(status: status, fields: fields, to: request) != .foreign,
             let wait = RetryAfterField.wait(fields, now: wall.now), wait > .zero,
             let host = HTTPURL(request.url)?.origin
         else { return }
@@ -66,14 +68,26 @@ private struct GuardedTransport: Transport {
     let gate: HostGate
     let base: any Transport
 
+    // Redirects are followed here, so that each hop is judged by its own host.
+
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        guard request.followsRedirects else { return try await sendOnce(request) }
+        return try await Redirection.follow(request) { hop throws(TransportError) in try await sendOnce(hop) }
+    }
+
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        guard request.followsRedirects else { return try await openOnce(request) }
+        return try await Redirection.follow(request) { hop throws(TransportError) in try await openOnce(hop) }
+    }
+
+    private func sendOnce(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         try gate.admit(request)
         let response = try await base.send(request)
         gate.note(response.status, response.fields, of: request)
         return response
     }
 
-    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    private func openOnce(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try gate.admit(request)
         let stream = try await base.open(request)
         gate.note(stream.status, stream.fields, of: request)

@@ -162,7 +162,9 @@ final class Representation: Sendable {
             var head: [UInt8] = []
             head.reserveCapacity(full.head.count)
             head.append("HTTP/1.1 304 Not Modified\r\n")
-            let tag = coding.map { entityTag.coded(by: $0) } ?? entityTag
+            // A coding that makes the content no smaller is not applied: the 200 has the plain tag.
+            let isCoded = coding.map { variants.coded[$0].map { $0 != nil } ?? true } ?? false
+            let tag = isCoded ? coding.map { entityTag.coded(by: $0) } ?? entityTag : entityTag
             Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: isNegotiated, to: &head)
             let made = PreparedResponse(status: .notModified, head: head, body: [])
             variants.notModified[coding] = made

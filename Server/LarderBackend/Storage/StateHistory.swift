@@ -41,7 +41,7 @@ package final class StateHistory {
         // Otherwise the row that INSERT OR REPLACE removes would not be recorded.
         try database.execute("PRAGMA recursive_triggers = ON")
         for table in try database.tables() {
-            for trigger in Self.triggers(table) { try database.executeMadeUp(trigger) }
+            for trigger in Self.triggers(table) { try database.executeGenerated(trigger) }
         }
         newestEntry = try database.prepare("SELECT ifnull(max(id), 0) FROM temp.undo")
         entries = try database.prepare("SELECT statement FROM temp.undo WHERE id > ? ORDER BY id DESC")
@@ -86,7 +86,7 @@ package final class StateHistory {
         try database.begin()
         defer { database.rollBack() }
         try database.execute("PRAGMA defer_foreign_keys = ON")
-        for statement in statements { try database.executeMadeUp(statement) }
+        for statement in statements { try database.executeGenerated(statement) }
         try setPosition.bind(mark.position, at: 1)
         try setPosition.run()
         return try body()
@@ -96,7 +96,7 @@ package final class StateHistory {
     func end() throws(SQLiteError) {
         for table in try database.tables() {
             for kind in ["insert", "update", "delete"] {
-                try database.executeMadeUp("DROP TRIGGER IF EXISTS temp.\"undo_\(kind)_\(table.name)\"")
+                try database.executeGenerated("DROP TRIGGER IF EXISTS temp.\"undo_\(kind)_\(table.name)\"")
             }
         }
         try database.execute("DELETE FROM temp.undo")

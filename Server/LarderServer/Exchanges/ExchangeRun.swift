@@ -222,12 +222,13 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func replied(_ reply: Reply) {
         note.effect = max(note.effect, reply.note.effect)
-        note.bytesSavedByCoding = reply.note.bytesSavedByCoding
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
         after(decisions.reduce(Duration.zero) { $0 + latency($1, at: .afterCommit) }) { [self] in
             pass(.reply) { [self] in
                 let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
-                if let terminal { end(terminal) } else { send(reply) }
+                if let terminal { return end(terminal) }
+                note.bytesSavedByCoding = reply.note.bytesSavedByCoding
+                send(reply)
             }
         }
     }

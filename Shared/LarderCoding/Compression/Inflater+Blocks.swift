@@ -63,6 +63,7 @@ extension Inflater {
             }
         }
         let literalCount = codes.literalCount
+        hasFixedCodes = false
         guard codes.lengths.count == count, codes.lengths[256] > 0,
             literals.build(codes.lengths[..<literalCount], symbols: HuffmanTable.lengthSymbols, .singleAllowed),
             distances.build(codes.lengths[literalCount...], symbols: HuffmanTable.distanceSymbols, .singleAllowed)

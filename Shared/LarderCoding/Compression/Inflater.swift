@@ -65,6 +65,8 @@ package struct Inflater: Sendable {
     var gzipFlags = 0
 
     var literals = HuffmanTable(primaryBits: 11, capacity: 2_048 + 288 * 16)
+    /// Whether the tables have the fixed codes.
+    var hasFixedCodes = false
     var distances = HuffmanTable(primaryBits: 8, capacity: 256 + 32 * 128)
     var codes = CodeLengths()
 
@@ -228,14 +230,21 @@ package struct Inflater: Sendable {
             drop(bitCount & 7)
             state = .storedHead
         case 1:
-            _ = literals.build(HuffmanTable.fixedLengths[...], symbols: HuffmanTable.lengthSymbols, .complete)
-            let fives = [UInt8](repeating: 5, count: 32)
-            _ = distances.build(fives[...], symbols: HuffmanTable.distanceSymbols, .complete)
+            useFixedCodes()
             state = .compressed
         case 2: state = .codesHead
         default: throw .damaged("A compressed block has the invalid type 3.")
         }
         return true
+    }
+
+    /// Builds the fixed codes, unless the tables have them: a block of 10 bits must not cost a table.
+    private mutating func useFixedCodes() {
+        guard !hasFixedCodes else { return }
+        _ = literals.build(HuffmanTable.fixedLengths[...], symbols: HuffmanTable.lengthSymbols, .complete)
+        let fives = [UInt8](repeating: 5, count: 32)
+        _ = distances.build(fives[...], symbols: HuffmanTable.distanceSymbols, .complete)
+        hasFixedCodes = true
     }
 
     private mutating func beginStored(_ input: Span<UInt8>) throws(InflateError) -> Bool {

@@ -1,6 +1,7 @@
 import LarderResources
 import LarderStorage
 import LarderTesting
+import LarderTime
 import SDKTestSupport
 import TestSupport
 import Testing
@@ -52,6 +53,36 @@ struct MergingTests {
         #expect(new.value == Article(id: 7, text: "b", isBookmarked: true) && new.validator == "2")
         #expect(try await cache.value(list, .cacheOnly).items.first?.text == "b")
         #expect(try await scene.cache().value(article(source), .cacheOnly).isBookmarked == true)
+    }
+
+    @Test func `a part that must not be stored keeps the merged value off the disk`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Article>()
+        var secret = Fetched.value(Article(id: 7, text: "secret"))
+        secret.mayStore = false
+        source.prepare(secret)
+        _ = try await cache.value(article(source))
+        let list = Resource<EntityList<Article>>.list("bookmarks", showing: .partial) { _ in
+            .value(EntityList([Article(id: 7, isBookmarked: true)]))
+        }
+        #expect(try await cache.refresh(list).value?.items == [Article(id: 7, text: "secret", isBookmarked: true)])
+        #expect(try cache.disk?.entity(Article.key(7)) == nil)
+    }
+
+    @Test func `a part does not renew the value that it is merged into`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Article>()
+        source.prepare(.value(Article(id: 7, text: "a")))
+        _ = try await cache.value(article(source))
+        let list = Resource<EntityList<Article>>.list("bookmarks", showing: .partial) { _ in
+            .value(EntityList([Article(id: 7, isBookmarked: true)]))
+        }
+        for _ in 0..<2 {
+            scene.clock.advance(by: .seconds(40))
+            _ = try await cache.refresh(list)
+        }
+        let snapshot = try await cache.snapshot(article(source), .cacheOnly)
+        #expect(snapshot.value?.isBookmarked == true && snapshot.freshness == .stale(.expired))
     }
 
     @Test func `an older version is not merged, and an equal one is, however complete it is`() async throws {

@@ -69,13 +69,13 @@ struct OutboxDeadLetterTests {
         for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), held) }
         cache.outbox.resume()
         let statuses = SequenceRecorder(cache.outbox.statuses)
-        await statuses.wait { $0.last.map { $0.heldLanes == 1 && $0.inFlight == 0 } ?? false }
+        await statuses.wait { $0.last.map { $0.blockedScopes == 1 && $0.inFlight == 0 } ?? false }
         cache = try scene.cache()
         cache.outbox.register(held)
         cache.outbox.resume()
         try cache.enqueue(Tap(post: "2", isLike: true), held)
         let left = try await cache.outbox.drain(within: .seconds(5))
-        #expect(left.remaining.map(\.reason) == [.refused, .behindRefused] && !left.isDrained)
+        #expect(left.remaining.map(\.reason) == [.refused, .blocked] && !left.isDrained)
         #expect(server.post("2").isMine && server.requests.count { $0[0].hasPrefix("1") } == 1)
         // The edited operation is sent first, and the later ones follow.
         server.behave { _ in .answers }

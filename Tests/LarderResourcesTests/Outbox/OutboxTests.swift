@@ -145,7 +145,7 @@ struct OutboxTests {
         for isLike in [true, false, true] { try cache.enqueue(Tap(post: "2", isLike: isLike), held) }
         cache.outbox.resume()
         let statuses = SequenceRecorder(cache.outbox.statuses)
-        await statuses.wait { $0.last.map { $0.heldLanes == 1 && $0.pending == 1 && $0.inFlight == 0 } ?? false }
+        await statuses.wait { $0.last.map { $0.blockedScopes == 1 && $0.pending == 1 && $0.inFlight == 0 } ?? false }
         #expect(server.requests.filter { $0[0].hasPrefix("2") } == [["2+"], ["2-"], ["2+"]])
         #expect(server.requests.filter { $0[0].hasPrefix("1") } == [["1+"]])
         server.behave { _ in .answers }

@@ -27,7 +27,7 @@ struct HoldBackTests {
         #expect(shown.line == "(2) 3 2 1 0 ." && shown.items[1].text == "edited")
         shown = try await refresh([Note(5), edited, Note(1), Note(0)])
         #expect(shown.line == "(1) 2 1 0 .")
-        #expect(timeline.takeNew() == 1)
+        #expect(timeline.showHeldBack() == 1)
         #expect(try await timeline.snapshot().line == "5 2 1 0 .")
         #expect(try await refresh([Note(9), Note(8)]).line == "9 8 .")
     }
@@ -43,7 +43,7 @@ struct HoldBackTests {
         try await timeline.refresh()
         await views.wait { $0.last?.heldBackCount == 2 }
         #expect(views.elements.last?.items.map(\.id) == ["3", "2", "1"])
-        #expect(timeline.takeNew() == 2)
+        #expect(timeline.showHeldBack() == 2)
         await views.wait { $0.last?.items.count == 5 }
         #expect(views.elements.last?.difference.insertions.map(\.id) == ["5", "4"])
         try cache.update { $0.remove(Note.self, "4", deletedInVersion: 2) }
@@ -64,7 +64,7 @@ struct HoldBackTests {
         let second = SequenceRecorder(timeline.snapshots)
         await second.wait { $0.last?.heldBackCount == 1 }
         #expect(second.elements.last?.items.map(\.id) == ["2", "1"])
-        #expect(timeline.takeNew() == 1)
+        #expect(timeline.showHeldBack() == 1)
         await second.wait { $0.last?.items.count == 3 }
         #expect(second.elements.last?.difference.insertions.map(\.id) == ["3"])
     }

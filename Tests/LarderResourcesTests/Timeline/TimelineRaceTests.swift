@@ -211,7 +211,7 @@ struct TimelineRaceTests {
         await seen.wait { $0.last?.line == "(2) 10 6 5 4" }
         // Another reader has no held-back items.
         #expect(try await cache.timeline(source.resource(), .cacheOnly).snapshot().line == "10 9 8 6 5 4")
-        #expect(timeline.takeNew() == 2)
+        #expect(timeline.showHeldBack() == 2)
         let last = try #require(await seen.wait { $0.last?.line == "10 9 8 6 5 4" }.last)
         #expect(last.difference.insertions.map(\.id) == ["9", "8"] && last.difference.moves.isEmpty)
         // A gap before the shown items is held back with the new ones.
@@ -219,7 +219,7 @@ struct TimelineRaceTests {
         source.prepare([22, 21], next: "after 21")
         try await timeline.refresh()
         await seen.wait { $0.last?.line == "(2) 10 9 8 6 5 4" }
-        #expect(timeline.takeNew() == 2)
+        #expect(timeline.showHeldBack() == 2)
         await seen.wait { $0.last?.line == "22 21 | 10 9 8 6 5 4" }
     }
 

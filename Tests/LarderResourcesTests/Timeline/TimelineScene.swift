@@ -16,7 +16,7 @@ final class PageSource: Sendable {
 
     func fetch(_ request: PageRequest) async throws -> Fetched<EntityList<Note>> {
         log.withLock { $0.append(request) }
-        return try await script.fetch(FetchContext(validator: request.validator, isForced: request.isForced))
+        return try await script.fetch(request.context)
     }
 
     func prepare(_ numbers: [Int], next: String? = nil, validator: String? = nil) {

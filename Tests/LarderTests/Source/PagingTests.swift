@@ -71,6 +71,20 @@ struct PagingTests {
         }
     }
 
+    @Test func `a link whose path looks like another host stays on the origin of the API`() async throws {
+        let transport = ScriptedTransport { request, number throws(TransportError) in
+            var fields: Fields = [.contentType: "application/json"]
+            if number == 1 { fields.add(.link, "<http://server//evil/linked?from=3>; rel=next") }
+            return .text("[]", fields: fields)
+        }
+        let source = HTTPSource("http://server", transport: transport)
+        let first: Fetched<EntityList<Word>> = try await source.page("/linked", PageRequest(limit: 3), by: .links())
+        let cursor = try #require(first.value?.nextCursor)
+        let _: Fetched<EntityList<Word>> =
+            try await source.page("/linked", PageRequest(cursor: cursor, limit: 3), by: .links())
+        #expect(transport.requests.last?.url == "http://server//evil/linked?from=3")
+    }
+
     @Test func `credentials do not follow a link to another origin`() async throws {
         let transport = server(otherOrigin: true)
         let source = HTTPSource("http://server/api", transport: transport)

@@ -86,11 +86,15 @@ import Testing
         }
     }
 
-    @Test func `a redirect keeps the method where required and drops credentials for another origin`() {
+    @Test func `a redirect keeps the method where required and drops credentials for another origin`() throws {
+        let key = try #require(FieldName("X-API-Key"))
         let post = TransportRequest(
             method: .post,
             url: "http://h/a/b?c",
-            fields: [.authorization: "t", .cookie: "c", .contentType: "text/plain", .accept: "*/*"],
+            fields: [
+                .authorization: "t", .cookie: "c", key: "k", .contentType: "text/plain",
+                .accept: "*/*",
+            ],
             body: [1]
         )
         func next(_ code: Int, _ location: String?, _ request: TransportRequest) -> TransportRequest? {
@@ -101,7 +105,9 @@ import Testing
         for code in [301, 302, 303] {
             let moved = next(code, "../d", post)
             #expect(moved?.url == "http://h/d" && moved?.method == .get && moved?.body.isEmpty == true)
-            #expect(moved?.fields == [.authorization: "t", .cookie: "c", .accept: "*/*"])
+            #expect(
+                moved?.fields == [.authorization: "t", .cookie: "c", key: "k", .accept: "*/*"]
+            )
         }
         for code in [307, 308] {
             let moved = next(code, "http://other/x", post)

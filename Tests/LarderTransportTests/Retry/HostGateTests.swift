@@ -54,6 +54,32 @@ struct HostGateTests {
         for _ in 0..<2 { _ = try await guarded.send(TransportRequest(url: "http://api/")) }
     }
 
+    @Test(arguments: [false, true])
+    func `a redirect closes the gate of the host that answered`(isStream: Bool) async throws {
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            request.url.hasPrefix("http://files/")
+                ? self.reply(.serviceUnavailable, [.retryAfter: "30"])
+                : self.reply(Status(code: 302), [.location: "http://files/a"])
+        }
+        let gate = HostGate(clock: clock, wall: clock)
+        let guarded = gate.guarding(transport)
+        let request = TransportRequest(url: "http://api/a")
+        let status = isStream ? try await guarded.open(request).status : try await guarded.send(request).status
+        #expect(status == .serviceUnavailable)
+        #expect(gate.wait(for: "http://api/") == nil && gate.wait(for: "http://files/") == .seconds(30))
+    }
+
+    @Test func `a captive portal closes no gate`() async throws {
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            self.reply(.serviceUnavailable, [.retryAfter: "30", .contentType: "text/html"])
+        }
+        let gate = HostGate(clock: clock, wall: clock)
+        _ = try await gate.guarding(transport).send(
+            TransportRequest(url: "http://api/", fields: [.accept: "application/json"])
+        )
+        #expect(gate.wait(for: "http://api/") == nil)
+    }
+
     @Test func `a shorter wait does not replace a longer one, and the number of hosts is bounded`() async throws {
         let transport = ScriptedTransport { request, number throws(TransportError) in
             self.reply(.serviceUnavailable, [.retryAfter: "\(1_000 - number)"])

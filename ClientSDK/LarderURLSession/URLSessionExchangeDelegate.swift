@@ -8,7 +8,7 @@ import Synchronization
 
 /// The session's delegate, which forwards events to exchanges. A session retains its delegate, so it must not retain
 /// the transport.
-final class URLSessionDelegateOfOurs: NSObject, URLSessionDataDelegate {
+final class URLSessionExchangeDelegate: NSObject, URLSessionDataDelegate {
     /// Keyed by task, because task identifiers are unique only within a session.
     private let exchanges = Mutex<[ObjectIdentifier: URLSessionExchange]>([:])
 

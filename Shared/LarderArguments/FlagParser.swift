@@ -1,5 +1,5 @@
 /// The arguments of a command line that belong to a flag.
-package enum FlagWords {
+package enum FlagParser {
     /// A flag with its value: `--port=80`.
     package static func split(_ flag: String) -> (name: String, value: String?) {
         guard flag.hasPrefix("--"), let equals = flag.firstIndex(of: "=") else { return (flag, nil) }

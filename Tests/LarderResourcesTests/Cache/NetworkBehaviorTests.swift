@@ -10,7 +10,7 @@ import Testing
 @testable import LarderEvents
 
 @Suite("Cache: network behavior", .oneMinute)
-struct ConductTests {
+struct NetworkBehaviorTests {
     /// A cache that follows a monitor with a manual source.
     private final class Scene: Sendable {
         let base = CacheScene()
