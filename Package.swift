@@ -184,7 +184,8 @@ let package = Package(
         tests(
             "LarderTransportTests",
             [
-                "LarderTime", "LarderCoding", "LarderHTTP", "LarderTransport", "LarderURLSession", "LarderTesting",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderEvents", "LarderTransport", "LarderURLSession",
+                "LarderTesting",
                 "TestSupport",
             ]
         ),

@@ -44,6 +44,16 @@ struct HTTPCacheStaleTests {
         }
     }
 
+    @Test func `not if it was invalidated while the request was in flight`() async throws {
+        let stage = try await stage("max-age=60")
+        let cache = stage.cache
+        stage.origin.answer { _, _ throws(TransportError) in
+            cache.invalidate(url: CacheStage.url)
+            throw TransportError(.timedOut, "late")
+        }
+        await #expect { try await stage.get() } throws: { ($0 as? TransportError)?.code == .timedOut }
+    }
+
     @Test(arguments: ["max-age=60, must-revalidate", "no-cache", "max-age=60, no-cache"])
     func `not if the server forbade it`(terms: String) async throws {
         let stage = try await stage(terms)

@@ -151,6 +151,14 @@ struct CompressionTests {
         await stage.backend.stop()
     }
 
+    @Test func `a 304 to a condition without a tag has the tag that the 200 would have`() async throws {
+        let scene = try Scene()
+        let coded = try #require(try await scene.ask("GET", Self.feed, Self.gzip).field("ETag"))
+        let reply = try await scene.ask("GET", Self.feed, ["Accept-Encoding": "gzip", "If-None-Match": "*"])
+        #expect(reply.status == 304 && reply.field("ETag") == coded)
+        await scene.backend.stop()
+    }
+
     @Test func `the journal counts the bytes that compression saved`() async throws {
         let scene = try Scene()
         let plain = try await scene.ask("GET", Self.feed)

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEvents
 import LarderHTTP
 import LarderTesting
 import LarderTime
@@ -46,6 +47,22 @@ struct ContentDecodingTests {
         for piece in reply { await peer.send(piece) }
         peer.finish()
         return await sending.value
+    }
+
+    @Test func `digests of the coded content are removed with the coding`() async throws {
+        let coded = Self.coded(Self.text)
+        let digests = "Content-Digest: sha-256=:eA==:\r\nRepr-Digest: sha-256=:eA==:\r\n"
+        let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\(digests)Content-Length: \(coded.count)\r\n\r\n"
+        let response = try await exchange(reply: [Array(head.utf8), coded]).get()
+        #expect(response.body == Self.text)
+        #expect(response.fields.allSatisfy { !$0.name.canonical.hasSuffix("digest") })
+    }
+
+    @Test func `failures before the first byte count as not sent, and a coding that was not offered as a reply`() {
+        #expect(TransportError(.untrusted, "").kind == .unsent && TransportError(.unreachable, "").kind == .unsent)
+        #expect(TransportError(.invalidRequest, "").kind == .invalidRequest)
+        #expect(TransportError(.unsupportedCoding, "").kind == .unusable)
+        #expect(TransportError(.interrupted, "").kind == .noReply)
     }
 
     private func failure(_ result: Result<TransportResponse, TransportError>) -> TransportError? {
