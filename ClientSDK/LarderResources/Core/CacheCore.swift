@@ -14,9 +14,6 @@ package final class CacheCore: Sendable {
     package let returns = OrderedObservers<Void>()
     /// The tokens for reads that follow a failure.
     let readRetryBudget: Mutex<RetryPolicy.Budget>
-    private struct Commits {
-        var savedHighWater: WallTime
-    }
 
     /// The lifetime of values that have none.
     static let longestLifetime: Duration = .seconds(30 * 86_400)
@@ -34,7 +31,8 @@ package final class CacheCore: Sendable {
     let scheduler: RefreshScheduler
     private let departures = EvictionTally()
     private let clocks: ClockGuard
-    private let commits: Mutex<Commits>
+    /// Held during a commit. The value is the latest known time that is stored.
+    private let commits: Mutex<WallTime>
     /// The number of commits; locked while memory is changed.
     private let memory = Mutex<UInt64>(0)
     private let hasUncertainTimes = Atomic<Bool>(false)
@@ -92,7 +90,7 @@ package final class CacheCore: Sendable {
         nodes = NodeRegistry(countMaximum: max(1, entries / 4))
         scheduler = RefreshScheduler(clock: clock, sleeper: configuration.monotonicClock)
         clocks = ClockGuard(wall: configuration.wallClock, monotonic: clock)
-        commits = Mutex(Commits(savedHighWater: .init(nanosecondsSinceEpoch: .min)))
+        commits = Mutex(WallTime(nanosecondsSinceEpoch: .min))
         try restore()
         _ = applyNetworkBehavior()
     }
@@ -262,11 +260,11 @@ package final class CacheCore: Sendable {
         let order = answered ?? self.order.now()
         let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
         do {
-            return try commits.withLock { commits in
+            return try commits.withLock { savedHighWater in
                 owner.begin()
                 defer { owner.end() }
                 guard !isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
-                var commit = try perform(update, start, &commits, isTolerant: isTolerant)
+                var commit = try perform(update, start, &savedHighWater, isTolerant: isTolerant)
                 commit.affected = apply(commit)
                 return commit
             }
@@ -287,20 +285,20 @@ package final class CacheCore: Sendable {
     private func perform(
         _ update: CacheUpdate,
         _ start: Commit,
-        _ commits: inout Commits,
+        _ savedHighWater: inout WallTime,
         isTolerant: Bool
     ) throws -> Commit {
+        // Decided here, where no reader can intervene that keeps the key off the disk.
+        let isOffDisk = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
         func inMemory() throws -> Commit {
             var commit = start
-            commit.isMemoryOnly = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
+            commit.isMemoryOnly = isOffDisk
             try commit.perform(update.steps, DiskPart(connection: nil))
             return commit
         }
-        // Decided here, where no reader can intervene that keeps the key off the disk.
-        let isOffDisk = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
         guard let disk, !isOffDisk else { return try inMemory() }
         let seen = clocks.highWater
-        let isTimeToSave = seen - commits.savedHighWater > .seconds(60)
+        let isTimeToSave = seen - savedHighWater > .seconds(60)
         do {
             let commit = try disk.write(update.durability, mayUseReserve: update.mayUseReserve) { transaction in
                 var commit = start
@@ -318,7 +316,7 @@ package final class CacheCore: Sendable {
                 if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
                 return commit
             }
-            if isTimeToSave { commits.savedHighWater = seen }
+            if isTimeToSave { savedHighWater = seen }
             return commit
         } catch let error as DiskError where isTolerant {
             var commit = try inMemory()

@@ -60,6 +60,8 @@ extension Outbox {
 
         /// Nil if it belongs to another operation or cannot be decoded.
         init?(encoded bytes: [UInt8], for key: String) {
+            // Only the reason is lost: the row itself says that the operation was rejected. Another version of the app may have
+            // written it.
             guard let stored = try? JSONDecoder().decode(Stored.self, from: Data(bytes)), stored.key == key else {
                 return nil
             }
