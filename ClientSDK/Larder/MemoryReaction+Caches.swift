@@ -13,6 +13,7 @@ extension MemoryReaction {
     ) -> MemoryReaction {
         MemoryReaction(
             name,
+            measure: { Usage(cost: tier.cost) },
             release: { allowed in
                 let before = tier.cost
                 var limits = full
@@ -30,6 +31,7 @@ extension MemoryReaction {
     public static func tier<Key, Value>(_ name: String, _ tier: SegmentedMemoryTier<Key, Value>) -> MemoryReaction {
         MemoryReaction(
             name,
+            measure: { Usage(cost: tier.cost) },
             release: { allowed in
                 let before = tier.cost
                 tier.setShare(allowed.cacheShare)
@@ -49,6 +51,7 @@ extension MemoryReaction {
     ) -> MemoryReaction {
         MemoryReaction(
             name,
+            measure: { Usage(cost: pipeline.memoryCost, loads: pipeline.workload.loads) },
             stop: { allowed in
                 if allowed.allowsPrefetch { pipeline.resumePrefetch() } else { pipeline.pausePrefetch() }
                 let configuration = pipeline.configuration

@@ -12,7 +12,7 @@ extension HTTPCache {
     }
 
     private func openHop(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        guard request.method == .get, request.body.isEmpty, let url = HTTPURL(request.url) else {
+        guard request.method == .get, !request.hasContent, let url = HTTPURL(request.url) else {
             return try await openPast(request)
         }
         switch look(request, url) {

@@ -91,7 +91,7 @@ public final class HTTPCache: Transport {
         guard request.method == .get || request.method == .head else {
             return try await forward(request, url, "\(request.method) is not answered from the cache (RFC 9111 §3).")
         }
-        guard request.body.isEmpty else {
+        guard !request.hasContent else {
             return try await forward(
                 request,
                 url,

@@ -23,6 +23,16 @@ extension FlightRecorder {
             return value["kind"]?.string ?? ""
         }
 
+        /// The session and the version of the app in which the event happened.
+        public var labels: TelemetryEvent.Labels {
+            // Written by the recorder and covered by its checksum.
+            guard let value = try? JSONParser.parse(Array(json.utf8)) else { return .none }
+            return TelemetryEvent.Labels(
+                session: value["session"]?.string ?? "",
+                appVersion: value["appVersion"]?.string ?? ""
+            )
+        }
+
         /// One line for display: time and event.
         public var line: String { "\(wall.rfc3339()) life \(life) \(json)" }
     }
@@ -36,7 +46,7 @@ extension FlightRecorder.Record {
 
     /// - Parameter slotBytes: the length of the result.
     static func encode(_ event: TelemetryEvent, position: UInt64, life: UInt32, slotBytes: Int) -> [UInt8] {
-        let json = encode(event.kind, maximum: slotBytes - headBytes)
+        let json = encode(event, maximum: slotBytes - headBytes)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(slotBytes)
         bytes.append(little: UInt64(0))
@@ -74,18 +84,20 @@ extension FlightRecorder.Record {
     }
 
     /// The event's JSON within a number of bytes, with texts truncated if needed.
-    private static func encode(_ kind: TelemetryEvent.Kind, maximum: Int) -> [UInt8] {
+    private static func encode(_ event: TelemetryEvent, maximum: Int) -> [UInt8] {
         for textMaximum in [128, 48, 16, 4] {
             var writer = JSONWriter()
             writer.beginObject()
-            kind.write(to: &writer, textMaximum: textMaximum)
+            event.kind.write(to: &writer, textMaximum: textMaximum)
+            event.labels.write(to: &writer)
             writer.endObject()
             if writer.bytes.count <= maximum { return writer.bytes }
         }
         var writer = JSONWriter()
         writer.beginObject()
         writer.key("kind")
-        writer.string(kind.name)
+        writer.string(event.kind.name)
+        event.labels.write(to: &writer)
         writer.endObject()
         return writer.bytes
     }

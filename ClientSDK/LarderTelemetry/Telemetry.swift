@@ -10,6 +10,7 @@ public final class Telemetry: Sendable {
     private struct State {
         var sequence: UInt64 = 0
         var totals = TelemetryTotals()
+        var labels = TelemetryEvent.Labels.none
     }
 
     /// Not 0 while events are needed: 1 for totals, 2 for the recorder, 4 for each listener.
@@ -62,6 +63,18 @@ public final class Telemetry: Sendable {
         self.isOff = isOff
     }
 
+    /// The labels of the events from now on. An app may set them anew when it begins another session.
+    public var labels: TelemetryEvent.Labels { state.withLock { $0.labels } }
+
+    /// Sets the labels of the events from now on.
+    public func setLabels(_ labels: TelemetryEvent.Labels) {
+        guard !isOff else { return }
+        state.withLock { state in
+            state.labels = labels
+            state.totals.labels = labels
+        }
+    }
+
     // MARK: Recording
 
     /// Whether events are needed: for callers that have to measure something first.
@@ -83,9 +96,10 @@ public final class Telemetry: Sendable {
                 sequence: state.sequence,
                 uptime: monotonic.uptime,
                 wall: wall.now,
-                kind: kind
+                kind: kind,
+                labels: state.labels
             )
-            if interest & Self.totalsInterest != 0 { state.totals.add(kind) }
+            if interest & Self.totalsInterest != 0 { state.totals.add(kind, state.labels) }
             return (event, interest >= Self.listenerInterest ? hub.post(event) : [])
         }
         for wakeup in wakeups { wakeup.resume() }

@@ -14,8 +14,23 @@ extension TelemetryEvent {
         writer.key("wall")
         writer.string(wall.rfc3339())
         kind.write(to: &writer, textMaximum: .max)
+        labels.write(to: &writer)
         writer.endObject()
         return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+extension TelemetryEvent.Labels {
+    /// Writes the labels that are known.
+    func write(to writer: inout JSONWriter) {
+        if !session.isEmpty {
+            writer.key("session")
+            writer.string(session)
+        }
+        if !appVersion.isEmpty {
+            writer.key("appVersion")
+            writer.string(appVersion)
+        }
     }
 }
 
@@ -33,6 +48,7 @@ extension TelemetryEvent.Kind {
         case .sync: "sync"
         case .image: "image"
         case .memoryLevel: "memoryLevel"
+        case .memoryWarning: "memoryWarning"
         case .memoryReaction: "memoryReaction"
         case .networkLevel: "networkLevel"
         case .gateRefused: "gateRefused"
@@ -78,14 +94,23 @@ extension TelemetryEvent.Kind {
             members.text("feature", feature)
             members.number("applied", applied)
             if let remaining { members.number("remaining", remaining) }
-        case .image(let stage, let duration, let bytes):
+        case .image(let stage, let duration, let bytes, let isPrefetch):
             members.text("stage", stage.rawValue)
             members.nanoseconds("duration", duration)
             if bytes != 0 { members.number("bytes", bytes) }
+            if isPrefetch {
+                members.writer.key("isPrefetch")
+                members.writer.bool(true)
+            }
         case .memoryLevel(let level, let old, let cause):
             members.text("level", level.description)
             members.text("from", old.description)
             members.text("cause", cause)
+        case .memoryWarning(let level, let cost, let requests, let loads):
+            members.text("level", level.description)
+            members.number("cost", cost)
+            members.number("requests", requests)
+            members.number("loads", loads)
         case .memoryReaction(let level, let loads, let bytes):
             members.text("level", level.description)
             members.number("loadsCancelled", loads)

@@ -11,14 +11,41 @@ public struct TelemetryEvent: Sendable, Hashable {
     public let wall: WallTime
     /// The kind of event.
     public let kind: Kind
+    /// The session and the version of the app in which it happened.
+    public let labels: Labels
+
+    /// Names the session and the version of the app, to compare versions and to join the events of one session.
+    public struct Labels: Sendable, Hashable {
+        /// The maximum length of a label in bytes; longer ones are truncated, so that they fit into a flight recorder's records.
+        public static let bytesMaximum = 32
+        /// The identity of the session: random, and not that of a person or a device. Empty: unknown.
+        public let session: String
+        /// The version of the app: `3.4.1`. Empty: unknown.
+        public let appVersion: String
+
+        /// No labels.
+        public static let none = Labels()
+
+        /// Creates labels.
+        public init(session: String = "", appVersion: String = "") {
+            self.session = session.prefix(utf8Maximum: Self.bytesMaximum)
+            self.appVersion = appVersion.prefix(utf8Maximum: Self.bytesMaximum)
+        }
+    }
 
     /// Creates an event.
-    public init(sequence: UInt64, uptime: MonotonicTime, wall: WallTime, kind: Kind) {
+    public init(sequence: UInt64, uptime: MonotonicTime, wall: WallTime, kind: Kind, labels: Labels = .none) {
+        self.labels = labels
         self.sequence = sequence
         self.uptime = uptime
         self.wall = wall
         self.kind = kind
     }
+
+    /// The name of the note with which a run of an app begins.
+    package static let beginning = "began"
+    /// The name of the note with which a run ends by itself. Without it, the run was killed or has crashed.
+    package static let ending = "ended"
 
     /// The tier that was read or that a value came from.
     public enum Tier: String, Sendable, Hashable, CaseIterable {
@@ -90,10 +117,13 @@ public struct TelemetryEvent: Sendable, Hashable {
         case outbox(OutboxChange, depth: Int)
         /// Changes of the server were applied; `remaining` of them are known to be left.
         case sync(feature: String, applied: Int, remaining: Int?)
-        /// A stage of loading a picture.
-        case image(ImageStage, duration: Duration, bytes: Int = 0)
+        /// A stage of loading a picture; `isPrefetch` if only prefetching wants it.
+        case image(ImageStage, duration: Duration, bytes: Int = 0, isPrefetch: Bool = false)
         /// The memory pressure level changed.
         case memoryLevel(MemoryLevel, from: MemoryLevel, cause: String)
+        /// The memory pressure rose to this level. Before any reaction, caches held `cost` bytes, `requests` were in flight, and `loads` of
+        /// pictures waited or ran.
+        case memoryWarning(MemoryLevel, cost: Int, requests: Int, loads: Int)
         /// The memory guard cancelled loads and freed bytes.
         case memoryReaction(MemoryLevel, loadsCancelled: Int, bytesFreed: Int)
         /// The level of the network changed.

@@ -35,6 +35,7 @@ extension TelemetryTotals {
             ("memoryChanges", memoryChanges), ("memoryFreed", memoryFreed), ("loadsCancelled", loadsCancelled),
             ("networkChanges", networkChanges), ("storesRecovered", storesRecovered),
         ])
+        labels.write(to: &writer)
         if let memoryLevel {
             writer.key("memoryLevel")
             writer.string(memoryLevel.description)
@@ -62,11 +63,26 @@ extension TelemetryTotals {
             writer.endObject()
         }
         writer.endObject()
-        writer.key("images")
+        writer.histograms("images", images.map { ($0.key.rawValue, $0.value) })
+        writer.histograms("prefetchedImages", prefetchedImages.map { ($0.key.rawValue, $0.value) })
+        writer.key("memoryWarnings")
         writer.beginObject()
-        for (stage, histogram) in images.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            writer.key(stage.rawValue)
-            histogram.write(to: &writer)
+        writer.integers([("count", memoryWarnings.count)])
+        for (name, figures) in [("last" as StaticString, memoryWarnings.last), ("maximum", memoryWarnings.maximum)] {
+            writer.key(name)
+            writer.beginObject()
+            writer.integers([("cost", figures.cost), ("requests", figures.requests), ("loads", figures.loads)])
+            writer.endObject()
+        }
+        writer.endObject()
+        writer.key("versions")
+        writer.beginObject()
+        for (name, version) in versions.sorted(by: { $0.key < $1.key }) {
+            writer.key(name)
+            writer.beginObject()
+            writer.integers([("requests", version.requests), ("requestsFailed", version.requestsFailed)])
+            writer.counts("failures", version.failures.map { ($0.key, $0.value) })
+            writer.endObject()
         }
         writer.endObject()
         writer.key("all")
@@ -108,6 +124,11 @@ extension TelemetryTotals.Feature {
         requests.write(to: &writer)
         writer.key("firstContent")
         firstContent.write(to: &writer)
+        if let firstContentHitRate {
+            writer.key("firstContentHitRate")
+            writer.number(firstContentHitRate)
+        }
+        writer.histograms("firstContentByTier", firstContentByTier.map { ($0.key.rawValue, $0.value) })
         writer.endObject()
     }
 }
@@ -118,6 +139,16 @@ extension JSONWriter {
             key(name)
             integer(Int64(value))
         }
+    }
+
+    fileprivate mutating func histograms(_ name: StaticString, _ histograms: [(String, TelemetryTotals.Histogram)]) {
+        key(name)
+        beginObject()
+        for (name, histogram) in histograms.sorted(by: { $0.0 < $1.0 }) {
+            key(name)
+            histogram.write(to: &self)
+        }
+        endObject()
     }
 
     fileprivate mutating func counts(_ name: StaticString, _ counts: [(String, Int)]) {

@@ -51,12 +51,16 @@ extension TelemetryTotals {
             text.histogram([("feature", name)], feature.requests)
         }
         text.metric("larder_first_content_seconds", .histogram, "Times until the first content.")
-        for (name, feature) in features where feature.firstContent.count > 0 {
-            text.histogram([("feature", name)], feature.firstContent)
+        for (name, feature) in features {
+            for (tier, times) in feature.firstContentByTier.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                text.histogram([("feature", name), ("tier", tier.rawValue)], times)
+            }
         }
         text.metric("larder_image_seconds", .histogram, "Durations of the stages of images.")
-        for (stage, histogram) in images.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            text.histogram([("stage", stage.rawValue)], histogram)
+        for (use, stages) in [("wanted", images), ("prefetch", prefetchedImages)] {
+            for (stage, histogram) in stages.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                text.histogram([("stage", stage.rawValue), ("use", use)], histogram)
+            }
         }
         text.metric("larder_responses_total", .counter, "Replies by status.")
         for (status, count) in statuses.sorted(by: { $0.key < $1.key }) { text.sample([("status", status)], count) }
@@ -73,6 +77,7 @@ extension TelemetryTotals {
         for (change, count) in outbox.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             text.sample([("change", change.rawValue)], count)
         }
+        addLabelled(to: &text)
         if let memoryLevel {
             plain("larder_memory_level", .gauge, "0 normal, 1 warning, 2 critical.", memoryLevel.rawValue)
         }
@@ -83,5 +88,28 @@ extension TelemetryTotals {
         }
         plain("larder_stores_recovered_total", .counter, "Damaged stores that were rebuilt.", storesRecovered)
         return text.text
+    }
+
+    /// The labels, the exchanges of each version, and the figures of memory warnings. The session is a label of one metric only, so that a
+    /// new session does not begin new series of all others.
+    private func addLabelled(to text: inout PrometheusText) {
+        text.metric("larder_info", .gauge, "The session and the version of the app.")
+        text.sample([("session", labels.session), ("version", labels.appVersion)], 1)
+        let versions = versions.sorted { $0.key < $1.key }
+        text.metric("larder_version_requests_total", .counter, "Exchanges by version of the app.")
+        for (name, version) in versions { text.sample([("version", name)], version.requests) }
+        text.metric("larder_version_failures_total", .counter, "Failed exchanges by version of the app.")
+        for (name, version) in versions {
+            for (code, count) in version.failures.sorted(by: { $0.key < $1.key }) {
+                text.sample([("version", name), ("code", code)], count)
+            }
+        }
+        text.metric("larder_memory_warnings_total", .counter, "Rises of memory pressure.")
+        text.sample([], memoryWarnings.count)
+        text.metric("larder_memory_warning", .gauge, "What was held at the last rise of memory pressure.")
+        let last = memoryWarnings.last
+        for (name, value) in [("cost_bytes", last.cost), ("requests", last.requests), ("image_loads", last.loads)] {
+            text.sample([("figure", name)], value)
+        }
     }
 }

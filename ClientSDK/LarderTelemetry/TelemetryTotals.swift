@@ -48,8 +48,18 @@ public struct TelemetryTotals: Sendable, Hashable {
         public internal(set) var bytesSavedByCompression = 0
         /// Sent content bytes.
         public internal(set) var bytesSent = 0
-        /// The times until there was content to show.
-        public internal(set) var firstContent = TelemetryTotals.Histogram()
+        /// The times until there was content to show, by the tier that it came from.
+        public internal(set) var firstContentByTier: [TelemetryEvent.Tier: TelemetryTotals.Histogram] = [:]
+        /// The times until there was content to show, from all tiers.
+        public var firstContent: TelemetryTotals.Histogram {
+            firstContentByTier.values.reduce(into: TelemetryTotals.Histogram()) { $0.merge($1) }
+        }
+        /// The share of first contents that needed no server; nil without any.
+        public var firstContentHitRate: Double? {
+            let all = firstContent.count
+            guard all > 0 else { return nil }
+            return 1 - Double(firstContentByTier[.network]?.count ?? 0) / Double(all)
+        }
         /// Applied changes of the server.
         public internal(set) var changesApplied = 0
         /// Changes that were left, as last reported.
@@ -71,10 +81,42 @@ public struct TelemetryTotals: Sendable, Hashable {
             bytesReceived += other.bytesReceived
             bytesSent += other.bytesSent
             bytesSavedByCompression += other.bytesSavedByCompression
-            firstContent.merge(other.firstContent)
+            for (tier, times) in other.firstContentByTier {
+                firstContentByTier[tier, default: TelemetryTotals.Histogram()].merge(times)
+            }
             changesApplied += other.changesApplied
             if let remaining = other.changesRemaining { changesRemaining = (changesRemaining ?? 0) + remaining }
         }
+    }
+
+    /// The exchanges of one version of the app.
+    public struct Version: Sendable, Hashable {
+        /// The number of exchanges.
+        public internal(set) var requests = 0
+        /// Exchanges without a response, or with a status of 500 or more.
+        public internal(set) var requestsFailed = 0
+        /// Failed exchanges by the transport's code, or by status: `503`.
+        public internal(set) var failures: [String: Int] = [:]
+    }
+
+    /// What caches held and what was in flight when memory pressure rose, before any reaction.
+    public struct MemoryWarnings: Sendable, Hashable {
+        /// The figures of one warning, or the maximum of each.
+        public struct Figures: Sendable, Hashable {
+            /// The bytes in caches.
+            public internal(set) var cost = 0
+            /// The number of HTTP requests in flight.
+            public internal(set) var requests = 0
+            /// The number of waiting or running loads of pictures.
+            public internal(set) var loads = 0
+        }
+
+        /// The number of warnings.
+        public internal(set) var count = 0
+        /// The figures of the last warning.
+        public internal(set) var last = Figures()
+        /// The maximum of each figure.
+        public internal(set) var maximum = Figures()
     }
 
     /// The maximum number of distinct names in each place; further ones count as `other`.
@@ -98,8 +140,16 @@ public struct TelemetryTotals: Sendable, Hashable {
     public internal(set) var outboxDepth: Int?
     /// Steps of outbox operations.
     public internal(set) var outbox: [TelemetryEvent.OutboxChange: Int] = [:]
-    /// The durations of loading pictures, by stage.
+    /// The durations of loading pictures that a reader waited for, by stage.
     public internal(set) var images: [TelemetryEvent.ImageStage: TelemetryTotals.Histogram] = [:]
+    /// The durations of loading pictures that only prefetching wanted, by stage.
+    public internal(set) var prefetchedImages: [TelemetryEvent.ImageStage: TelemetryTotals.Histogram] = [:]
+    /// The labels of the last event.
+    public internal(set) var labels = TelemetryEvent.Labels.none
+    /// The exchanges by the version of the app. Empty without a version.
+    public internal(set) var versions: [String: Version] = [:]
+    /// The warnings of the memory guard.
+    public internal(set) var memoryWarnings = MemoryWarnings()
     /// Responses by status: `2xx`, `4xx`.
     public internal(set) var statuses: [String: Int] = [:]
     /// Exchanges without a response, by the transport's code.
@@ -136,8 +186,9 @@ public struct TelemetryTotals: Sendable, Hashable {
     // MARK: Adding up
 
     /// Counts an event.
-    public mutating func add(_ kind: TelemetryEvent.Kind) {
+    public mutating func add(_ kind: TelemetryEvent.Kind, _ labels: TelemetryEvent.Labels = .none) {
         events += 1
+        if labels != .none { self.labels = labels }
         switch kind {
         case .tierHit(let tier, let feature, let bytes):
             change(feature) { feature in
@@ -165,10 +216,23 @@ public struct TelemetryTotals: Sendable, Hashable {
                 feature.changesApplied &+= applied
                 feature.changesRemaining = remaining ?? feature.changesRemaining
             }
-        case .image(let stage, let duration, _): images[stage, default: TelemetryTotals.Histogram()].record(duration)
+        case .image(let stage, let duration, _, false):
+            images[stage, default: TelemetryTotals.Histogram()].record(duration)
+        case .image(let stage, let duration, _, true):
+            prefetchedImages[stage, default: TelemetryTotals.Histogram()].record(duration)
         case .memoryLevel(let level, _, _):
             memoryLevel = level
             memoryChanges += 1
+        case .memoryWarning(_, let cost, let requests, let loads):
+            let figures = MemoryWarnings.Figures(cost: cost, requests: requests, loads: loads)
+            let old = memoryWarnings.maximum
+            memoryWarnings.count += 1
+            memoryWarnings.last = figures
+            memoryWarnings.maximum = MemoryWarnings.Figures(
+                cost: max(old.cost, cost),
+                requests: max(old.requests, requests),
+                loads: max(old.loads, loads)
+            )
         case .memoryReaction(_, let loads, let bytes):
             loadsCancelled &+= loads
             memoryFreed &+= bytes
@@ -179,6 +243,7 @@ public struct TelemetryTotals: Sendable, Hashable {
         case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
             if let status { statuses["\(status / 100)xx", default: 0] += 1 }
             if let failure { Self.change(&failures, failure, 0) { $0 += 1 } }
+            if !labels.appVersion.isEmpty { add(status, failure, to: labels.appVersion) }
             change(feature) { feature in
                 feature.requests.record(duration)
                 if status.map({ $0 >= 500 }) ?? true { feature.requestsFailed += 1 }
@@ -186,9 +251,20 @@ public struct TelemetryTotals: Sendable, Hashable {
                 feature.bytesSent &+= sent
                 if let decoded { feature.bytesSavedByCompression &+= max(0, decoded - received) }
             }
-        case .firstContent(let feature, _, let duration): change(feature) { $0.firstContent.record(duration) }
+        case .firstContent(let feature, let tier, let duration):
+            change(feature) { $0.firstContentByTier[tier, default: TelemetryTotals.Histogram()].record(duration) }
         case .storeRecovered: storesRecovered += 1
         case .flagChanged, .note: break
+        }
+    }
+
+    private mutating func add(_ status: Int?, _ failure: String?, to version: String) {
+        Self.change(&versions, version, Version()) { version in
+            version.requests += 1
+            guard status.map({ $0 >= 500 }) ?? true else { return }
+            version.requestsFailed += 1
+            let name = failure ?? status.map { "\($0)" } ?? Self.other
+            Self.change(&version.failures, name, 0) { $0 += 1 }
         }
     }
 

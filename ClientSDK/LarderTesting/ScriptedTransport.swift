@@ -9,12 +9,13 @@ import Synchronization
 ///         number == 1 ? .failure(TransportError(.interrupted, "gone")) : .text("{}")
 ///     }
 ///
-/// It never sleeps: use a `TransportGate` to delay a reply. It enforces `bodyLimit`. A request after the end of the script fails as
+/// It never sleeps: use a `TransportGate` to delay a reply. It enforces `bodyLimit`, and reads an `upload` before it replies. A request after the end of the script fails as
 /// unreachable. Safe from any task.
 public final class ScriptedTransport: Transport {
     private struct State {
         var replies: [Reply]
         var requests: [TransportRequest] = []
+        var uploads: [[UInt8]] = []
         var inFlight = 0
         var abandoned = 0
         var watchers: [(id: UInt64, count: Int, pending: Pending<Bool>)] = []
@@ -54,6 +55,9 @@ public final class ScriptedTransport: Transport {
 
     /// All requests, in order.
     public var requests: [TransportRequest] { state.withLock { $0.requests } }
+
+    /// The content of the requests with an `upload`, in the order in which it was read to its end.
+    public var uploads: [[UInt8]] { state.withLock { $0.uploads } }
 
     /// The number of exchanges whose head or content is still expected.
     public var inFlightCount: Int { state.withLock { $0.inFlight } }
@@ -103,6 +107,12 @@ public final class ScriptedTransport: Transport {
         }
         state.withLock { $0.inFlight += 1 }
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
+        if let upload = request.upload {
+            do throws(TransportError) { try await read(upload) } catch {
+                exchange.end(error)
+                throw error
+            }
+        }
         guard let reply = if let answer { try await answer(request, number) } else { scripted } else {
             exchange.end()
             throw TransportError(.unreachable, "The script has no more replies.")
@@ -120,6 +130,18 @@ public final class ScriptedTransport: Transport {
                 body: TransportStream.Body { () async throws(TransportError) in try await exchange.next() }
             )
         }
+    }
+}
+
+extension ScriptedTransport {
+    private func read(_ upload: RequestBody) async throws(TransportError) {
+        var bytes: [UInt8] = []
+        let isWhole = try await upload.write(try await upload.length()) { piece, _ in
+            bytes += piece
+            return !Task.isCancelled
+        }
+        guard isWhole else { throw TransportError(.cancelled, "The request was cancelled while its body was read.") }
+        state.withLock { $0.uploads.append(bytes) }
     }
 }
 

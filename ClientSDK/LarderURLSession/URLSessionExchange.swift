@@ -10,9 +10,12 @@ import LarderTransport
 final class URLSessionExchange: ReplyExchange {
     let task: URLSessionDataTask
     let inbox: ReplyInbox
+    /// The body that is sent in pieces; nil if there is none.
+    let upload: URLSessionUpload?
 
-    init(_ task: URLSessionDataTask, bodyLimit: Int, bufferMaximum: Int) {
+    init(_ task: URLSessionDataTask, _ upload: URLSessionUpload?, bodyLimit: Int, bufferMaximum: Int) {
         self.task = task
+        self.upload = upload
         #if canImport(FoundationNetworking)
             let canPause = false
         #else
@@ -23,7 +26,10 @@ final class URLSessionExchange: ReplyExchange {
 
     func resumeReading() { task.resume() }
 
-    func stop() { task.cancel() }
+    func stop() {
+        upload?.stop()
+        task.cancel()
+    }
 
     // MARK: The session
 
@@ -38,6 +44,7 @@ final class URLSessionExchange: ReplyExchange {
     }
 
     func completed(_ error: (any Error)?) {
+        upload?.stop()
         guard let error else {
             let none = TransportError(.interrupted, "The reply has no head.")
             inbox.finish(inbox.hasHead ? .success(()) : .failure(none))

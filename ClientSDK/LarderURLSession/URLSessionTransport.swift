@@ -16,6 +16,9 @@ public import LarderTransport
 /// Foundation keeps neither the order of fields nor repeats, which it joins with commas, so fields are sorted by name.
 /// It overrides some fields of a request, `Host` and `Content-Length` among them.
 ///
+/// A body in pieces (`TransportRequest.upload`) of at most 1 MiB of known length is sent with its length, every other one in chunks, over a
+/// session of its own. An early response is received when the next piece has been read.
+///
 /// On Linux Foundation stops the process when a connection is closed in order within a reply's head (swift-corelibs-foundation,
 /// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that, so `HTTPTransport` takes it there for
 /// `https` alone.
@@ -33,6 +36,9 @@ public final class URLSessionTransport: Transport {
         /// The defaults.
         public init() {}
     }
+
+    /// The largest body of a known length that is read whole, in bytes.
+    private static let wholeBodyMaximum = 1 << 20
 
     private let configuration: Configuration
     private let clock: any MonotonicClock & Sleeper
@@ -107,20 +113,26 @@ public final class URLSessionTransport: Transport {
         _ request: TransportRequest,
         _ bufferMaximum: Int
     ) async throws(TransportError) -> TransportStream {
-        let foreign = try foreign(request)
+        var foreign = try foreign(request)
+        let upload = try await upload(of: request, &foreign)
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
-        let session = isFresh(request) ? freshSession : session
+        // Foundation blocks the queue of a session while it reads a body.
+        let ownSession = upload.map { _ in Self.session(configuration, delegate) }
+        defer { ownSession?.finishTasksAndInvalidate() }
+        let session = ownSession ?? (isFresh(request) ? freshSession : session)
         let exchange = URLSessionExchange(
             session.dataTask(with: foreign),
+            upload,
             bodyLimit: request.bodyLimit,
             bufferMaximum: bufferMaximum
         )
         delegate.start(exchange)
+        upload?.start(clock) { [weak exchange] error in exchange?.abandon(error) }
         let timeout = max(.zero, request.timeout ?? configuration.timeout)
         // Released with the body; its release ends the exchange.
         let retainer = ExchangeRetainer(exchange, self)
         let clock = clock
-        let head = await until(clock.uptime + timeout, by: clock) { await exchange.head() }
+        let head = await self.head(of: exchange, timeout)
         guard let head else { throw Self.late(exchange, timeout) }
         let (status, fields) = try head.get()
         return TransportStream(
@@ -135,6 +147,39 @@ public final class URLSessionTransport: Transport {
                 return try piece.get()
             }
         )
+    }
+
+    /// Waits for the head; nil if nothing was received for the timeout, and no piece of the body was sent.
+    private func head(of exchange: URLSessionExchange, _ timeout: Duration) async -> ReplyInbox.Head? {
+        let clock = clock
+        guard let upload = exchange.upload else {
+            return await until(clock.uptime + timeout, by: clock) { await exchange.head() }
+        }
+        return await upload.untilIdle(for: timeout, clock) { await exchange.head() }
+    }
+
+    /// Reads a small body with a known length whole, because Foundation does not state the length of one that it reads in pieces.
+    private func upload(
+        of request: TransportRequest,
+        _ foreign: inout URLRequest
+    ) async throws(TransportError) -> URLSessionUpload? {
+        guard let body = request.upload else { return nil }
+        guard request.body.isEmpty else {
+            throw TransportError(.invalidRequest, "The request has both 'body' and 'upload'. Set one of them.")
+        }
+        let length = try await body.length()
+        if let length, length <= Self.wholeBodyMaximum {
+            var bytes: [UInt8] = []
+            _ = try await body.write(length) { piece, _ in
+                bytes += piece
+                return true
+            }
+            foreign.httpBody = Data(bytes)
+            return nil
+        }
+        let upload = URLSessionUpload(body, length: length)
+        foreign.httpBodyStream = RequestBodyStream(upload.pipe)
+        return upload
     }
 
     private static func late(_ exchange: any ReplyExchange, _ timeout: Duration) -> TransportError {
@@ -154,7 +199,9 @@ public final class URLSessionTransport: Transport {
         }
         var foreign = URLRequest(url: url)
         foreign.httpMethod = request.method.rawValue
-        for field in request.fields { foreign.addValue(field.value, forHTTPHeaderField: field.name.description) }
+        for field in request.fieldsWithContentType {
+            foreign.addValue(field.value, forHTTPHeaderField: field.name.description)
+        }
         if !request.body.isEmpty { foreign.httpBody = Data(request.body) }
         if isFresh(request) { foreign.setValue("close", forHTTPHeaderField: "Connection") }
         return foreign
@@ -168,7 +215,7 @@ public final class URLSessionTransport: Transport {
     /// Requests without content that are safe to repeat keep theirs.
     private func isFresh(_ request: TransportRequest) -> Bool {
         #if canImport(FoundationNetworking)
-            !request.method.isIdempotent || !request.body.isEmpty
+            !request.method.isIdempotent || request.hasContent
         #else
             false
         #endif

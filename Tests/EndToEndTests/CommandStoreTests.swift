@@ -142,6 +142,20 @@ struct CommandStoreTests {
         #expect(events.contains { $0.hasPrefix("feed: 200") } || events.contains { $0.hasPrefix("changes: 200") })
         let text = try await scene.run("doctor", on: backend.url)
         #expect(text.output.contains("! runs") && text.output.contains("was interrupted"), "\(text)")
+        // The five questions are answered by name, from the records of the killed run too.
+        let answers = try #require(try run.json["questions"], "\(run)")
+        #expect(answers["first screen"]?.string?.contains("needed no server: ") == true, "\(answers)")
+        #expect(answers["image memory"]?.string == "No wanted picture was recorded.")
+        #expect(answers["failures by version"]?.string?.contains(": 0 of ") == true, "\(answers)")
+        #expect(answers["memory warnings"]?.string == "No memory warning was recorded.")
+        let last = "of the interrupted run ('feed --live', version "
+        #expect(answers["prefetch before a kill"]?.string?.contains(last) == true, "\(answers)")
+        #expect(text.output.contains("first screen\n  "), "\(text)")
+        let path = try #require(scene.files(named: "run.").first)
+        let report = try await scene.run("doctor", "--recorder", path, on: backend.url)
+        #expect(report.code == 0 && report.output.contains("prefetch before a kill"), "\(report)")
+        let missing = try await scene.run("doctor", "--recorder", "/nowhere", on: backend.url)
+        #expect(missing.code != 0 && missing.errors.contains("/nowhere"), "\(missing)")
         for path in scene.files(named: "run.") { #expect(try mode(path) == 0o600) }
         await backend.stop()
     }

@@ -40,7 +40,7 @@ struct ImageResumeTests {
             configuration.onEvent = { event in
                 switch event {
                 case .damaged: events.damaged.withLock { $0 += 1 }
-                case .downloadStarted(_, let offset): events.offsets.withLock { $0.append(offset) }
+                case .downloadStarted(_, let offset, _): events.offsets.withLock { $0.append(offset) }
                 default: break
                 }
             }

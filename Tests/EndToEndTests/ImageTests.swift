@@ -53,7 +53,7 @@ struct ImageTests {
         func add(_ event: ImagePipeline.Event) { list.withLock { $0.append(event) } }
 
         var offsets: [Int] {
-            list.withLock { $0 }.compactMap { if case .downloadStarted(_, let offset) = $0 { offset } else { nil } }
+            list.withLock { $0 }.compactMap { if case .downloadStarted(_, let offset, _) = $0 { offset } else { nil } }
         }
 
         var damaged: Int { list.withLock { $0 }.count { if case .damaged = $0 { true } else { false } } }

@@ -47,7 +47,7 @@ struct ImageStageEventsTests {
             case .downloadFinished: "download"
             case .decodeBegan: "wait"
             case .decoded(_, _, _, let duration): "decode \(duration)"
-            case .delivered(_, let origin, let duration): "\(origin) \(duration)"
+            case .delivered(_, let origin, let duration, _): "\(origin) \(duration)"
             default: nil
             }
         }
@@ -56,5 +56,47 @@ struct ImageStageEventsTests {
         for event in setting.log.events { telemetry.record(event) }
         #expect(telemetry.totals.images[.delivered]?.maximum == .seconds(3))
         #expect(telemetry.totals.images[.decodeWait]?.count == 1 && telemetry.totals.images[.placeholder]?.count == 1)
+    }
+
+    @Test func `events tell prefetching from wanted pictures, and their totals are apart`() async throws {
+        let setting = try ImageSetting { $0.loadsMaximum = 1 }
+        defer { setting.remove() }
+        let (ahead, joined, wanted) = ("http://pictures/a.png", "http://pictures/b.png", "http://pictures/c.png")
+        for url in [ahead, joined, wanted] {
+            setting.server[url] = .init(bytes: PNGBuilder.picture(width: 4, height: 4) { (UInt8($0), UInt8($1), 7) })
+        }
+        let prefetch = setting.pipeline.prefetch([ImageRequest(url: ahead)])
+        #expect(await prefetch.finish() == 1)
+        setting.pipeline.pausePrefetch()
+        let later = setting.pipeline.prefetch([ImageRequest(url: joined)])
+        _ = try await setting.pipeline.image(for: ImageRequest(url: joined))
+        #expect(await later.finish() == 1)
+        _ = try await setting.pipeline.image(for: ImageRequest(url: wanted))
+        _ = try await setting.pipeline.image(for: ImageRequest(url: ahead))
+        setting.pipeline.resumePrefetch()
+        let again = setting.pipeline.prefetch([ImageRequest(url: wanted)])
+        #expect(await again.finish() == 1)
+        let told = setting.log.events.compactMap { event -> String? in
+            switch event {
+            case .downloadStarted(let url, _, let isPrefetch): "start \(url.suffix(5).prefix(1)) \(isPrefetch)"
+            case .downloadFinished(let url, _, _, let isPrefetch): "end \(url.suffix(5).prefix(1)) \(isPrefetch)"
+            case .hit(let url, let tier, let isPrefetch): "\(tier) \(url.suffix(5).prefix(1)) \(isPrefetch)"
+            default: nil
+            }
+        }
+        #expect(
+            told == [
+                "start a true", "end a true", "start b false", "end b false", "start c false", "end c false",
+                "memory a false", "memory c true",
+            ]
+        )
+        let telemetry = Telemetry(wall: setting.clock, monotonic: setting.clock)
+        for event in setting.log.events { telemetry.record(event) }
+        let totals = telemetry.totals
+        #expect(totals.images[.download]?.count == 2 && totals.prefetchedImages[.download]?.count == 1)
+        #expect(totals.features["images"]?.reads[.memory]?.hits == 1)
+        #expect(totals.features["images"]?.reads[.memory]?.misses == 2)
+        #expect(totals.features["images.prefetch"]?.reads[.memory]?.hits == 1)
+        #expect(totals.features["images.prefetch"]?.reads[.disk]?.misses == 1)
     }
 }

@@ -45,6 +45,32 @@ struct FlightRecorderTests {
         #expect(unsafe stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
+    @Test func `each record has the session and the version of its event, and long events are truncated for them`()
+        throws
+    {
+        let recorder = try FlightRecorder(path: path, capacity: 16)
+        let telemetry = Telemetry(recorder: recorder, wall: clock, monotonic: clock)
+        telemetry.record(.note(name: "before"))
+        let labels = TelemetryEvent.Labels(session: "5f3a", appVersion: String(repeating: "9", count: 100))
+        #expect(labels.appVersion.utf8.count == 32)
+        telemetry.setLabels(labels)
+        telemetry.record(.note(name: "after", detail: String(repeating: "x", count: 500)))
+        telemetry.record(
+            .request(
+                feature: String(repeating: "f", count: 64),
+                status: 200,
+                duration: .seconds(100_000),
+                bytesReceived: 1 << 40,
+                bytesSent: 1 << 40,
+                bytesDecoded: 1 << 40
+            )
+        )
+        let records = try FlightRecorder.records(path: path)
+        #expect(records.map(\.labels) == [.none, labels, labels])
+        #expect(records.map(\.name) == ["note", "note", "request"])
+        #expect(telemetry.totals.labels == labels && telemetry.labels == labels)
+    }
+
     @Test func `events from before a restart stay readable until they are overwritten`() throws {
         do {
             let recorder = try FlightRecorder(path: path, capacity: 16)

@@ -20,6 +20,7 @@ struct TelemetryTotalsTests {
         .sync(feature: "changes", applied: 20, remaining: 5), .image(.decode, duration: .milliseconds(3)),
         .memoryLevel(.warning, from: .normal, cause: "test"),
         .memoryReaction(.warning, loadsCancelled: 2, bytesFreed: 1_000),
+        .memoryWarning(.warning, cost: 2_000, requests: 3, loads: 4),
         .networkLevel(.offline, from: .good, cause: "test"), .gateRefused(feature: "bank", reason: "stale"),
         .request(feature: "feed", status: 200, duration: .milliseconds(120), bytesReceived: 700, bytesSent: 10),
         .request(feature: "feed", status: nil, failure: "timedOut", duration: .seconds(30), bytesReceived: 0),
@@ -31,7 +32,7 @@ struct TelemetryTotalsTests {
     @Test func `every kind of event is counted in its place`() {
         let totals = totals(Self.everything)
         let feed = totals.features["feed"]
-        #expect(totals.events == 21 && feed?.reads[.memory]?.hitRate == 0.5 && feed?.reads[.disk]?.hits == 1)
+        #expect(totals.events == 22 && feed?.reads[.memory]?.hitRate == 0.5 && feed?.reads[.disk]?.hits == 1)
         #expect(totals.bytesBySource == [.memory: 100, .disk: 50, .network: 700])
         #expect(totals.evictions[.memory]?["cost"]?.count == 3 && totals.evictions[.memory]?["cost"]?.bytes == 30)
         #expect(feed?.merged == 1 && feed?.bytesSaved == 900 && totals.features["bank"]?.retries == 1)
@@ -42,6 +43,60 @@ struct TelemetryTotalsTests {
         #expect(feed?.requests.count == 2 && feed?.requestsFailed == 1 && totals.statuses == ["2xx": 1])
         #expect(totals.failures == ["timedOut": 1] && feed?.firstContent.maximum == .milliseconds(9))
         #expect(totals.storesRecovered == 1 && totals.all.bytesSent == 10)
+    }
+
+    @Test func `first contents are counted by tier, and prefetched pictures apart`() {
+        let totals = totals([
+            .firstContent(feature: "feed", from: .disk, after: .milliseconds(9)),
+            .firstContent(feature: "feed", from: .network, after: .milliseconds(90)),
+            .firstContent(feature: "bank", from: .memory, after: .milliseconds(1)),
+            .image(.download, duration: .seconds(1)), .image(.download, duration: .seconds(2), isPrefetch: true),
+        ])
+        #expect(totals.features["feed"]?.firstContentByTier[.disk]?.maximum == .milliseconds(9))
+        #expect(totals.features["feed"]?.firstContentHitRate == 0.5)
+        #expect(totals.all.firstContent.count == 3 && totals.features["feed"]?.firstContent.count == 2)
+        #expect(abs((totals.all.firstContentHitRate ?? 0) - 2.0 / 3) < 0.001)
+        #expect(totals.images[.download]?.maximum == .seconds(1))
+        #expect(totals.prefetchedImages[.download]?.maximum == .seconds(2))
+        #expect(totals.prometheus.contains(#"larder_first_content_seconds_count{feature="feed",tier="disk"} 1"#))
+        #expect(totals.prometheus.contains(#"larder_image_seconds_count{stage="download",use="prefetch"} 1"#))
+        #expect(totals.json.contains(#""firstContentByTier":{"disk":{"count":1"#))
+    }
+
+    @Test func `failures are counted by version, within the bound on names`() {
+        var totals = TelemetryTotals()
+        let failed = TelemetryEvent.Kind.request(
+            feature: "f",
+            status: nil,
+            failure: "timedOut",
+            duration: .zero,
+            bytesReceived: 0
+        )
+        totals.add(failed)
+        #expect(totals.versions.isEmpty)
+        for number in 0..<1_000 {
+            totals.add(failed, TelemetryEvent.Labels(session: "a", appVersion: "1.\(number)"))
+        }
+        totals.add(
+            .request(feature: "f", status: 404, duration: .zero, bytesReceived: 0),
+            TelemetryEvent.Labels(session: "b\"", appVersion: "1.0")
+        )
+        #expect(totals.versions.count == TelemetryTotals.namesMaximum)
+        #expect(totals.versions["1.0"]?.requests == 2 && totals.versions["1.0"]?.failures == ["timedOut": 1])
+        #expect(totals.prometheus.contains(#"larder_info{session="b\"",version="1.0"} 1"#))
+        #expect(totals.prometheus.contains(#"larder_version_failures_total{version="1.0",code="timedOut"} 1"#))
+        #expect(totals.json.contains(#""1.0":{"requests":2,"requestsFailed":1,"failures":{"timedOut":1}}"#))
+    }
+
+    @Test func `memory warnings keep the last figures and the maximum of each`() {
+        let totals = totals([
+            .memoryWarning(.warning, cost: 900, requests: 1, loads: 8),
+            .memoryWarning(.critical, cost: 100, requests: 4, loads: 2),
+        ])
+        let warnings = totals.memoryWarnings
+        #expect(warnings.count == 2 && warnings.last.cost == 100 && warnings.last.requests == 4)
+        #expect(warnings.maximum.cost == 900 && warnings.maximum.requests == 4 && warnings.maximum.loads == 8)
+        #expect(totals.prometheus.contains(#"larder_memory_warning{figure="requests"} 4"#))
     }
 
     @Test func `identifiers used as names cannot fill memory`() {

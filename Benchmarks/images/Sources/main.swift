@@ -84,14 +84,14 @@ final class Counts: Sendable {
             switch event {
             case .downloadStarted: state.downloads += 1
             case .decoded: state.decodes += 1
-            case .downloadFinished(_, let bytes, _):
+            case .downloadFinished(_, let bytes, _, _):
                 state.finished += 1
                 state.bytes += bytes
             case .mergedDecode, .mergedDownload: state.merged += 1
-            case .cancelled(_, let wasRunning):
+            case .cancelled(_, let wasRunning, _):
                 if wasRunning { state.running += 1 } else { state.waiting += 1 }
-            case .hit(_, .memory): state.memory += 1
-            case .hit(_, .disk): state.disk += 1
+            case .hit(_, .memory, _): state.memory += 1
+            case .hit(_, .disk, _): state.disk += 1
             case .evicted: state.evicted += 1
             case .failed: state.failed += 1
             default: break

@@ -41,6 +41,8 @@ extension APIClient {
         public var fetchFlags: FeatureFlags.Fetch?
         /// How long fetched settings are fresh.
         public var flagsLifetime: Duration = .seconds(3_600)
+        /// The version of the app, for the events and totals of the client's own telemetry: `3.4.1`. Their session is random for each client.
+        public var appVersion = ""
 
         /// All services are the client's own.
         public static let standard = Services()

@@ -182,7 +182,7 @@ public final class APIClient: Sendable {
     ///
     /// - Returns: the registration; releasing it ends the subscription.
     public func reactToMemoryPressure(from memory: MemoryGuard) -> EventRegistration {
-        memory.register(RunningServices.reaction(limits))
+        memory.register(services.reaction(limits))
     }
 
     /// Ends all tasks and releases system resources. Stored values and unsent changes are kept, and telemetry can still be read.

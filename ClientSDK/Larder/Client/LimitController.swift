@@ -26,6 +26,11 @@ final class LimitController: Sendable {
         self.cache = cache
     }
 
+    /// What the caches hold, and the loads of pictures.
+    func usage() -> MemoryReaction.Usage {
+        MemoryReaction.Usage(cost: images.memoryCost + cache.memoryCost, loads: images.workload.loads)
+    }
+
     /// Cancels work at a memory level. Returns the number of cancelled loads.
     func stopWork(for limits: MemoryLimits) -> Int {
         change { $0.limits = limits }

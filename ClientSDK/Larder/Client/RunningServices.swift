@@ -49,6 +49,12 @@ final class RunningServices: Sendable {
         self.settings = kept
         self.telemetry = telemetry
         let configuration = cache.configuration
+        if case .own = settings.telemetry {
+            // Random, so that it identifies neither a person nor a device.
+            let session = String(UInt64(configuration.random() * 0x1p53), radix: 16)
+            telemetry.setLabels(TelemetryEvent.Labels(session: session, appVersion: settings.appVersion))
+            telemetry.record(.note(name: TelemetryEvent.beginning))
+        }
         switch settings.network {
         case .none: network = nil
         case .given(let monitor):
@@ -167,7 +173,7 @@ final class RunningServices: Sendable {
             run { await network.probe(sleeper: sleeper, probe) }
         }
         if let memory {
-            keep(memory.register(Self.reaction(limits)))
+            keep(memory.register(reaction(limits)))
             run {
                 // Creates the lazy source here, so that it does not delay the first read.
                 _ = memory.explanation
@@ -177,9 +183,14 @@ final class RunningServices: Sendable {
         if let flags { follow(flags, limits) }
     }
 
-    static func reaction(_ limits: LimitController) -> MemoryReaction {
+    func reaction(_ limits: LimitController) -> MemoryReaction {
         MemoryReaction(
             "larder client",
+            measure: { [network] in
+                var usage = limits.usage()
+                usage.requests = network?.requestsInFlight ?? 0
+                return usage
+            },
             stop: { limits.stopWork(for: $0) },
             release: { limits.releaseMemory(for: $0) }
         )
@@ -248,5 +259,6 @@ final class RunningServices: Sendable {
         for task in ended.tasks { task.cancel() }
         if case .own = settings.network { network?.close() }
         if case .own = settings.memory { memory?.close() }
+        if case .own = settings.telemetry { telemetry.record(.note(name: TelemetryEvent.ending)) }
     }
 }

@@ -195,12 +195,7 @@ public struct HTTPSource: Sendable {
         try await send(method, path, String?.none, fields)
     }
 
-    private func request(
-        _ method: LarderHTTP.Method,
-        _ path: String,
-        _ body: (some Encodable & Sendable)?,
-        _ fields: Fields
-    ) throws(LarderError) -> TransportRequest {
+    func request(_ method: LarderHTTP.Method, _ path: String, _ fields: Fields) -> TransportRequest {
         var request = TransportRequest(
             method: method,
             url: url(path),
@@ -209,6 +204,16 @@ public struct HTTPSource: Sendable {
         )
         for field in fields { request.fields.remove(field.name) }
         for field in fields { request.fields.add(field.name, field.value) }
+        return request
+    }
+
+    private func request(
+        _ method: LarderHTTP.Method,
+        _ path: String,
+        _ body: (some Encodable & Sendable)?,
+        _ fields: Fields
+    ) throws(LarderError) -> TransportRequest {
+        var request = request(method, path, fields)
         guard let body else { return request }
         do {
             request.body = Array(try configuration.encoder.encode(body))
@@ -221,7 +226,8 @@ public struct HTTPSource: Sendable {
 
     /// Authorizes and sends a request, and once more after a 401 if the credentials were renewed.
     ///
-    /// - Throws: `.offline` or another transport error if there is no reply; `.unauthorized` if the authorizer fails.
+    /// - Throws: `.offline` or another transport error if there is no reply; `.unauthorized` if the authorizer fails, or if the request
+    ///   cannot be repeated because its body can be read only once; `cause` is a `TransportError` with `.bodyNotReplayable` then.
     public func send(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
         let sent = try await authorized(request)
         let response = try await attempt(sent)
@@ -231,6 +237,12 @@ public struct HTTPSource: Sendable {
             throw Self.unauthorized(error, request.url)
         }
         guard isRenewed else { return response }
+        if let upload = request.upload, !upload.canBeSent {
+            let text =
+                "\(request.url) was rejected with 401 and the credentials were renewed, but the body can be read only once. Send "
+                + "the request again with a new body."
+            throw LarderError(.unauthorized, text, cause: TransportError(.bodyNotReplayable, text), status: 401)
+        }
         return try await attempt(try await authorized(request))
     }
 

@@ -11,6 +11,8 @@ extension Telemetry {
     public func record(_ event: MemoryGuard.Event) {
         switch event {
         case .level(let level, let previous, let cause): record(.memoryLevel(level, from: previous, cause: cause))
+        case .usage(let level, let usage):
+            record(.memoryWarning(level, cost: usage.cost, requests: usage.requests, loads: usage.loads))
         case .reaction(let level, let loads, let bytes):
             record(.memoryReaction(level, loadsCancelled: loads, bytesFreed: bytes))
         }
@@ -27,7 +29,7 @@ extension Telemetry {
                 failure: exchange.failure,
                 duration: exchange.duration,
                 bytesReceived: exchange.bytesReceived,
-                bytesSent: exchange.request.body.count,
+                bytesSent: exchange.request.upload?.bytesSent ?? exchange.request.body.count,
                 bytesDecoded: exchange.bytesDecoded
             )
         )

@@ -69,6 +69,8 @@ struct Arguments {
     var limit: Int?
     var width: Int?
     var seconds: Int?
+    /// The file of an app's flight recorder, for `doctor`.
+    var recorder: String?
     var timeout = 10
     var drainTimeout = 3
 
@@ -150,6 +152,7 @@ struct Arguments {
         case "--directory": directory = try FlagParser.value(name, inline, &rest)
         case "--send": flags.send = try FlagParser.value(name, inline, &rest)
         case "--draw": flags.draw = try FlagParser.value(name, inline, &rest)
+        case "--recorder": recorder = try FlagParser.value(name, inline, &rest)
         case "--note": flags.note = try FlagParser.value(name, inline, &rest)
         case "--edit": flags.edits.append(try Self.edit(try FlagParser.value(name, inline, &rest)))
         case "--limit": limit = try FlagParser.number(name, inline, &rest, 1...50)
@@ -239,7 +242,7 @@ struct Arguments {
             try check("images [--limit N] [--width N] [--draw POST|IMAGE]", 0...0, ["--limit", "--draw", "--width"])
             return .images(draw: flags.draw)
         case "doctor":
-            try check("doctor [--telemetry json|prometheus]", 0...0, ["--telemetry"])
+            try check("doctor [--telemetry json|prometheus] [--recorder FILE]", 0...0, ["--telemetry", "--recorder"])
             return .doctor(flags.telemetry)
         case "login":
             try check("login [--user NAME] [--password WORD]", 0...0)

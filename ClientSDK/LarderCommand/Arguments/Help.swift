@@ -28,6 +28,7 @@ enum Help {
           cache stats|clear|trim BYTES|export FILE
           doctor                            check stores, outbox, network, memory and earlier runs
           doctor --telemetry FORMAT         measurements of earlier runs, as json or prometheus
+          doctor --recorder FILE            the same of an app, from the file of its flight recorder
           login, logout [--force]           logout erases all data of the account on this device
 
         OPTIONS OF ALL COMMANDS

@@ -85,6 +85,31 @@ extension DoctorCommand {
         }
     }
 
+    // MARK: Questions
+
+    /// Prints what an app's flight recorder has: its last run, and the answers.
+    func report(_ history: RunHistory) throws {
+        let answers = DoctorQuestions(history).answers
+        if terminal.isJSON {
+            let totals = try JSONParser.parse(Array(history.totals.json.utf8))
+            let texts = JSONValue.members(answers.map { ($0.name, .string($0.text)) })
+            return terminal.json(
+                .members([("runs", runs(history).details.last?.1), ("questions", texts), ("telemetry", totals)])
+            )
+        }
+        printLastRun(history)
+        printAnswers(answers)
+    }
+
+    /// Prints the answers, each under its name.
+    func printAnswers(_ answers: [DoctorQuestions.Answer]) {
+        terminal.line()
+        for answer in answers {
+            terminal.line(terminal.paint(answer.name, .dim))
+            terminal.line("  " + TextWidth.clean(answer.text))
+        }
+    }
+
     // MARK: Totals
 
     /// Prints the measurements of all recorded runs.

@@ -18,13 +18,17 @@ struct DoctorCommand {
     }
 
     func run(_ format: Arguments.TelemetryFormat?) async throws {
-        let history = RunHistory(directory: context.runsDirectory)
+        let recorder = context.arguments.recorder
+        let history =
+            recorder.map { RunHistory(paths: [$0]) } ?? RunHistory(directory: context.runsDirectory)
+        if recorder != nil, let problem = history.problems.first { throw Failure(problem) }
         switch format {
         case .json: return terminal.line(history.totals.json)
         // The text ends with a line break.
         case .prometheus: return terminal.write(history.totals.prometheus)
         case nil: break
         }
+        guard recorder == nil else { return try report(history) }
         var findings = [await server(), session()]
         findings += [try store("data", context.cache.disk), try imageStore(), outbox(), sync(), network(), memory()]
         findings.append(runs(history))
@@ -36,7 +40,8 @@ struct DoctorCommand {
                 return (finding.name, .members(base + finding.details))
             }
             let totals = try JSONParser.parse(Array(history.totals.json.utf8))
-            return terminal.json(.members(members + [("telemetry", totals)]))
+            let answers = JSONValue.members(DoctorQuestions(history).answers.map { ($0.name, .string($0.text)) })
+            return terminal.json(.members(members + [("questions", answers), ("telemetry", totals)]))
         }
         for finding in findings {
             let mark = finding.isHealthy ? terminal.paint("✓", .green) : terminal.paint("!", .yellow)
@@ -45,6 +50,7 @@ struct DoctorCommand {
         terminal.line(terminal.paint("  directory \(context.state.path)", .dim))
         printLastRun(history)
         printTotals(history.totals)
+        printAnswers(DoctorQuestions(history).answers)
     }
 
     private func server() async -> Finding {

@@ -39,9 +39,9 @@ final class ImageCounts: Sendable {
 
     private static func add(_ event: ImagePipeline.Event, to totals: inout Totals) {
         switch event {
-        case .hit(_, .memory): totals.memory += 1
-        case .hit(_, .disk): totals.disk += 1
-        case .downloadFinished(_, let bytes, _):
+        case .hit(_, .memory, _): totals.memory += 1
+        case .hit(_, .disk, _): totals.disk += 1
+        case .downloadFinished(_, let bytes, _, _):
             totals.network += 1
             totals.bytes += bytes
         case .revalidated: totals.revalidated += 1

@@ -38,10 +38,21 @@ extension TelemetryEvent.Kind {
             self = .sync(feature: feature, applied: number("applied"), remaining: remaining)
         case ("image", _):
             guard let stage = text("stage").flatMap({ TelemetryEvent.ImageStage(rawValue: $0) }) else { return nil }
-            self = .image(stage, duration: time("duration"), bytes: number("bytes"))
+            self = .image(
+                stage,
+                duration: time("duration"),
+                bytes: number("bytes"),
+                isPrefetch: json["isPrefetch"]?.bool ?? false
+            )
         case ("memoryLevel", _):
             guard let level = Self.memory(text("level")), let old = Self.memory(text("from")) else { return nil }
             self = .memoryLevel(level, from: old, cause: text("cause") ?? "")
+        case ("memoryWarning", _):
+            guard let level = Self.memory(text("level")) else { return nil }
+            self = .memoryWarning(level, cost: number("cost"), requests: number("requests"), loads: number("loads"))
+        case ("memoryReaction", _):
+            guard let level = Self.memory(text("level")) else { return nil }
+            self = .memoryReaction(level, loadsCancelled: number("loadsCancelled"), bytesFreed: number("bytesFreed"))
         case ("networkLevel", _):
             guard let level = Self.network(text("level")), let old = Self.network(text("from")) else { return nil }
             self = .networkLevel(level, from: old, cause: text("cause") ?? "")
@@ -94,7 +105,12 @@ enum EventText {
         case .retry(let feature, _, let time): "\(feature): retry in \(TimeText.text(time))"
         case .outbox(let change, let depth): "outbox: \(change.rawValue), depth \(depth)"
         case .sync(let feature, let applied, _): "\(feature): \(applied) changes applied"
-        case .image(let stage, let time, _): "images: \(stage.rawValue) took \(TimeText.text(time))"
+        case .image(let stage, let time, _, let isPrefetch):
+            "images: \(stage.rawValue)\(isPrefetch ? " (prefetched)" : "") took \(TimeText.text(time))"
+        case .memoryWarning(let level, let cost, let requests, let loads):
+            "memory: \(level) with \(SizeText.text(Int64(cost))) in caches, \(requests) requests in flight, \(loads) loads of pictures"
+        case .memoryReaction(_, let loads, let bytes):
+            "memory: \(loads) loads cancelled, \(SizeText.text(Int64(bytes))) freed"
         case .gateRefused(let feature, _): "\(feature): not validated recently enough"
         case .networkLevel(let level, let old, let cause): "network: \(old) → \(level) (\(cause))"
         case .memoryLevel(let level, let old, let cause): "memory: \(old) → \(level) (\(cause))"

@@ -40,10 +40,18 @@ struct RunHistory {
 
     /// Reads the records of a directory.
     init(directory: String) {
-        for path in RunRecorder.paths(in: directory) {
-            var status = stat()
-            // Files are created only when several commands run at once.
-            guard unsafe lstat(path, &status) == 0 else { continue }
+        self.init(
+            paths: RunRecorder.paths(in: directory).filter { path in
+                var status = stat()
+                // Files are created only when several commands run at once.
+                return unsafe lstat(path, &status) == 0
+            }
+        )
+    }
+
+    /// Reads the files of flight recorders.
+    init(paths: [String]) {
+        for path in paths {
             do { read(try FlightRecorder.records(path: path), isBusy: FlightRecorder.isOpen(path: path)) } catch {
                 problems.append("\(error.description) Remove it so that runs are recorded again.")
             }
@@ -58,7 +66,7 @@ struct RunHistory {
             var (command, end): (String?, Run.End) = (nil, isBusy && life == newest ? .running : .interrupted)
             for record in records {
                 guard let kind = TelemetryEvent.Kind(record) else { continue }
-                totals.add(kind)
+                totals.add(kind, record.labels)
                 switch kind {
                 case .note(RunRecorder.beginning, let detail): command = detail
                 case .note(RunRecorder.ending, let detail): end = .finished(record.wall, detail)

@@ -28,6 +28,8 @@ final class RunRecorder: Sendable {
         switch Self.open(in: directory) {
         case .success(let recorder):
             telemetry = Telemetry(recorder: recorder)
+            let session = String(UInt64.random(in: 0 ... .max), radix: 16)
+            telemetry.setLabels(TelemetryEvent.Labels(session: session, appVersion: Help.version))
             failure = nil
             telemetry.record(.note(name: Self.beginning, detail: command))
         case .failure(let error):
@@ -58,9 +60,9 @@ final class RunRecorder: Sendable {
     // MARK: Marks
 
     /// The name of the first note of a run; its detail is the command.
-    static let beginning = "began"
+    static let beginning = TelemetryEvent.beginning
     /// The name of the last note of a run; its detail is the error message.
-    static let ending = "ended"
+    static let ending = TelemetryEvent.ending
 
     /// Writes the end of the run.
     func end(_ error: (any Error)? = nil) {

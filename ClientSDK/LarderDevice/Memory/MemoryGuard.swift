@@ -12,6 +12,8 @@ public final class MemoryGuard: Sendable {
     public enum Event: Sendable, Hashable {
         /// The level has changed.
         case level(MemoryLevel, previous: MemoryLevel, cause: String)
+        /// The level has risen, and this is what the components held and did before their reactions.
+        case usage(MemoryLevel, MemoryReaction.Usage)
         /// The reactions have cancelled loads or freed memory.
         case reaction(MemoryLevel, loadsCancelled: Int, bytesFreed: Int)
     }
@@ -20,6 +22,8 @@ public final class MemoryGuard: Sendable {
         var limits: MemoryLimits
         /// The only reaction to call; nil for all.
         var only: UInt64?
+        /// Whether the level has risen, so that usage is measured first.
+        var isRise = false
     }
 
     private struct Core {
@@ -153,7 +157,8 @@ public final class MemoryGuard: Sendable {
             let new = state.known
             let isNew = new.limits != old.limits
             if isNew || (lasts && state.isEnabled) {
-                state.pending.append(Application(limits: new.limits, only: nil))
+                let isRise = new.limits.level > old.limits.level
+                state.pending.append(Application(limits: new.limits, only: nil, isRise: isRise))
             }
             if old.limits.level != new.limits.level {
                 records.enqueue(.level(new.limits.level, previous: old.limits.level, cause: new.cause))
@@ -188,6 +193,16 @@ public final class MemoryGuard: Sendable {
             }
             guard let (application, reactions) = next else { return }
             let limits = application.limits
+            if application.isRise {
+                let usage = reactions.reduce(into: MemoryReaction.Usage()) { sum, reaction in
+                    let part = reaction.measure()
+                    sum.cost &+= part.cost
+                    sum.requests &+= part.requests
+                    sum.loads &+= part.loads
+                }
+                records.enqueue(.usage(limits.level, usage))
+                records.drain()
+            }
             // All stop before any releases.
             let loads = reactions.reduce(0) { $0 &+ $1.stop(limits) }
             let bytes = reactions.reduce(0) { $0 &+ $1.release(limits) }

@@ -6,18 +6,39 @@
 public struct MemoryReaction: Sendable {
     /// The name of the component, for debugging.
     public let name: String
+    let measure: @Sendable () -> Usage
     let stop: @Sendable (MemoryLimits) -> Int
     let release: @Sendable (MemoryLimits) -> Int
 
+    /// What a component holds and does.
+    public struct Usage: Sendable, Hashable {
+        /// The bytes in its caches.
+        public var cost: Int
+        /// The number of its HTTP requests in flight.
+        public var requests: Int
+        /// The number of its waiting or running loads of pictures.
+        public var loads: Int
+
+        /// Creates a usage.
+        public init(cost: Int = 0, requests: Int = 0, loads: Int = 0) {
+            self.cost = cost
+            self.requests = requests
+            self.loads = loads
+        }
+    }
+
     /// - Parameters:
+    ///   - measure: returns what the component holds. Called when the pressure rises, before `stop` of any component.
     ///   - stop: cancels loads and limits concurrency and quality; returns the number of cancelled loads.
     ///   - release: shrinks to the limits or allows growth again; returns about how many bytes were freed.
     public init(
         _ name: String,
+        measure: @escaping @Sendable () -> Usage = { Usage() },
         stop: @escaping @Sendable (MemoryLimits) -> Int = { _ in 0 },
         release: @escaping @Sendable (MemoryLimits) -> Int = { _ in 0 }
     ) {
         self.name = name
+        self.measure = measure
         self.stop = stop
         self.release = release
     }

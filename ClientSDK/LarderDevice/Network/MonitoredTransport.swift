@@ -57,6 +57,8 @@ public struct MonitoredTransport: Transport {
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         try admit()
         let start = clock.uptime
+        monitor?.inFlight.wrappingAdd(1, ordering: .relaxed)
+        defer { monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed) }
         do {
             let response = try await base.send(request)
             let time = clock.uptime - start
@@ -84,15 +86,18 @@ public struct MonitoredTransport: Transport {
         try admit()
         let start = clock.uptime
         let stream: TransportStream
+        monitor?.inFlight.wrappingAdd(1, ordering: .relaxed)
         do {
             stream = try await base.open(request)
         } catch {
+            monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed)
             failed(request, error, status: nil, since: start, bytes: 0)
             throw error
         }
         let latency = clock.uptime - start
         let status = stream.status.code
         let body = MonitoredBody(stream.body) { read in
+            self.monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed)
             var outcome = read
             if let coded = stream.codedBytes { outcome.bytes = coded.value }
             let decoded = stream.codedBytes.map { _ in read.bytes }

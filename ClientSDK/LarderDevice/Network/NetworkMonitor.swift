@@ -53,6 +53,7 @@ public final class NetworkMonitor: Sendable {
 
     private let state: Mutex<Core>
     let configuration: Configuration
+    let inFlight = Atomic<Int>(0)
     private let clock: any MonotonicClock
     /// Level changes to be passed to `onEvent`: in order, while no lock is held.
     private let records = OrderedObservers<Event>()
@@ -98,6 +99,9 @@ public final class NetworkMonitor: Sendable {
 
     /// The level now.
     public var level: NetworkLevel { state.withLock { settled($0)?.level } ?? current.level }
+
+    /// The number of requests that `MonitoredTransport`s with this monitor have sent and whose content has not ended.
+    public var requestsInFlight: Int { inFlight.load(ordering: .relaxed) }
 
     /// The level now and its cause.
     public var current: State { decide { _, _ in } }

@@ -58,7 +58,7 @@ struct ImageDownload {
             tries += 1
             if !partial.isResumable { partial = PartialImage() }
             let had = partial.bytes.count
-            loader.report { [url] in .downloadStarted(url: url, offset: had) }
+            loader.report { [url, order] in .downloadStarted(url: url, offset: had, isPrefetch: order.isPrefetch()) }
             let failure: ImageError
             do throws(ImageError) {
                 switch try await exchange(progress) {
@@ -259,7 +259,9 @@ struct ImageDownload {
 
     private mutating func finished(_ duration: Duration) -> LoadedImage {
         let count = partial.bytes.count
-        loader.report { [url] in .downloadFinished(url: url, byteCount: count, duration: duration) }
+        loader.report { [url, order] in
+            .downloadFinished(url: url, byteCount: count, duration: duration, isPrefetch: order.isPrefetch())
+        }
         let entry = loader.terms.entry(order.request, partial)
         if partial.keptCount > 0 { loader.store.removePart(order.key) }
         let writes = !order.options.contains(.skipDiskWrite)

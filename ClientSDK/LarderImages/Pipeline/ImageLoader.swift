@@ -26,6 +26,8 @@ struct ImageLoader: Sendable {
         let options: ImageRequest.CacheOptions
         let epoch: Int
         let request: TransportRequest
+        /// Whether only prefetching waits for the picture now.
+        let isPrefetch: @Sendable () -> Bool
     }
 
     /// A stored response with its file.
@@ -62,6 +64,7 @@ struct ImageLoader: Sendable {
     let report: @Sendable (() -> ImagePipeline.Event) -> Void
 
     /// - Parameters:
+    ///   - isPrefetch: whether only prefetching waits for the picture now.
     ///   - partial: the part that an earlier download left in memory.
     ///   - keep: receives the part that this one leaves when it fails and the disk does not keep it.
     ///   - progress: called with the bytes so far whenever more arrive.
@@ -70,13 +73,14 @@ struct ImageLoader: Sendable {
         _ options: ImageRequest.CacheOptions,
         epoch: Int,
         partial: PartialImage?,
+        isPrefetch: @escaping @Sendable () -> Bool,
         keep: (PartialImage) -> Void,
         progress: ([UInt8], Int?) -> Void
     ) async throws(ImageError) -> LoadedImage {
         var fields = key.fields
         if fields[.accept] == nil { fields.add(.accept, "image/*") }
         let request = TransportRequest(url: key.url, fields: fields, bodyLimit: bytesMaximum)
-        let order = Order(key: key, options: options, epoch: epoch, request: request)
+        let order = Order(key: key, options: options, epoch: epoch, request: request, isPrefetch: isPrefetch)
         var entries = options.contains(.skipDiskRead) ? [] : store.entries(key)
         while true {
             let decision = HTTPCacheDecision.decide(
@@ -131,7 +135,7 @@ struct ImageLoader: Sendable {
     }
 
     private func hit(_ stored: Stored, _ order: Order, wantsValidation: Bool = false) -> LoadedImage {
-        report { .hit(url: order.key.url, tier: .disk) }
+        report { .hit(url: order.key.url, tier: .disk, isPrefetch: order.isPrefetch()) }
         var image = loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true)
         image.wantsValidation = wantsValidation
         return image

@@ -3,18 +3,19 @@ public import LarderStorage
 extension ImagePipeline {
     /// An event of the image pipeline. Cases may be added.
     ///
-    /// Passed to `ImagePipeline.Configuration.onEvent` on any thread, while no lock is held.
+    /// Passed to `ImagePipeline.Configuration.onEvent` on any thread, while no lock is held. `isPrefetch` is true if only prefetching
+    /// wants the picture at that time.
     public enum Event: Sendable {
         /// A tier had the picture.
-        case hit(url: String, tier: ImagePipeline.Origin)
+        case hit(url: String, tier: ImagePipeline.Origin, isPrefetch: Bool = false)
         /// A request joined a running or waiting download.
         case mergedDownload(url: String)
         /// A request joined a decode of the same result.
         case mergedDecode(url: String)
         /// A download started; `offset` is more than 0 if it resumes an earlier one.
-        case downloadStarted(url: String, offset: Int)
+        case downloadStarted(url: String, offset: Int, isPrefetch: Bool = false)
         /// A download is complete.
-        case downloadFinished(url: String, byteCount: Int, duration: Duration)
+        case downloadFinished(url: String, byteCount: Int, duration: Duration, isPrefetch: Bool = false)
         /// The server confirmed the stored file (304).
         case revalidated(url: String, bytesSaved: Int)
         /// A download is retried after a failure.
@@ -28,13 +29,13 @@ extension ImagePipeline {
         /// A picture was decoded.
         case decoded(url: String, width: Int, height: Int, duration: Duration)
         /// The picture was delivered; `duration` counts from the first request. A picture from memory is a `hit` instead.
-        case delivered(url: String, from: ImagePipeline.Origin, duration: Duration)
+        case delivered(url: String, from: ImagePipeline.Origin, duration: Duration, isPrefetch: Bool = false)
         /// Decoded pixels in memory were reused because the server confirmed that their file has not changed.
         case reused(url: String)
         /// The bytes were damaged. They are removed and fetched again.
         case damaged(url: String, origin: ImagePipeline.Origin)
         /// The last request for the picture was cancelled. `wasRunning` tells whether its work had begun.
-        case cancelled(url: String, wasRunning: Bool)
+        case cancelled(url: String, wasRunning: Bool, isPrefetch: Bool = false)
         /// The request failed.
         case failed(url: String, ImageError)
         /// Pixels were removed from memory.

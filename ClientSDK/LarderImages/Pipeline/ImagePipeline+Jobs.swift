@@ -64,7 +64,8 @@ extension ImagePipeline {
             }
             if let found {
                 effects.append(.show(waiter, .image(found, from: .memory)))
-                effects.append(.tell(.hit(url: request.url, tier: .memory)))
+                let isPrefetch = request.priority == .prefetch
+                effects.append(.tell(.hit(url: request.url, tier: .memory, isPrefetch: isPrefetch)))
                 return
             }
             number = state.serial()
@@ -183,7 +184,8 @@ extension ImagePipeline {
             }
         case .queued, .waitingForIdle: break
         }
-        effects.append(.tell(.cancelled(url: job.request.url, wasRunning: wasRunning)))
+        let isPrefetch = job.priority == .prefetch
+        effects.append(.tell(.cancelled(url: job.request.url, wasRunning: wasRunning, isPrefetch: isPrefetch)))
     }
 
     private func updatePriority(_ key: ImageJobKey, _ state: inout ImagePipelineState, _ effects: inout [Effect]) {

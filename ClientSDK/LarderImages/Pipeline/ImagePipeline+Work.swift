@@ -50,6 +50,7 @@ extension ImagePipeline {
                 key.options,
                 epoch: key.epoch,
                 partial: partial,
+                isPrefetch: { self.isPrefetch(key) },
                 keep: { partial in keep(partial, key) },
                 progress: { bytes, length in preview(key, serial, bytes, length) }
             )
@@ -77,6 +78,14 @@ extension ImagePipeline {
                 }
                 for dependent in load.dependents { end(dependent, with: error, &state, &effects) }
             }
+        }
+    }
+
+    /// Whether only prefetching waits for a load. A background validation is part of the request that it follows.
+    private func isPrefetch(_ key: ImageLoadKey) -> Bool {
+        state.withLock { state in
+            guard let load = state.loads[key], !load.dependents.isEmpty else { return false }
+            return load.priority == .prefetch
         }
     }
 
@@ -183,7 +192,13 @@ extension ImagePipeline {
                     effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
                 }
                 let duration = configuration.uptime.uptime - job.began
-                effects.append(.tell(.delivered(url: job.request.url, from: loaded.origin, duration: duration)))
+                let delivered = Event.delivered(
+                    url: job.request.url,
+                    from: loaded.origin,
+                    duration: duration,
+                    isPrefetch: job.priority == .prefetch
+                )
+                effects.append(.tell(delivered))
             case .failure(let error): end(key, with: error, &state, &effects)
             }
         }

@@ -30,6 +30,13 @@ package enum Redirection {
                 if count > 0 { reply.redirectedTo = request.url }
                 return reply
             }
+            if let upload = next.upload, !upload.canBeSent {
+                throw TransportError(
+                    .bodyNotReplayable,
+                    "The server redirects the request with \(reply.status.code), and its body can be read only once. Send it to "
+                        + "'\(HTTPURL.redacted(next.url))' with a new body."
+                )
+            }
             request = next
         }
         throw TransportError(.interrupted, "The server redirects more than \(maximum) times.")
@@ -51,6 +58,7 @@ package enum Redirection {
         if becomesGet, request.method != .get {
             next.method = .get
             next.body = []
+            next.upload = nil
             next.fields.removeAll { $0.canonical.hasPrefix("content-") }
         }
         // Any other field may be a credential, such as an API key, and is not sent to another origin (§15.4).

@@ -78,7 +78,9 @@ extension SocketConnection {
         if state.reader.isComplete { return served(exchange, events, &state) }
         for event in events {
             switch event {
-            case .head(let status, let fields): exchange.inbox.responded((status, fields))
+            case .head(let status, let fields):
+                if status.code >= 400 { stopUpload(&state) }
+                exchange.inbox.responded((status, fields))
             case .content(let bytes):
                 switch exchange.inbox.received(bytes) {
                 case .more: break
@@ -98,7 +100,8 @@ extension SocketConnection {
         _ rest: [ResponseReader.Event],
         _ state: inout State
     ) -> DeferredEffect {
-        let isFree = state.reader.keepsAlive && state.pendingOutput == 0 && state.outputFailure == nil
+        let isSent = state.upload == .none && state.pendingOutput == 0 && state.outputFailure == nil
+        let isFree = state.reader.keepsAlive && isSent
         let pool = state.pool
         state.exchange = nil
         state.isPaused = false

@@ -16,6 +16,15 @@ final class SocketConnection: SocketHandler {
         case over
     }
 
+    /// A body that is read while it is sent.
+    enum Upload {
+        /// There is none, or all of it was written or is in `output`.
+        case none
+        case running
+        /// The rest is not sent, so the connection cannot be reused.
+        case stopped
+    }
+
     struct State {
         var phase = Phase.connecting
         var descriptor: Int32?
@@ -29,6 +38,9 @@ final class SocketConnection: SocketHandler {
         var outputStart = 0
         /// Why sending failed. Received bytes may still be unread.
         var outputFailure: String?
+        var upload = Upload.none
+        /// Set when `output` is empty, or with false when nothing more can be written.
+        var drained: Pending<Bool>?
         var isPaused = false
         /// Whether it served an exchange before, so that the server may have closed it since.
         var isKept = false
@@ -60,9 +72,9 @@ final class SocketConnection: SocketHandler {
     let clock: any MonotonicClock
     let keepAlive: Duration
     private let jumps: ManualClock.Registration?
-    private let loop: SocketLoop
+    let loop: SocketLoop
     private let deadline: MonotonicTime
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     /// - Parameter deadline: the deadline for connecting.
     init(
@@ -154,7 +166,7 @@ final class SocketConnection: SocketHandler {
         )
     }
 
-    private func perform(_ deferredEffect: DeferredEffect) {
+    func perform(_ deferredEffect: DeferredEffect) {
         switch deferredEffect {
         case .nothing: return
         case .served(let pool, let isFree, let exchange, let rest):
@@ -229,6 +241,9 @@ final class SocketConnection: SocketHandler {
         state.output = exchange.bytes
         state.outputStart = 0
         state.isPaused = false
+        guard exchange.upload != nil else { return }
+        state.upload = .running
+        exchange.startUpload(over: self)
     }
 
     /// Resumes reading for an exchange whose reader has made room.
@@ -262,25 +277,6 @@ final class SocketConnection: SocketHandler {
         )
     }
 
-    // MARK: What leaves
-
-    /// Writes what the socket accepts; the loop writes the rest.
-    private func flush(_ state: inout State) {
-        guard state.phase == .busy, let descriptor = state.descriptor else { return }
-        while state.pendingOutput > 0 {
-            switch SocketCall.send(descriptor, state.output, from: state.outputStart) {
-            case .count(let count): state.outputStart += count
-            case .wouldBlock: return
-            case .failed(let reason):
-                // The connection ends when reading ends: the peer may have sent its reason.
-                state.outputFailure = reason
-                state.outputStart = state.output.count
-            }
-        }
-        state.output = []
-        state.outputStart = 0
-    }
-
     // MARK: The end
 
     func fail(_ state: inout State, _ error: TransportError) -> DeferredEffect {
@@ -301,6 +297,7 @@ final class SocketConnection: SocketHandler {
         state.output = []
         state.outputStart = 0
         state.buffer = []
+        state.drained.take()?.finish(false)
         return .over(state.pool, again: nil)
     }
 }

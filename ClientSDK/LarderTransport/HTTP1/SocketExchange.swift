@@ -10,10 +10,19 @@ final class SocketExchange: ReplyExchange {
         /// Whether it requires a new connection.
         var needsFresh: Bool
         var isOver = false
+        /// Reads and sends the body over the current connection.
+        var upload: Task<Void, Never>?
+        /// Called when a piece of the body was sent.
+        var onUploadProgress: (@Sendable () -> Void)?
     }
 
     let endpoint: Endpoint
+    /// The head, and the content if it is in memory.
     let bytes: [UInt8]
+    /// The content that is sent in pieces.
+    let upload: RequestBody?
+    /// Its length; nil: it is sent in chunks.
+    let uploadLength: Int?
     let isHead: Bool
     /// Whether it may be sent again if a reused connection is dead (RFC 9110 §9.2.2).
     let isRepeatable: Bool
@@ -25,16 +34,19 @@ final class SocketExchange: ReplyExchange {
         _ request: TransportRequest,
         _ url: HTTPURL,
         _ bytes: [UInt8],
+        uploadLength: Int? = nil,
         bufferMaximum: Int,
         pool: SocketPool
     ) {
         endpoint = Endpoint(url)
         self.bytes = bytes
+        upload = request.upload
+        self.uploadLength = uploadLength
         isHead = request.method == .head
-        isRepeatable = request.method.isIdempotent
+        isRepeatable = request.method.isIdempotent && request.upload?.isReplayable ?? true
         inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum, canPause: true)
         self.pool = pool
-        state = Mutex(State(needsFresh: !request.method.isIdempotent))
+        state = Mutex(State(needsFresh: !isRepeatable))
     }
 
     var needsFresh: Bool { state.withLock { $0.needsFresh } }
@@ -59,18 +71,62 @@ final class SocketExchange: ReplyExchange {
 
     /// Removes a dead connection. The next one must be new.
     func detachForResend() {
-        state.withLock { state in
+        let upload = state.withLock { state in
             state.connection = nil
             state.needsFresh = true
+            return state.upload.take()
         }
+        Self.cancel(upload)
+    }
+
+    /// Sets what is called when a piece of the body was sent, until the end of the exchange.
+    func onUploadProgress(_ action: @escaping @Sendable () -> Void) {
+        state.withLock { if !$0.isOver { $0.onUploadProgress = action } }
+    }
+
+    /// Begins to read the body and to send it over a connection, which has sent the head or is about to.
+    func startUpload(over connection: SocketConnection) {
+        guard let upload else { return }
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.upload = Task.detached { await self.send(upload, over: connection) }
+        }
+    }
+
+    private func send(_ upload: RequestBody, over connection: SocketConnection) async {
+        do throws(TransportError) {
+            _ = try await upload.write(uploadLength) { piece, isLast in
+                var bytes = uploadLength == nil ? ChunkedEncoder.chunk(piece) : piece
+                if isLast, uploadLength == nil { bytes += ChunkedEncoder.end }
+                let isSent = await connection.write(bytes, of: self, isLast: isLast)
+                if isSent { self.state.withLock { $0.onUploadProgress }?() }
+                return isSent
+            }
+        } catch {
+            connection.failUpload(self, error)
+        }
+    }
+
+    /// Stops reading a body. On a thread of its own, because cancelling runs code of the body's owner, and callers hold locks.
+    private static func cancel(_ upload: Task<Void, Never>?) {
+        guard let upload else { return }
+        Task.detached { upload.cancel() }
+    }
+
+    /// Marks the end, and stops reading the body.
+    private func conclude() -> SocketConnection? {
+        let (connection, upload) = state.withLock { state in
+            state.isOver = true
+            state.onUploadProgress = nil
+            return (state.connection.take(), state.upload.take())
+        }
+        Self.cancel(upload)
+        return connection
     }
 
     /// Completes the response. Called after the connection has released the exchange.
     func completed(_ rest: [ResponseReader.Event]) {
-        state.withLock { state in
-            state.connection = nil
-            state.isOver = true
-        }
+        _ = conclude()
         var head: (Status, Fields)?
         var pieces: [[UInt8]] = []
         for event in rest {
@@ -85,22 +141,14 @@ final class SocketExchange: ReplyExchange {
 
     /// Ends the exchange. Called by the connection when it releases the exchange.
     func end(_ end: Result<Void, TransportError>) {
-        state.withLock { state in
-            state.connection = nil
-            state.isOver = true
-        }
+        _ = conclude()
         inbox.finish(end)
     }
 
     func resumeReading() { state.withLock { $0.connection }?.resumeReading(self) }
 
     func stop() {
-        let connection = state.withLock { state in
-            state.isOver = true
-            defer { state.connection = nil }
-            return state.connection
-        }
-        connection?.giveUp(self)
+        conclude()?.giveUp(self)
         pool.forget(self)
     }
 }

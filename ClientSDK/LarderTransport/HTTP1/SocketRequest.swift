@@ -2,23 +2,34 @@ import LarderHTTP
 
 /// Serialises requests (RFC 9112 §3).
 enum SocketRequest {
-    /// - Throws: `.invalidRequest` for `CONNECT` and for a method that is not a token.
+    /// The head of a request, and its content if that is in memory.
+    ///
+    /// - Parameter uploadLength: the length of the request's `upload`; nil: unknown, so that it is sent in chunks.
+    /// - Throws: `.invalidRequest` for `CONNECT`, for a method that is not a token, and for two contents.
     static func bytes(
         _ request: TransportRequest,
         _ url: HTTPURL,
+        uploadLength: Int? = nil,
         offersCodings: Bool
     ) throws(TransportError) -> [UInt8] {
         let method = request.method.rawValue
         guard FieldName(method) != nil, method != "CONNECT" else {
             throw TransportError(.invalidRequest, "'\(method)' is not a method that can be sent to a server.")
         }
+        guard request.body.isEmpty || request.upload == nil else {
+            throw TransportError(.invalidRequest, "The request has both 'body' and 'upload'. Set one of them.")
+        }
         var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\n"
-        for field in request.fields where !isOurs(field.name) { head += "\(field.name): \(field.value)\r\n" }
+        for field in request.fieldsWithContentType where !isOurs(field.name) {
+            head += "\(field.name): \(field.value)\r\n"
+        }
         if !request.fields.contains(.acceptEncoding) {
             head += offersCodings ? "Accept-Encoding: gzip, deflate\r\n" : "Accept-Encoding: identity\r\n"
         }
         if !request.fields.contains(.userAgent) { head += "User-Agent: Larder\r\n" }
-        if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(method) {
+        if request.upload != nil {
+            head += uploadLength.map { "Content-Length: \($0)\r\n" } ?? "Transfer-Encoding: chunked\r\n"
+        } else if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(method) {
             head += "Content-Length: \(request.body.count)\r\n"
         }
         head += "\r\n"

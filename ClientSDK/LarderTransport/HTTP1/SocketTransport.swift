@@ -1,11 +1,13 @@
 import LarderHTTP
 public import LarderTime
+import Synchronization
 
 /// An HTTP/1.1 client for `http` URLs over POSIX sockets (RFC 9110, RFC 9112).
 ///
 /// Connections are reused. If a reused connection ends before the first byte of the response, an idempotent request is
 /// sent once more on a new connection (RFC 9110 §9.2.2); other requests always get a new connection. Content is read
-/// no faster than the caller takes it. Fields keep their order and repeats. A truncated or invalid response is
+/// no faster than the caller takes it. A body in pieces (`TransportRequest.upload`) is read no faster than the server takes it, and
+/// sent with its length or in chunks; an early response ends it and its connection. Fields keep their order and repeats. A truncated or invalid response is
 /// `.interrupted`. Content without a length or chunks ends with its connection, so its truncation cannot be detected.
 /// Cancelling closes the connection.
 ///
@@ -20,7 +22,7 @@ public final class SocketTransport: Transport {
     /// Limits and timeouts.
     public struct Configuration: Sendable, Hashable {
         /// The timeout for the response's head, connecting included, and then for each further piece, unless the
-        /// request has one.
+        /// request has one. While a body is sent in pieces, the timeout begins anew with each piece of 64 KiB.
         public var timeout: Duration = .seconds(30)
         /// The timeout for connecting, divided among the host's addresses. Its failure is `.unreachable`, because
         /// nothing was sent. The lookup of the host counts towards `timeout` only.
@@ -100,8 +102,16 @@ public final class SocketTransport: Transport {
     ) async throws(TransportError) -> TransportStream {
         let url = try HTTPURL(plain: request.url)
         let offers = configuration.acceptsCompression && SocketRequest.offersCodings(request)
-        let bytes = try SocketRequest.bytes(request, url, offersCodings: offers)
-        let exchange = SocketExchange(request, url, bytes, bufferMaximum: bufferMaximum, pool: pool)
+        let uploadLength = try await request.upload?.length()
+        let bytes = try SocketRequest.bytes(request, url, uploadLength: uploadLength, offersCodings: offers)
+        let exchange = SocketExchange(
+            request,
+            url,
+            bytes,
+            uploadLength: uploadLength,
+            bufferMaximum: bufferMaximum,
+            pool: pool
+        )
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
         let patience = SocketTimeouts(
             keeper: keeper,
@@ -110,10 +120,14 @@ public final class SocketTransport: Transport {
         )
         // Released with the body; its release ends the exchange.
         let retainer = ExchangeRetainer(exchange, self)
-        let timer = patience.begin(exchange)
+        let timer = UploadTimer(patience)
+        timer.restart(exchange)
+        if request.upload != nil {
+            exchange.onUploadProgress { [weak exchange] in if let exchange { timer.restart(exchange) } }
+        }
         pool.start(exchange)
         let head = await exchange.head()
-        keeper.remove(timer)
+        timer.stop()
         let (status, fields) = try head.get()
         let stream = TransportStream(
             status: status,
@@ -130,6 +144,38 @@ public final class SocketTransport: Transport {
         )
         guard configuration.acceptsCompression else { return stream }
         return try DecodedContent.decoding(stream, of: request, ratioMaximum: configuration.expansionMaximum)
+    }
+}
+
+/// The timeout for the head, which begins anew with each piece of the body that was sent.
+private final class UploadTimer: Sendable {
+    private enum State {
+        case set(UInt64?)
+        case stopped
+    }
+
+    private let patience: SocketTimeouts
+    private let state = Mutex(State.set(nil))
+
+    init(_ patience: SocketTimeouts) { self.patience = patience }
+
+    func restart(_ exchange: SocketExchange) {
+        let next = patience.begin(exchange)
+        let replaced: UInt64? = state.withLock { state in
+            guard case .set(let last) = state else { return next }
+            state = .set(next)
+            return last
+        }
+        if let replaced { patience.keeper.remove(replaced) }
+    }
+
+    func stop() {
+        let last: UInt64? = state.withLock { state in
+            defer { state = .stopped }
+            if case .set(let last) = state { return last }
+            return nil
+        }
+        if let last { patience.keeper.remove(last) }
     }
 }
 

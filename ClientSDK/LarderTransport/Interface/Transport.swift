@@ -11,6 +11,10 @@ public struct TransportRequest: Sendable, Hashable {
     public var fields: Fields
     /// The content; empty for none.
     public var body: [UInt8]
+    /// Content that is sent in pieces, from a file, a sequence or a form; nil: `body` is the content. Not both.
+    ///
+    /// A transport of your own must send it or throw `.invalidRequest`.
+    public var upload: RequestBody?
     /// The timeout for the response's head, and then for each further piece of content; nil: the transport's default.
     public var timeout: Duration?
     /// The maximum size of the response's content in bytes, decoded and received. A larger one fails with `.tooLarge`.
@@ -41,6 +45,17 @@ public struct TransportRequest: Sendable, Hashable {
         self.timeout = timeout
         self.bodyLimit = bodyLimit
         self.followsRedirects = followsRedirects
+    }
+
+    /// Whether there is content.
+    package var hasContent: Bool { !body.isEmpty || upload != nil }
+
+    /// The fields, with the content type of `upload` if they state none.
+    package var fieldsWithContentType: Fields {
+        guard let type = upload?.contentType, !fields.contains(.contentType) else { return fields }
+        var all = fields
+        all.set(.contentType, type)
+        return all
     }
 }
 
@@ -103,6 +118,11 @@ extension ErrorCode where Scope == TransportError {
     public static var untrusted: Self { Self(rawValue: "untrusted") }
     /// The request cannot be encoded. It was not sent.
     public static var invalidRequest: Self { Self(rawValue: "invalidRequest") }
+    /// The request would have to be sent again, and its body can be read only once. What was sent before has failed, was redirected or
+    /// was rejected. Send a new request with a new body.
+    public static var bodyNotReplayable: Self { Self(rawValue: "bodyNotReplayable") }
+    /// The body could not be read, or does not have its stated length. The server has received at most a part of the request.
+    public static var bodyFailed: Self { Self(rawValue: "bodyFailed") }
     /// The URL is not a valid absolute http or https URL. The request was not sent.
     public static var invalidURL: Self { Self(rawValue: "invalidURL") }
 }

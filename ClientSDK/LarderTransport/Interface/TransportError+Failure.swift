@@ -6,7 +6,7 @@ extension TransportError: RequestFailure {
         switch code {
         case .cancelled: .cancelled
         case .timedOut: .timedOut
-        case .invalidURL, .invalidRequest: .invalidRequest
+        case .invalidURL, .invalidRequest, .bodyNotReplayable, .bodyFailed: .invalidRequest
         case .tooLarge, .unsupportedCoding: .unusable
         case .unreachable, .untrusted: .unsent
         default: .noReply

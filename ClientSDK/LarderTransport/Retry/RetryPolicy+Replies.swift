@@ -23,6 +23,7 @@ extension RetryPolicy {
             case .retry(let wait): "Retry in \(wait)."
             case .stop(.answered): "No retry: the response is final."
             case .stop(.permanent): "No retry: the same request would fail again."
+            case .stop(.body): "No retry: the body can be read only once. Send a new request with a new body."
             case .stop(.unsafe): "No retry: the request is not idempotent. Add an Idempotency-Key."
             case .stop(.attempts): "No retry: the policy's number of attempts is reached."
             case .stop(.elapsed): "No retry: the next attempt would exceed the policy's elapsed time."
@@ -39,6 +40,8 @@ extension RetryPolicy {
         case permanent
         /// The request is not idempotent and may have had an effect.
         case unsafe
+        /// The body can be read only once, and was.
+        case body
         /// `attemptsMaximum` is reached.
         case attempts
         /// The next attempt would exceed `elapsedMaximum`.
@@ -78,6 +81,7 @@ extension RetryPolicy {
         case .transient, .foreign: guard Self.isRepeatable(request) else { return .stop(.unsafe) }
         case .unsent: break
         }
+        guard request.upload?.canBeSent ?? true else { return .stop(.body) }
         guard attempt < attemptsMaximum else { return .stop(.attempts) }
         var wait = backoff(attempt: attempt, random: &random)
         // `Retry-After` from another server than the API's is ignored. It is a minimum; the jitter spreads clients

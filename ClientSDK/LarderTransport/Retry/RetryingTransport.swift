@@ -3,7 +3,8 @@ import Synchronization
 
 /// Retries transient failures over another transport, within a `RetryPolicy` and a `Budget`.
 ///
-/// A request that is not idempotent is sent once. The outcome of the last attempt is returned unchanged, for example a
+/// A request that is not idempotent is sent once, and so is one whose body was read and can be read only once; the description of its
+/// error says so. The outcome of the last attempt is returned unchanged, for example a
 /// 503. `open` retries until it has a head; truncated content is not requested again. The budget is shared by all
 /// requests. Safe from any task. A cancelled wait throws `.cancelled` immediately.
 public final class RetryingTransport: Transport {
@@ -76,7 +77,9 @@ public final class RetryingTransport: Transport {
                 guard let next = pause(after: judging(reply), request, count, start) else { return reply }
                 wait = next
             } catch {
-                guard let next = pause(after: .failure(error), request, count, start) else { throw error }
+                guard let next = pause(after: .failure(error), request, count, start) else {
+                    throw explained(error, request)
+                }
                 wait = next
             }
             do { try await clock.sleep(until: clock.uptime + wait) } catch {
@@ -84,6 +87,15 @@ public final class RetryingTransport: Transport {
             }
             count += 1
         }
+    }
+
+    /// Adds why a failure that would be retried is not.
+    private func explained(_ error: TransportError, _ request: TransportRequest) -> TransportError {
+        guard let upload = request.upload, !upload.canBeSent, RetryPolicy.isRepeatable(request),
+            [.transient, .unsent].contains(RetryVerdict(error))
+        else { return error }
+        let reason = RetryPolicy.Decision.stop(.body).description
+        return TransportError(error.code, "\(error.description) \(reason)", retryAfter: error.retryAfter)
     }
 
     /// The time until the next attempt; nil if there is none.

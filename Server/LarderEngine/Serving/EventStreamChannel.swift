@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderHTTPWire
 
 /// The source of a stream of Server-Sent Events. Called on the connection's loop.
 package protocol EventStreamHandler: AnyObject, Sendable {
@@ -64,10 +65,7 @@ final class EventStreamChannel {
     func send(_ bytes: [UInt8]) {
         guard !isOver, !bytes.isEmpty else { return }
         guard isChunked else { return connection.sendChannel(bytes) }
-        var chunk = Array("\(String(bytes.count, radix: 16))\r\n".utf8)
-        chunk.append(contentsOf: bytes)
-        chunk.append(contentsOf: "\r\n".utf8)
-        connection.sendChannel(chunk)
+        connection.sendChannel(ChunkedEncoder.chunk(bytes))
     }
 
     /// A comment, which keeps proxies and clients from timing out.
@@ -79,7 +77,7 @@ final class EventStreamChannel {
 
     func finish() {
         guard !isOver else { return }
-        if isChunked { connection.sendChannel(Array("0\r\n\r\n".utf8)) }
+        if isChunked { connection.sendChannel(ChunkedEncoder.end) }
         isOver = true
         connection.closeAfterOutput()
         handler.closed()

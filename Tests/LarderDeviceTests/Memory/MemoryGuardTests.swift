@@ -92,6 +92,34 @@ struct MemoryGuardTests {
         _ = registrations
     }
 
+    @Test func `usage is measured when the level rises, before anything is stopped, and not again while it lasts`() {
+        let memory = makeGuard()
+        let log = Mutex<[String]>([])
+        let registrations = [1, 2].map { number in
+            memory.register(
+                MemoryReaction(
+                    "\(number)",
+                    measure: {
+                        log.withLock { $0.append("measure") }
+                        return MemoryReaction.Usage(cost: 100 * number, requests: number, loads: 10 * number)
+                    },
+                    stop: { _ in
+                        log.withLock { $0.append("stop") }; return 1
+                    }
+                )
+            )
+        }
+        source.signal(.warning, cause: "test")
+        source.signal(.warning, cause: "test")
+        #expect(log.withLock { $0 } == ["measure", "measure", "stop", "stop", "stop", "stop"])
+        let warnings = telemetry.totals.memoryWarnings
+        #expect(warnings.count == 1 && warnings.last.cost == 300 && warnings.last.requests == 3)
+        #expect(warnings.last.loads == 30)
+        source.signal(.critical, cause: "test")
+        #expect(telemetry.totals.memoryWarnings.count == 2)
+        _ = registrations
+    }
+
     @Test func `memory does not bounce back after a warning, as it does where only caches are cleared`() {
         func run(isGuarded: Bool) -> [Int] {
             let source = MemoryGuard.ManualSource()

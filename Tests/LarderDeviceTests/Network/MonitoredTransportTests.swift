@@ -152,4 +152,35 @@ struct MonitoredTransportTests {
         for _ in 0..<4 { _ = try await measured.send(request) }
         #expect(monitor.level == .constrained)
     }
+
+    @Test func `requests count as in flight until their content has ended, and uploads by what was sent`() async throws
+    {
+        let gate = TransportGate()
+        let scripted = ScriptedTransport { request, _ throws(TransportError) in
+            request.method == .put ? .text("ok").held(by: gate) : .text("ok")
+        }
+        let monitored = MonitoredTransport(
+            scripted,
+            monitor: monitor,
+            clock: clock,
+            onExchange: { [telemetry] in telemetry.record($0) }
+        )
+        var upload = TransportRequest(method: .put, url: "http://example.com/x")
+        upload.upload = RequestBody([1, 2, 3])
+        let sending = Task { [upload] in try await monitored.send(upload) }
+        await gate.waitForHeld()
+        #expect(monitor.requestsInFlight == 1)
+        do {
+            let stream = try await monitored.open(TransportRequest(url: "http://example.com/y"))
+            #expect(monitor.requestsInFlight == 2)
+            _ = try await stream.whole()
+            #expect(monitor.requestsInFlight == 1)
+        }
+        do { _ = try await monitored.open(TransportRequest(url: "http://example.com/y")) }
+        #expect(monitor.requestsInFlight == 1, "a released response has ended")
+        gate.open()
+        _ = try await sending.value
+        #expect(monitor.requestsInFlight == 0)
+        #expect(telemetry.totals.all.bytesSent == 3)
+    }
 }

@@ -108,4 +108,35 @@ struct RetryingTransportTests {
         } catch { #expect((error as? TransportError)?.code == .cancelled) }
         #expect(scripted.requests.count == 1 && clock.sleeperCount == 0)
     }
+
+    @Test func `a body that was read and cannot be replayed is not retried, and the error says so`() async throws {
+        let scripted = ScriptedTransport(script: [
+            .failure(TransportError(.interrupted, "gone")), .text("", status: Status(code: 503)),
+        ])
+        let transport = make(scripted, ManualClock())
+        var request = TransportRequest(method: .put, url: "http://h/")
+        request.upload = RequestBody(pieces(["a"]))
+        do {
+            _ = try await transport.send(request)
+            Issue.record("no error")
+        } catch {
+            #expect(error.code == .interrupted && error.description.contains("read only once"), "\(error)")
+        }
+        request.upload = RequestBody(pieces(["b"]))
+        #expect(try await transport.send(request).status == Status(code: 503))
+        #expect(scripted.requests.count == 2 && scripted.uploads == [Array("a".utf8), Array("b".utf8)])
+    }
+
+    @Test func `a body that can be replayed is retried`() async throws {
+        let clock = ManualClock()
+        let scripted = ScriptedTransport(script: [.failure(TransportError(.interrupted, "gone")), .text("there")])
+        let transport = make(scripted, clock)
+        var request = TransportRequest(method: .put, url: "http://h/")
+        request.upload = RequestBody(replaying: { pieces(["a", "b"]) })
+        let sending = Task { [request] in try await transport.send(request) }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(1))
+        #expect(try await sending.value.body == Array("there".utf8))
+        #expect(scripted.uploads == [Array("ab".utf8), Array("ab".utf8)])
+    }
 }

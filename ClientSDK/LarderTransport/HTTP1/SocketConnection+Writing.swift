@@ -1,0 +1,69 @@
+import LarderTime
+import Synchronization
+
+/// Writing to the server.
+extension SocketConnection {
+    /// Writes bytes of a body, and waits until the socket has accepted them.
+    ///
+    /// - Returns: false if the connection takes no more of this exchange.
+    func write(_ bytes: [UInt8], of exchange: SocketExchange, isLast: Bool) async -> Bool {
+        let drained = Pending<Bool>()
+        let isWritten: Bool? = state.withLock { state in
+            guard state.exchange === exchange, state.upload == .running, state.outputFailure == nil else {
+                return false
+            }
+            if isLast { state.upload = .none }
+            // The head may not have been written yet.
+            if state.pendingOutput == 0 {
+                state.output = bytes
+                state.outputStart = 0
+            } else {
+                state.output += bytes
+            }
+            flush(&state)
+            guard state.pendingOutput > 0 else { return state.outputFailure == nil }
+            state.drained = drained
+            return nil
+        }
+        if let isWritten { return isWritten }
+        loop.wake()
+        return await drained.value(ifCancelled: false)
+    }
+
+    /// Fails an exchange whose body could not be read.
+    func failUpload(_ exchange: SocketExchange, _ error: TransportError) {
+        perform(
+            state.withLock { state in
+                guard state.exchange === exchange else { return .nothing }
+                return fail(&state, error)
+            }
+        )
+    }
+
+    /// Stops sending the body of a request that the server has rejected (RFC 9112 §9.5).
+    func stopUpload(_ state: inout State) {
+        guard state.upload == .running else { return }
+        state.upload = .stopped
+        state.output = []
+        state.outputStart = 0
+        state.drained.take()?.finish(false)
+    }
+
+    /// Writes what the socket accepts; the loop writes the rest.
+    func flush(_ state: inout State) {
+        guard state.phase == .busy, let descriptor = state.descriptor else { return }
+        while state.pendingOutput > 0 {
+            switch SocketCall.send(descriptor, state.output, from: state.outputStart) {
+            case .count(let count): state.outputStart += count
+            case .wouldBlock: return
+            case .failed(let reason):
+                // The connection ends when reading ends: the peer may have sent its reason.
+                state.outputFailure = reason
+                state.outputStart = state.output.count
+            }
+        }
+        state.output = []
+        state.outputStart = 0
+        state.drained.take()?.finish(state.outputFailure == nil)
+    }
+}

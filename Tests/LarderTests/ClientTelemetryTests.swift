@@ -1,0 +1,60 @@
+import LarderDevice
+import LarderHTTP
+import LarderResources
+import LarderTelemetry
+import LarderTesting
+import LarderTime
+import LarderTransport
+import TestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Client: telemetry", .oneMinute)
+struct ClientTelemetryTests {
+    @Test func `events have a session and the app's version, and a memory warning has the figures before the reaction`()
+        async throws
+    {
+        let directory = try ScratchDirectory()
+        let gate = TransportGate()
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            let fields: Fields = [.contentType: "application/json"]
+            return request.url.hasSuffix("/slow")
+                ? .text("1", fields: fields).held(by: gate)
+                : .text("\"" + String(repeating: "x", count: 5_000) + "\"", fields: fields)
+        }
+        let memory = MemoryGuard.ManualSource()
+        var configuration = APIClient.Configuration(transport: transport)
+        configuration.services = .none
+        configuration.services.telemetry = .own
+        configuration.services.network = .given(
+            NetworkMonitor(source: NetworkMonitor.ManualSource(), configuration: .init(seed: 1), clock: ManualClock())
+        )
+        configuration.services.memory = .own
+        configuration.services.memorySource = memory
+        configuration.services.appVersion = "3.4.1"
+        let client = try await APIClient(
+            server: "http://h",
+            account: "a",
+            directory: directory.path,
+            configuration
+        )
+        let labels = client.telemetry.labels
+        #expect(labels.appVersion == "3.4.1" && !labels.session.isEmpty)
+        let events = client.telemetry.events()
+        let source = client.source
+        let text = Resource<String>("text") { context in try await source.fetch("/text", context: context) }
+        #expect(try await client.cache.value(text).count == 5_000)
+        let slow = Task { try await source.send(TransportRequest(url: "http://h/slow")) }
+        await gate.waitForHeld()
+        memory.signal(.critical, cause: "test")
+        let warnings = client.telemetry.totals.memoryWarnings
+        #expect(warnings.count == 1 && warnings.last.cost > 1_000 && warnings.last.requests == 1, "\(warnings)")
+        gate.open()
+        _ = try await slow.value
+        client.close()
+        var first = events.makeAsyncIterator()
+        #expect(await first.next()?.labels == labels)
+        #expect(client.telemetry.totals.versions["3.4.1"]?.requests == 2)
+    }
+}
