@@ -15,7 +15,7 @@ public struct NetworkBehavior: Sendable, Hashable {
     public var sendsOutbox: Bool
     /// The factor for the sides of requested image renditions, from 0 to 1.
     public var renditionFactor: Double
-    /// The factor for the number of concurrent loads. At least one remains.
+    /// The factor for the number of concurrent loads, and of batches that the outbox sends at once. At least one remains.
     public var concurrencyFactor: Double
     /// The factor for the number of items in one request, within the declared limits.
     public var batchFactor: Double
@@ -64,7 +64,7 @@ public struct NetworkBehavior: Sendable, Hashable {
         return factor.isFinite && factor > 1 ? min(factor, 1e6) : 1
     }
 
-    /// Returns a number of concurrent loads with its factor, at least 1.
+    /// Returns a number of concurrent loads or sends with its factor, at least 1.
     public func concurrency(_ count: Int) -> Int { Self.scaled(count, concurrencyFactor) }
 
     /// Returns a number of items in one request with its factor, at least 1.

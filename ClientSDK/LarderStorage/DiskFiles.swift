@@ -43,6 +43,9 @@ package struct DiskFiles: Sendable {
         }
         try step()
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw Self.error(path) }
+        // A power loss must not take the directory with everything in it.
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        try syncDirectory(parent)
     }
 
     /// Writes a file atomically: under a temporary name, synced, renamed.
@@ -63,7 +66,7 @@ package struct DiskFiles: Sendable {
             written += result
         }
         if isTorn { throw Self.planned }
-        // With a fault plan, power is never lost.
+        // With a fault plan, files of the store itself count as synced.
         if faults == nil { guard fsync(descriptor) == 0 else { throw Self.error(temporary) } }
         try step()
         try rename(temporary, to: path)
@@ -71,8 +74,7 @@ package struct DiskFiles: Sendable {
 
     /// Syncs a directory, so that the names of new files in it survive a power loss.
     package func syncDirectory(_ path: String) throws(SQLiteError) {
-        // With a fault plan, power is never lost.
-        guard faults == nil else { return }
+        if let faults { return faults.syncedDirectory(path) }
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.error(path) }
         defer { close(descriptor) }

@@ -1,5 +1,6 @@
 public import Larder
 import LarderSQLite
+import LarderTime
 import Synchronization
 
 /// A disk store that simulates the death of its process at any SQL statement or file operation, or in the middle of one.
@@ -38,12 +39,16 @@ public final class KillableStore: Sendable {
     }
 
     private let configuration: DiskStore.Configuration
+    private let recordsSyncs: Bool
     private let state: Mutex<State>
 
     /// A store that is opened by the first call of `store()`.
-    public init(_ configuration: DiskStore.Configuration) {
+    ///
+    /// - Parameter simulatesPowerLoss: whether `losePower` is possible. Then the database's files are also kept in memory.
+    public init(_ configuration: DiskStore.Configuration, simulatesPowerLoss: Bool = false) {
         self.configuration = configuration
-        state = Mutex(State(faults: FaultPlan()))
+        recordsSyncs = simulatesPowerLoss
+        state = Mutex(State(faults: FaultPlan(recordsSyncs: simulatesPowerLoss)))
     }
 
     private var faults: FaultPlan { state.withLock { $0.faults } }
@@ -71,13 +76,24 @@ public final class KillableStore: Sendable {
         let old = state.withLock { state in
             state.faults.kill()
             defer {
-                state.faults = FaultPlan()
+                state.faults = FaultPlan(recordsSyncs: recordsSyncs)
                 state.store = nil
             }
             return state.store
         }
         // A dead process has no open files, even if the test retains its store.
         old?.suspend()
+    }
+
+    /// Lets the machine lose power: kills the current process, and leaves of the database's files what was synced and a random part of
+    /// the rest, by sectors. `store()` opens what is left.
+    ///
+    /// - Throws: `.cannotOpen` if a file cannot be written.
+    public func losePower(seed: UInt64) throws {
+        let faults = faults
+        abandon()
+        var generator = SeededGenerator(seed: seed)
+        try faults.losePower(using: &generator)
     }
 
     /// Kills the process before the `step`th step from now; 1 is the next.

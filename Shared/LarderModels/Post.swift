@@ -18,7 +18,7 @@ public struct Post: Codable, Sendable, Hashable, Identifiable {
         public var widths: [Int]
     }
 
-    /// The post's ID.
+    /// The server's ID; a local one until the server has confirmed the post.
     public var id: String
     /// The user ID of the author.
     public var authorID: String
@@ -33,10 +33,33 @@ public struct Post: Codable, Sendable, Hashable, Identifiable {
     public var likeCount: Int
     /// Whether the signed-in user likes it.
     public var likedByMe: Bool
-    /// Increases with every change.
+    /// Increases with every change; 0 until the server has confirmed the post.
     public var version: Int64
     /// The time of the last change, RFC 3339.
     public var updatedAt: String
+
+    /// A post with the given fields and without likes.
+    public init(
+        id: String,
+        authorID: String,
+        text: String,
+        image: Image? = nil,
+        createdAt: String,
+        editedAt: String? = nil,
+        version: Int64,
+        updatedAt: String
+    ) {
+        self.id = id
+        self.authorID = authorID
+        self.text = text
+        self.image = image
+        self.createdAt = createdAt
+        self.editedAt = editedAt
+        likeCount = 0
+        likedByMe = false
+        self.version = version
+        self.updatedAt = updatedAt
+    }
 
     private enum CodingKeys: String, CodingKey {
         case id, text, image, createdAt, editedAt, likeCount, likedByMe, version, updatedAt

@@ -14,6 +14,8 @@ enum FaultFileSystem {
     @unsafe private struct Head {
         var file: sqlite3_file
         var plan: Unmanaged<FaultPlan>
+        /// The number of the file in `UnsyncedFiles`; -1 if syncs are not recorded.
+        var number: Int
     }
 
     /// SQLite's extended codes, which are macros that Swift does not see.
@@ -69,9 +71,11 @@ enum FaultFileSystem {
             }
             let below = unsafe FaultFileSystem.below(file)
             unsafe below.pointee.pMethods = nil
+            let number = unsafe FaultFileSystem.note(name, flags, plan)
             let result = unsafe base.pointee.xOpen(base, name, below, flags, outFlags)
             guard unsafe below.pointee.pMethods != nil else { return result }
             unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan = plan
+            unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.number = number
             unsafe file.pointee.pMethods = UnsafePointer(FaultFileSystem.methods)
             return result
         }
@@ -88,7 +92,12 @@ enum FaultFileSystem {
             var status = stat()
             let bytes = unsafe name.map { unsafe stat($0, &status) == 0 ? Int64(status.st_size) : 0 } ?? 0
             let result = unsafe base.pointee.xDelete(base, name, syncs)
-            if result == SQLITE_OK { unsafe plan._withUnsafeGuaranteedRef { $0.giveRoom(bytes) } }
+            if result == SQLITE_OK {
+                unsafe plan._withUnsafeGuaranteedRef { $0.giveRoom(bytes) }
+                if let name = unsafe name {
+                    unsafe FaultFileSystem.noteDeletion(String(cString: name), syncs != 0, plan)
+                }
+            }
             return result
         }
         unsafe system.pointee.xAccess = { system, name, flags, result in
@@ -120,6 +129,46 @@ enum FaultFileSystem {
             return unsafe base.pointee.xGetLastError(base, count, output)
         }
         unsafe sqlite3_vfs_register(system, 0)
+    }
+
+    /// Records a file before it is opened, if the plan records syncs.
+    private static func note(_ name: UnsafePointer<CChar>?, _ flags: Int32, _ plan: Unmanaged<FaultPlan>) -> Int {
+        guard let name = unsafe name else { return -1 }
+        let path = unsafe String(cString: name)
+        let isJournal = flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL) != 0
+        return unsafe plan._withUnsafeGuaranteedRef { plan in
+            plan.opened(path, { FaultPlan.content(of: path) }, isJournal: isJournal)
+        }
+    }
+
+    private static func noteDeletion(_ path: String, _ syncsDirectory: Bool, _ plan: Unmanaged<FaultPlan>) {
+        unsafe plan._withUnsafeGuaranteedRef { plan in
+            plan.withUnsynced { files in
+                files.delete(path)
+                if syncsDirectory, let slash = path.lastIndex(of: "/") { files.syncDirectory(String(path[..<slash])) }
+            }
+        }
+    }
+
+    /// Records a change of an open file, if the plan records syncs.
+    private static func record(_ file: UnsafeMutablePointer<sqlite3_file>, _ change: (inout UnsyncedFiles, Int) -> Void)
+    {
+        let head = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self)
+        let number = unsafe head.pointee.number
+        guard number >= 0 else { return }
+        unsafe head.pointee.plan._withUnsafeGuaranteedRef { plan in plan.withUnsynced { change(&$0, number) } }
+    }
+
+    private static func recordWrite(
+        _ file: UnsafeMutablePointer<sqlite3_file>,
+        _ bytes: UnsafeRawPointer?,
+        _ count: Int32,
+        _ position: Int64
+    ) {
+        unsafe record(file) { files, number in
+            let copy = unsafe [UInt8](UnsafeRawBufferPointer(start: bytes, count: Int(count)))
+            files.write(number, at: Int(position), copy)
+        }
     }
 
     /// Unregisters and frees it. No file may be open in it.
@@ -190,8 +239,10 @@ enum FaultFileSystem {
             switch unsafe decide(file) {
             case .proceed:
                 guard unsafe takeRoom(file, upTo: position + Int64(count)) else { return SQLITE_FULL }
+                unsafe recordWrite(file, bytes, count, position)
                 return unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count, position)
             case .tear:
+                unsafe recordWrite(file, bytes, count / 2, position)
                 _ = unsafe below.pointee.pMethods.pointee.xWrite(below, bytes, count / 2, position)
                 return Failing.write
             case .fail(let code): return Failing.code(code, Failing.write)
@@ -207,7 +258,10 @@ enum FaultFileSystem {
             let below = unsafe below(file)
             let before = unsafe Self.size(below)
             let result = unsafe below.pointee.pMethods.pointee.xTruncate(below, size)
-            if result == SQLITE_OK { unsafe giveRoom(file, before - size) }
+            if result == SQLITE_OK {
+                unsafe giveRoom(file, before - size)
+                unsafe record(file) { $0.truncate($1, to: Int(size)) }
+            }
             return result
         }
         unsafe table.pointee.xSync = { file, _ in
@@ -216,6 +270,7 @@ enum FaultFileSystem {
             case .proceed:
                 let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
                 unsafe plan._withUnsafeGuaranteedRef { $0.countSync() }
+                unsafe record(file) { $0.sync($1) }
                 return SQLITE_OK
             case .tear: return Failing.fsync
             case .fail(let code): return Failing.code(code, Failing.fsync)

@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// Each start of a statement, and each opening, write, truncation, sync and deletion of a file is one step; a store reports
 /// steps with its own files by `step()`. One plan may serve several databases, whose steps are counted together. Syncs are
-/// counted and not executed: a process that dies loses nothing that the system has.
+/// counted and not executed: a process that dies loses nothing that the system has. A plan that records syncs can also lose
+/// the machine's power (`losePower`).
 ///
 /// Safe from any thread. `@safe`: the file system is registered from `init` to `deinit`, and databases retain their plan.
 @safe package final class FaultPlan: Sendable {
@@ -35,6 +36,8 @@ import Synchronization
         var isDead = false
         /// How many bytes files may still grow by; nil for no limit.
         var room: Int64?
+        /// What was not synced yet; nil if it is not recorded.
+        var unsynced: UnsyncedFiles?
     }
 
     private let state = Mutex(State())
@@ -42,7 +45,21 @@ import Synchronization
     /// which every database on it retains.
     private nonisolated(unsafe) let fileSystem: UnsafeMutablePointer<sqlite3_vfs>
 
-    package init() { unsafe fileSystem = FaultFileSystem.make() }
+    /// - Parameter recordsSyncs: whether `losePower` is possible. Then all files are also kept in memory.
+    package init(recordsSyncs: Bool = false) {
+        unsafe fileSystem = FaultFileSystem.make()
+        if recordsSyncs { state.withLock { $0.unsynced = UnsyncedFiles() } }
+    }
+
+    /// Nil if syncs are not recorded.
+    @discardableResult
+    func withUnsynced<Result: Sendable>(_ body: (inout UnsyncedFiles) -> Result) -> Result? {
+        state.withLock { state in
+            guard var unsynced = state.unsynced.take() else { return nil }
+            defer { state.unsynced = unsynced }
+            return body(&unsynced)
+        }
+    }
 
     deinit { unsafe FaultFileSystem.remove(fileSystem) }
 

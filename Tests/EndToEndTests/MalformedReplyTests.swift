@@ -554,7 +554,8 @@ struct MalformedReplyTests {
             transport.set(rule(.post, "/v1/transfers", "id", spoilage, count: 1))
             let error = await #expect(throws: LarderError.self) {
                 try await client.bank.transfer(
-                    Bank.TransferOrder(from: from.id, to: to.id, Money(minorUnits: 7, currency: from.balance.currency))
+                    Bank.TransferOrder(from: from.id, to: to.id, Money(minorUnits: 7, currency: from.balance.currency)),
+                    given: try await client.bank.validatedAccounts()
                 )
             }
             #expect(error?.code == .inDoubt && (error?.cause as? LarderError)?.code == .unexpectedReply, "\(spoilage)")

@@ -64,7 +64,7 @@ struct OpenOutcomeTests {
         )
         let transfers = JournalFilter("POST", "/v1/transfers")
         try scene.world.set(Gate(id: "slow", when: FaultMatch("POST", "/v1/transfers"), count: 1))
-        let paying = Task { try await first.bank.transfer(order) }
+        let paying = Task { try await first.bank.transfer(order, given: try await first.bank.validatedAccounts()) }
         #expect(await scene.world.wait(for: .held(1)))
         // The process dies, and the next one retries while the server is still processing the request.
         first.close()
@@ -199,7 +199,9 @@ struct OpenOutcomeTests {
         let order = Bank.TransferOrder(from: from.id, to: to.id, Money(minorUnits: 1, currency: from.balance.currency))
         for step in 1...24 {
             try scene.world.set(Gate(id: "slow", when: FaultMatch("POST", "/v1/transfers"), count: 1))
-            let paying = Task { try await client.bank.transfer(order) }
+            let paying = Task {
+                try await client.bank.transfer(order, given: try await client.bank.validatedAccounts())
+            }
             #expect(await scene.world.wait(for: .held(1)))
             // Fails at each statement from the first one that stores the receipt.
             killable.fail(.full, atStep: step, untilHealed: true)

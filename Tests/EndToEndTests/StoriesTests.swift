@@ -84,7 +84,9 @@ struct StoriesTests {
             Money(minorUnits: 1_234, currency: from.balance.currency),
             note: "rent"
         )
-        let error = await #expect(throws: LarderError.self) { try await client.bank.transfer(order) }
+        let error = await #expect(throws: LarderError.self) {
+            try await client.bank.transfer(order, given: try await client.bank.validatedAccounts())
+        }
         #expect(error?.code == .inDoubt)
         #expect(client.bank.unresolved.count == 1)
         // The unconfirmed transfer is not shown.
@@ -120,15 +122,23 @@ struct StoriesTests {
             Bank.TransferOrder(from: from.id, to: to.id, Money(minorUnits: minorUnits, currency: currency))
         }
         let poor = await #expect(throws: LarderError.self) {
-            try await client.bank.transfer(order(from.balance.minorUnits + 1, from.balance.currency))
+            try await client.bank.transfer(
+                order(from.balance.minorUnits + 1, from.balance.currency),
+                given: try await client.bank.validatedAccounts()
+            )
         }
         #expect(poor.flatMap { Bank.refusal($0) } == .insufficientFunds)
-        let foreign = await #expect(throws: LarderError.self) { try await client.bank.transfer(order(1, "XTS")) }
+        let foreign = await #expect(throws: LarderError.self) {
+            try await client.bank.transfer(order(1, "XTS"), given: try await client.bank.validatedAccounts())
+        }
         #expect(foreign.flatMap { Bank.refusal($0) } == .currencyMismatch || foreign?.status == 422)
         scene.clock.advance(by: .seconds(31))
         online.withLock { $0 = false }
         let gate = await #expect(throws: LarderError.self) {
-            try await client.bank.transfer(order(1, from.balance.currency))
+            try await client.bank.transfer(
+                order(1, from.balance.currency),
+                given: try await client.bank.validatedAccounts()
+            )
         }
         #expect(gate?.code == .notValidated && client.bank.unresolved.isEmpty)
         await scene.expectGoodConduct()

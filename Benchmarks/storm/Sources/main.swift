@@ -117,15 +117,17 @@ await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0... {
             let note = "\(process) \(run) \(number)"
             try await attempt(["kind": "transfer", "note": note, "process": process, "run": run]) {
-                let accounts = try await client.cache.requireValidated(client.bank.accounts, within: .seconds(30)).value
-                guard let from = accounts?.items.randomElement(),
-                    let to = accounts?.items.filter({ $0.id != from.id && $0.balance.currency == from.balance.currency }
+                let balances = try await client.bank.validatedAccounts()
+                let accounts = balances.value.items
+                guard let from = accounts.randomElement(),
+                    let to = accounts.filter({ $0.id != from.id && $0.balance.currency == from.balance.currency }
                     )
                     .randomElement()
                 else { return "skipped" }
                 let amount = Money(minorUnits: 1, currency: from.balance.currency)
                 _ = try await client.bank.transfer(
-                    Bank.TransferOrder(from: from.id, to: to.id, amount, note: note)
+                    Bank.TransferOrder(from: from.id, to: to.id, amount, note: note),
+                    given: balances
                 )
                 return "done"
             }

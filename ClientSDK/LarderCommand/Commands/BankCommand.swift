@@ -20,7 +20,7 @@ struct BankCommand {
                 throw Failure(error, server: context.arguments.server)
             }
             let server = context.arguments.server
-            throw Failure("Balances are not stored on disk, and \(server) does not answer. Try again later.")
+            throw Failure("No balances are stored yet, and \(server) does not answer. Try again later.")
         }
         if terminal.isJSON {
             return terminal.json(
@@ -75,7 +75,7 @@ struct BankCommand {
         let money = try MoneyText.parse(amount, currency: source.balance.currency)
         let order = Bank.TransferOrder(from: source.id, to: target, money, note: note)
         let transfer: Transfer
-        do { transfer = try await bank.transfer(order) } catch {
+        do { transfer = try await bank.transfer(order, given: try await bank.validatedAccounts()) } catch {
             guard error.code == .inDoubt, let id = error.operation else { throw Self.addingHint(to: error) }
             return try await resolve(id, order)
         }

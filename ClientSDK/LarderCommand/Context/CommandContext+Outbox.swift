@@ -71,8 +71,21 @@ extension CommandContext {
             guard let order = input(entry, as: Bank.TransferOrder.self) else { break }
             return "transfer \(MoneyText.text(order.amount)) from \(order.fromAccountID) to \(order.toAccountID)"
         case "message":
-            guard let draft = input(entry, as: Chat.Draft.self) else { break }
-            return "message to \(draft.conversationID): \(TextWidth.fit(TextWidth.clean(draft.text), 40))"
+            guard let change = input(entry, as: Chat.Change.self) else { break }
+            let text = TextWidth.fit(TextWidth.clean(change.text), 40)
+            switch change.kind {
+            case .send: return "message to \(change.conversationID): \(text)"
+            case .edit: return "edit of \(change.messageID): \(text)"
+            case .delete: return "deletion of \(change.messageID)"
+            }
+        case "post":
+            guard let change = input(entry, as: Feed.Change.self) else { break }
+            let text = TextWidth.fit(TextWidth.clean(change.text), 40)
+            switch change.kind {
+            case .create: return "post: \(text)"
+            case .edit: return "edit of \(change.postID): \(text)"
+            case .delete: return "deletion of \(change.postID)"
+            }
         default: break
         }
         return "\(entry.operation) (\(entry.scope))"

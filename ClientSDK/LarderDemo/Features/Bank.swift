@@ -3,8 +3,8 @@ public import LarderModels
 
 /// Account balances and transfers.
 ///
-/// Pessimistic: results are shown only after the server has confirmed them. Balances and transactions stay in memory; only unsent
-/// transfers are stored on disk.
+/// Pessimistic: results are shown only after the server has confirmed them. The last known balances and transactions are stored: after a
+/// restart they are shown with their age (`Snapshot.validatedAt`), and as stale until the server confirms them.
 public struct Bank: Sendable {
     /// A transfer to be made.
     public struct TransferOrder: Codable, Sendable, Hashable {
@@ -52,8 +52,8 @@ public struct Bank: Sendable {
 
     private let cache: LarderCache
     private let source: HTTPSource
-    /// The operation of transfers, to decode an unresolved one in the outbox (`Outbox.Entry.input`).
-    public let operation: WriteThrough<TransferOrder, Transfer>
+    /// The operation of transfers, which needs validated balances.
+    public let operation: WriteThrough<TransferOrder, Transfer>.Gated<EntityList<Account>>
     /// The maximum age of a validated balance at a transfer.
     public static let balanceBound: Duration = .seconds(30)
 
@@ -63,6 +63,10 @@ public struct Bank: Sendable {
         operation = Self.operation(source)
         cache.outbox.register(operation)
     }
+
+    /// Fresh for 15 seconds. Older balances are shown as stale, with their age, while the server does not answer; what must be
+    /// confirmed goes through `validatedAccounts`.
+    private static let freshness = Freshness.Demand.timeToLive(.seconds(15))
 
     static let accountsKey = QueryKey("accounts")
 
@@ -74,14 +78,13 @@ public struct Bank: Sendable {
         var accounts = Resource<EntityList<Account>>.list(
             "accounts",
             of: Account.self,
-            freshness: .critical,
+            freshness: Self.freshness,
             policy: .cacheFirst
         ) { context in
             try await source.fetch("/v1/accounts", context: context, as: Page<Account>.self) {
                 EntityList($0.value.items, nextCursor: $0.value.nextCursor)
             }
         }
-        accounts.retention = .memory
         accounts.tags = [LarderClient.everything]
         return accounts
     }
@@ -93,7 +96,7 @@ public struct Bank: Sendable {
             "transactions",
             ["account": account],
             of: Transaction.self,
-            freshness: .critical,
+            freshness: Self.freshness,
             policy: .cacheFirst
         ) { context in
             try await source.page(
@@ -102,33 +105,41 @@ public struct Bank: Sendable {
                 by: .demo
             )
         }
-        transactions.retention = .memory
         transactions.tags = [LarderClient.everything]
         return transactions
     }
 
+    /// Returns balances that the server has confirmed within `balanceBound`, and asks the server if necessary.
+    ///
+    /// - Throws: `.notValidated`, with a text for the user, if it does not answer.
+    public func validatedAccounts() async throws(LarderError) -> Validated<EntityList<Account>> {
+        try await cache.requireValidated(accounts, within: Self.balanceBound)
+    }
+
     /// Transfers money, and returns after the server has confirmed it.
     ///
-    /// The balances are revalidated first if they are older than `balanceBound`. The order and its idempotency key are stored on disk
-    /// before the request is sent. After a lost reply, a timeout or a crash the transfer is in doubt, and the outbox retries it with
+    /// The order and its idempotency key are stored on disk, also against a power loss, before the request is sent. After a lost reply, a timeout or a crash the transfer is in doubt, and the outbox retries it with
     /// the same key until its outcome is known.
     ///
+    /// - Parameter balances: from `validatedAccounts`. They must not be older than `balanceBound` now.
     /// - Throws: `.invalidArgument` for an amount that is not greater than zero; `.refused` if the server has rejected it (see
-    ///   `refusal(_:)`); `.notValidated`, `.offline` and `.storage` if nothing was sent; `.inDoubt` if the outcome is unknown;
-    ///   `.conflict` while an earlier transfer from the account is in doubt.
-    public func transfer(_ order: TransferOrder) async throws(LarderError) -> Transfer {
+    ///   `refusal(_:)`); `.notValidated` if `balances` have expired; `.offline`, `.outboxFull` and `.storage` if nothing was sent;
+    ///   `.inDoubt` if the outcome is unknown; `.conflict` while an earlier transfer from the account is in doubt.
+    public func transfer(
+        _ order: TransferOrder,
+        given balances: Validated<EntityList<Account>>
+    ) async throws(LarderError) -> Transfer {
         guard order.amount.minorUnits > 0 else {
             throw LarderError(
                 .invalidArgument,
                 "The amount is \(order.amount.minorUnits) minor units. It must be greater than zero."
             )
         }
-        _ = try await cache.requireValidated(accounts, within: Self.balanceBound)
-        return try await cache.commit(order, operation)
+        return try await cache.commit(order, operation, given: balances)
     }
 
     /// Transfers whose outcome is unknown. The outbox sends them again under their keys until it is known.
-    public var unresolved: [Outbox.Entry] { cache.outbox.entries.filter { $0.operation == operation.name } }
+    public var unresolved: [Outbox.Entry] { cache.outbox.entries(of: operation.name) }
 
     /// The reason of a `.refused` error; nil for other errors.
     public static func refusal(_ error: LarderError) -> Refusal? {
@@ -138,7 +149,9 @@ public struct Bank: Sendable {
         return Refusal(rawValue: String(name))
     }
 
-    private static func operation(_ source: HTTPSource) -> WriteThrough<TransferOrder, Transfer> {
+    private static func operation(
+        _ source: HTTPSource
+    ) -> WriteThrough<TransferOrder, Transfer>.Gated<EntityList<Account>> {
         var operation = WriteThrough<TransferOrder, Transfer>("transfer", scope: { "account/" + $0.fromAccountID }) {
             attempt in
             let reply = try await source.send(
@@ -157,6 +170,6 @@ public struct Bank: Sendable {
             update.invalidate(accountsKey)
             update.invalidate(transactionsKey(order.fromAccountID))
         }
-        return operation
+        return operation.requiring(EntityList<Account>.self)
     }
 }

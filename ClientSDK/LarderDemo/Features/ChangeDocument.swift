@@ -104,7 +104,7 @@ extension CacheUpdate {
         let step: @Sendable (inout DiskQuery) -> Void = { query in
             guard !query.ids.contains(key) else { return }
             // IDs increase: an older entity than the last one belongs to a later page.
-            let last = query.ids.last { $0.type == key.type && !$0.id.hasPrefix(Chat.localPrefix) }
+            let last = query.ids.last { $0.type == key.type && !$0.id.hasPrefix(LocalID.prefix) }
             if let last, Self.isOlder(key.id, last.id) { return }
             guard query.ids.count < maximum else {
                 query.isInvalidated = true

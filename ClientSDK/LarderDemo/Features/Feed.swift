@@ -3,16 +3,23 @@ public import LarderModels
 
 /// The feed and its posts.
 ///
-/// Stored posts are shown at once and revalidated after 60 s. Edits, deletions and like counts arrive by the change feed.
+/// Stored posts are shown at once and revalidated after 60 s. Edits, deletions and like counts arrive by the change feed. The signed-in
+/// user's posts are created, edited and deleted offline too. A new post may be shown twice while the reply to it is lost.
 public struct Feed: Sendable {
     static let key = QueryKey("feed")
 
-    private let cache: LarderCache
+    let cache: LarderCache
+    let session: BearerSession
     private let source: HTTPSource
+    /// The operation of changes to posts, to edit a rejected one (`Outbox.edit`) or to decode a queued one (`Outbox.Entry.input`).
+    public let operation: WriteBehind<Change, Post?>
 
-    init(_ cache: LarderCache, _ source: HTTPSource) {
+    init(_ cache: LarderCache, _ source: HTTPSource, _ session: BearerSession) {
         self.cache = cache
         self.source = source
+        self.session = session
+        operation = Self.operation(source, cache)
+        cache.outbox.register(operation)
     }
 
     private func pages(of size: Int) -> PagedResource<Post> {

@@ -92,7 +92,7 @@ public final class LarderClient: Sendable {
         let (cache, source, session) = (base.cache, base.source, base.session)
         likes = Likes(cache, source)
         profiles = Profiles(cache, source)
-        feed = Feed(cache, source)
+        feed = Feed(cache, source, session)
         bank = Bank(cache, source)
         chat = Chat(cache, source, session)
         sync = ChangeSync(.demo(source), into: cache)

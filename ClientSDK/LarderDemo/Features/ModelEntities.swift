@@ -11,8 +11,10 @@ extension Profile: @retroactive CacheEntity {
 extension Post: @retroactive CacheEntity {
     /// `post`, as the change feed calls it.
     public static var entityType: String { "post" }
-    /// The server's version.
-    public var entityVersion: Int64? { version }
+    /// The server's version; nil until the server has confirmed the post.
+    public var entityVersion: Int64? { version > 0 ? version : nil }
+    /// Whether the server has not confirmed the post yet.
+    public var isPending: Bool { version == 0 }
 }
 
 extension Account: @retroactive CacheEntity {
@@ -20,8 +22,6 @@ extension Account: @retroactive CacheEntity {
     public static var entityType: String { "account" }
     /// The server's version.
     public var entityVersion: Int64? { version }
-    /// True, because the server marks it `no-store`.
-    public static var isMemoryOnly: Bool { true }
 }
 
 extension Transaction: @retroactive CacheEntity {
@@ -29,8 +29,6 @@ extension Transaction: @retroactive CacheEntity {
     public static var entityType: String { "transaction" }
     /// The server's version.
     public var entityVersion: Int64? { version }
-    /// True, because the server marks it `no-store`.
-    public static var isMemoryOnly: Bool { true }
 }
 
 extension Conversation: @retroactive CacheEntity {

@@ -122,18 +122,23 @@ public final class LarderCache: Sendable {
 
     /// A gate: returns a value that the server has confirmed within the time, and asks the server if necessary.
     ///
-    /// - Parameter limit: counted from the start of the request that confirmed it.
+    /// - Parameter limit: counted from the start of the request that confirmed it. A write that demands the value rejects it when it is
+    ///   older, so it must be longer than a request takes.
     /// - Throws: `.notValidated`, with a text for the user, if the value cannot be confirmed.
     public func requireValidated<Value>(
         _ resource: Resource<Value>,
         within limit: Duration
-    ) async throws(LarderError) -> Snapshot<Value> {
+    ) async throws(LarderError) -> Validated<Value> {
         guard limit >= .zero else {
             throw LarderError(.invalidArgument, "The limit of a gate is negative: \(limit). Pass zero or more.")
         }
         let node = node(of: resource)
         node.take(resource)
-        return try await node.requireValidated(within: limit, node.options(resource))
+        let snapshot = try await node.requireValidated(within: limit, node.options(resource))
+        guard let validated = Validated(snapshot, within: limit, core) else {
+            throw LarderError(.gone, "\"\(resource.key)\" was removed while it was being confirmed.")
+        }
+        return validated
     }
 
     // MARK: Changing

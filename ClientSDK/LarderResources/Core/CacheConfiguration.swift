@@ -50,6 +50,14 @@ public struct CacheConfiguration: Sendable {
     /// The operations that the outbox shows and sends from the first read on, including those of an earlier process. Stored operations
     /// whose name is not registered, here or by `Outbox.register`, are kept and neither shown nor sent (`CacheEvent.unregistered`).
     public var operations: [any Operation] = []
+    /// The maximum number of operations in the outbox, rejected ones included. Further ones fail with `.outboxFull`.
+    public var outboxOperationsMaximum = 100_000
+    /// The maximum size in bytes of the operations in the outbox: encoded inputs, names and keys, which are also in memory. Further ones
+    /// fail with `.outboxFull`.
+    public var outboxBytesMaximum = 64 << 20
+    /// The maximum number of batches that the outbox sends at once on a good network, for all scopes together
+    /// (`NetworkBehavior.concurrencyFactor` reduces it). The others wait; their timeouts begin when they are sent. At least 1.
+    public var concurrentSendsMaximum = 4
     /// Lets one process at a time send from the outbox if several have one store open; nil: a lock file in the store's directory, or no
     /// lock if the cache is in memory only.
     public var outboxLock: (any ProcessLock)?

@@ -5,6 +5,8 @@ public struct PayloadCodec<Value: Sendable>: Sendable {
     public let encode: @Sendable (Value) throws -> [UInt8]
     /// Decodes a value; throws if the bytes are not one.
     public let decode: @Sendable ([UInt8]) throws -> Value
+    /// Whether the bytes are JSON text.
+    private(set) var isJSON = false
 
     /// Creates a codec.
     public init(
@@ -19,9 +21,11 @@ public struct PayloadCodec<Value: Sendable>: Sendable {
 extension PayloadCodec where Value: Codable {
     /// JSON by Foundation's encoder and decoder.
     public static var json: PayloadCodec {
-        PayloadCodec(
+        var codec = PayloadCodec(
             encode: { Array(try JSONEncoder().encode($0)) },
             decode: { try JSONDecoder().decode(Value.self, from: Data($0)) }
         )
+        codec.isJSON = true
+        return codec
     }
 }

@@ -6,10 +6,13 @@ extension Outbox {
     /// Sends an operation and waits for its outcome.
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
-    /// if the outcome is unknown; `.conflict` while an earlier operation of the scope is in doubt.
+    /// if the outcome is unknown; `.conflict` while an earlier operation of the scope is in doubt; `.outboxFull`; what `check` throws.
+    ///
+    /// - Parameter check: called last before the operation is stored.
     func perform<Input, Receipt>(
         _ input: Input,
-        _ operation: WriteThrough<Input, Receipt>
+        _ operation: WriteThrough<Input, Receipt>,
+        requiring check: (CacheCore) throws(LarderError) -> Void = { _ in }
     ) async throws(LarderError) -> Receipt {
         ensureRegistered(operation.name) { OutboxOperation(operation) }
         guard core.configuration.mayUseNetwork() else {
@@ -22,7 +25,7 @@ extension Outbox {
         // Operations of the scope that another process has begun count too.
         do { try adoptNew() } catch { throw LarderError(error) }
         let doubt = state.withLock { state in
-            (state.lanes[scope] ?? []).compactMap { state.entries[$0] }.first { entry in
+            state.queue.lane(scope).compactMap { state.queue[$0] }.first { entry in
                 entry.isInDoubt || entry.state == .inDoubt || entry.isReportedInDoubt
             }
         }
@@ -33,6 +36,7 @@ extension Outbox {
                 operation: doubt.id
             )
         }
+        try check(core)
         let waiting = AwaitedOperation()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in begin(input, operation, scope, waiting, continuation) }

@@ -32,7 +32,7 @@ extension Outbox {
             let hasTurn = try turn.enter()
             defer { if hasTurn { turn.leave() } }
             let commit = try gate.withLock { _ in
-                guard let entry = state.withLock({ $0.entries[id.rawValue] }), entry.state != .sending else {
+                guard let entry = state.withLock({ $0.queue[id.rawValue] }), entry.state != .sending else {
                     throw LarderError(.invalidArgument, "Operation \(id) does not exist or is being sent.")
                 }
                 return try remove(entry) { hasTurn || $0.state != Outbox.Entry.State.sending.rawValue }.1
@@ -53,8 +53,8 @@ extension Outbox {
             let commit = try gate.withLock { _ in
                 guard
                     let (old, operation) = state.withLock({ state in
-                        state.entries[id.rawValue].flatMap { entry in
-                            state.operations[entry.operation].map { (entry, $0) }
+                        state.queue[id.rawValue].flatMap { entry in
+                            state.queue.operation(entry.operation).map { (entry, $0) }
                         }
                     }), old.state == .refused
                 else {
@@ -63,6 +63,7 @@ extension Outbox {
                 var row = old.row
                 row.state = Outbox.Entry.State.pending.rawValue
                 row.payload = payload ?? old.payload
+                try requireRoom(operations: 0, bytes: row.payload.count - old.payload.count)
                 if newKey { row.idempotencyKey = core.configuration.makeIdempotencyKey() }
                 let new = Outbox.Entry(row)
                 let stored = row
@@ -72,12 +73,7 @@ extension Outbox {
                 if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(stored) }) }
                 showAgain(new, operation, in: &update)
                 let commit = try core.carryOut(update)
-                state.withLock { state in
-                    state.entries[id.rawValue] = new
-                    guard !(state.lanes[new.scope]?.contains(id.rawValue) ?? false) else { return }
-                    state.lanes[new.scope, default: []].append(id.rawValue)
-                    state.lanes[new.scope]?.sort()
-                }
+                state.withLock { $0.queue.put(new) }
                 return commit
             }
             core.announce(commit)

@@ -37,10 +37,13 @@ extension Outbox {
     /// The error if no remaining operation can be sent before the app registers, resumes or decides something; nil if
     /// one can, or if all of them are rejected or behind a rejected one.
     private func standstill() -> LarderError? {
+        guard state.withLock({ $0.isPaused || $0.queue.isAtStandstill }) else { return nil }
         let reasons = Set(remainders(at: core.now().uptime).map(\.reason))
         guard reasons.isSubset(of: [.refused, .blocked, .unregistered, .paused]) else { return nil }
         if reasons.contains(.unregistered) {
-            let names = state.withLock { $0.unregistered.keys.sorted() }.map { "\"\($0)\"" }.joined(separator: ", ")
+            let names = state.withLock { $0.queue.unregistered.keys.sorted() }.map { "\"\($0)\"" }.joined(
+                separator: ", "
+            )
             return LarderError(
                 .unregistered,
                 "The outbox holds operations that are not registered: \(names). Put them into CacheConfiguration.operations when the cache is "
@@ -80,15 +83,21 @@ extension Outbox {
 
     /// Whether an operation may be sent or decided before a time without a call by the app.
     private func canMove(until end: MonotonicTime) -> Bool {
-        !state.withLock { $0.isClosed }
-            && remainders(at: end).contains { [.waiting, .sending, .elsewhere].contains($0.reason) }
+        let isOffline = !core.configuration.mayUseNetwork()
+        return state.withLock { state in
+            guard !state.isClosed else { return false }
+            if state.queue.status.inFlight > 0 { return true }
+            guard !state.isPaused, !isOffline else { return false }
+            return state.failedLockAttempts > 0
+                ? !state.queue.isAtStandstill : state.queue.canMove(until: end)
+        }
     }
 
     /// All operations, each with the reason why it would not have been sent by the time.
     private func remainders(at time: MonotonicTime) -> [Outbox.Drain.Remainder] {
         let isOffline = !core.configuration.mayUseNetwork()
         return state.withLock { state in
-            state.entries.values.sorted { $0.id < $1.id }.map { entry in
+            state.queue.sorted.map { entry in
                 Outbox.Drain.Remainder(entry: entry, reason: state.reason(for: entry, at: time, isOffline: isOffline))
             }
         }
@@ -103,9 +112,9 @@ extension Outbox.State {
     ) -> Outbox.Drain.Reason {
         if entry.state == .refused { return .refused }
         if entry.state == .sending { return .sending }
-        let first = lanes[entry.scope]?.first.flatMap { entries[$0] } ?? entry
+        let first = queue.head(of: entry.scope) ?? entry
         if first.state == .refused { return .blocked }
-        if operations[entry.operation] == nil || operations[first.operation] == nil { return .unregistered }
+        if queue.operation(entry.operation) == nil || queue.operation(first.operation) == nil { return .unregistered }
         if isPaused { return .paused }
         if isOffline { return .offline }
         if failedLockAttempts > 0 { return .elsewhere }

@@ -6,8 +6,8 @@ import Synchronization
 extension Outbox {
     /// Enqueues an operation: it is durable and shown when this returns, and is sent when the network allows it.
     ///
-    /// - Returns: the operation, or nil if it and an older one cancelled each other (`Outbox.Coalesced.cancelOut`).
-    /// - Throws: `.storage` if it could not be stored, `.encoding`, `.closed`. Then nothing has changed.
+    /// - Returns: the operation, or nil if it and an older one cancelled each other (`Outbox.Coalesced`).
+    /// - Throws: `.storage` if it could not be stored, `.outboxFull`, `.encoding`, `.closed`. Then nothing has changed.
     @discardableResult
     public func enqueue<Input, Receipt>(
         _ input: Input,
@@ -36,6 +36,7 @@ extension Outbox {
                 switch coalesce(old) {
                 case .keepBoth: .keepBoth
                 case .cancelOut: .cancelOut
+                case .removeBoth: .removeBoth
                 case .replace(let input): .replace(try OutboxOperation.encode(input, operation.codec))
                 }
             }
@@ -133,6 +134,7 @@ extension Outbox {
         let shown = shown(by: older)
         switch try coalesce(older.payload) {
         case .keepBoth: return Merge(older: older, shown: shown, kind: .keepBoth)
+        case .removeBoth: return Merge(older: older, shown: shown, kind: .cancelOut([:]))
         case .replace(let payload):
             let changes = try new.operation.changes(payload)
             return Merge(older: older, shown: shown, kind: .replace(payload, changes))
@@ -148,7 +150,10 @@ extension Outbox {
     /// have the changes already. Nil if they do not, or if it is not known: an operation before the older one may be
     /// carried out at any time, and another process may have ended it.
     private func versionsThatMeet(_ changes: Outbox.LocalChanges, without older: Outbox.Entry) -> [EntityKey: Int64]? {
-        let isAlone = state.withLock { $0.lanes[older.scope] == [older.id.rawValue] }
+        let isAlone = state.withLock { state in
+            let lane = state.queue.lane(older.scope)
+            return lane.count == 1 && lane.first == older.id.rawValue
+        }
         guard isAlone, changes.queries.isEmpty, !changes.checks.isEmpty else { return nil }
         var versions: [EntityKey: Int64] = [:]
         for check in changes.checks {
@@ -193,11 +198,12 @@ extension Outbox {
         case .replace(let payload, let changes):
             var new = old
             new.payload = payload
+            try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
             let row = new.row
             if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
             show(changes, of: old.id.rawValue, in: &update)
             let commit = try core.carryOut(update)
-            state.withLock { $0.entries[old.id.rawValue]?.payload = payload }
+            state.withLock { $0.queue.update(old.id.rawValue) { $0.payload = payload } }
             return .done(old.id, commit, .coalesced)
         case .cancelOut(let versions):
             require(versions, in: &update)
@@ -212,28 +218,52 @@ extension Outbox {
     private func reserve(_ new: NewOperation) -> Outbox.Entry? {
         guard let key = new.coalescingKey else { return nil }
         return state.withLock { state in
-            guard
-                let id = state.lanes[new.scope]?.last(where: { state.entries[$0]?.coalescingKey == key }),
-                let entry = state.entries[id], entry.operation == new.operation.name, entry.state == .pending,
-                entry.attempts == 0
+            guard let entry = state.queue.newest(in: new.scope, key: key), entry.operation == new.operation.name,
+                entry.state == .pending, entry.attempts == 0
             else { return nil }
-            state.entries[id]?.isReserved = true
+            state.queue.update(entry.id.rawValue) { $0.isReserved = true }
             return entry
         }
     }
 
-    private func release(_ id: OperationID) { state.withLock { $0.entries[id.rawValue]?.isReserved = false } }
+    private func release(_ id: OperationID) {
+        state.withLock { $0.queue.update(id.rawValue) { $0.isReserved = false } }
+    }
+
+    /// Checks the bounds of the outbox. Called with the gate held.
+    ///
+    /// - Throws: `.outboxFull` if the outbox must not grow by so much.
+    func requireRoom(operations: Int, bytes: Int) throws(LarderError) {
+        let limits = core.configuration
+        let (count, size) = state.withLock { ($0.queue.count, $0.queue.bytes) }
+        let remedy =
+            "Nothing was stored. Wait until operations were sent (Outbox.drained), remove some (Outbox.drop), or raise the limit."
+        guard operations <= 0 || count + operations <= limits.outboxOperationsMaximum else {
+            throw LarderError(
+                .outboxFull,
+                "The outbox has \(count) operations, and CacheConfiguration.outboxOperationsMaximum is "
+                    + "\(limits.outboxOperationsMaximum). \(remedy)"
+            )
+        }
+        guard bytes <= 0 || size + bytes <= limits.outboxBytesMaximum else {
+            throw LarderError(
+                .outboxFull,
+                "The operations in the outbox have \(size) bytes, \(bytes) more were to be stored, and "
+                    + "CacheConfiguration.outboxBytesMaximum is \(limits.outboxBytesMaximum). \(remedy)"
+            )
+        }
+    }
 
     private func append(_ new: NewOperation) throws -> (OperationID?, Commit) {
-        let name = new.operation.name
         var row = DiskOutboxRow(
-            operation: name,
+            operation: new.operation.name,
             scope: new.scope,
             coalescingKey: new.coalescingKey,
             idempotencyKey: new.idempotencyKey,
             payload: new.payload
         )
         row.enqueued = core.now().wall.nanosecondsSinceEpoch
+        try requireRoom(operations: 1, bytes: Outbox.Entry(row).bytes)
         let given = SequenceBox()
         var update = CacheUpdate()
         if core.disk != nil {
@@ -262,16 +292,8 @@ extension Outbox {
         let entry = Outbox.Entry(row)
         let now = core.now().uptime
         state.withLock { state in
-            var added = entry
-            if new.delay > .zero {
-                // Later operations may join its batch. A later one waits no longer than the first.
-                let waiting = state.entries.values.lazy
-                    .filter { $0.operation == name && $0.attempts == 0 && $0.due > now }.map(\.due)
-                added.due = min(waiting.min() ?? now + new.delay, now + new.delay)
-            }
-            state.entries[row.sequence] = added
+            state.queue.append(entry, delay: new.delay, now: now)
             state.newestOwn = max(state.newestOwn, row.sequence)
-            state.lanes[new.scope, default: []].append(row.sequence)
             // Set together with the entry: the operation may be sent at once.
             if let waiter = new.waiter { state.waiters[row.sequence] = waiter }
         }

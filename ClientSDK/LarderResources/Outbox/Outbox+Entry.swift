@@ -70,6 +70,12 @@ extension Outbox {
             error = refusal?.error
         }
 
+        /// The size by which the outbox is limited: the encoded input, the names and the keys.
+        var bytes: Int {
+            payload.count + operation.utf8.count + scope.utf8.count + idempotencyKey.utf8.count
+                + (coalescingKey?.utf8.count ?? 0)
+        }
+
         /// The operation as a row of the store.
         var row: DiskOutboxRow {
             var row = DiskOutboxRow(
@@ -116,7 +122,7 @@ extension Outbox {
         public var refused = 0
         /// The number of scopes that are blocked by a rejected operation.
         public var blockedScopes = 0
-        /// When the oldest operation that is not rejected was enqueued.
+        /// When the first operation in the order of enqueuing that is not rejected was enqueued.
         public var oldest: WallTime?
 
         /// Whether there is nothing left to send.

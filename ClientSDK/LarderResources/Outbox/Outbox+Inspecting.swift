@@ -4,12 +4,15 @@ import Synchronization
 
 /// Inspection of the outbox.
 extension Outbox {
-    /// All operations, in the order of enqueuing.
-    public var entries: [Outbox.Entry] { state.withLock { $0.entries.values.sorted { $0.id < $1.id } } }
+    /// All operations, in the order of enqueuing. Cost: that of sorting all of them.
+    public var entries: [Outbox.Entry] { state.withLock { $0.queue.sorted } }
+
+    /// The operations of a name, in the order of enqueuing. The cost does not depend on the number of other operations.
+    public func entries(of operation: String) -> [Outbox.Entry] { state.withLock { $0.queue.entries(of: operation) } }
 
     /// The rejected operations, in the order of enqueuing, with the reason and the time (`Outbox.Entry.refusal`), also after a restart.
-    /// They wait for `retry`, `edit` or `drop`.
-    public var refused: [Outbox.Entry] { entries.filter { $0.state == .refused } }
+    /// They wait for `retry`, `edit` or `drop`. The cost does not depend on the number of other operations.
+    public var refused: [Outbox.Entry] { state.withLock { $0.queue.refused } }
 
     /// The rejected operations, now and after each change. A slow reader gets the newest element.
     public var refusals: EventSequence<[Outbox.Entry]> {
@@ -19,28 +22,8 @@ extension Outbox {
         return sequence
     }
 
-    /// The current state.
-    public var status: Outbox.Status {
-        state.withLock { state in
-            var status = Outbox.Status()
-            for entry in state.entries.values {
-                switch entry.state {
-                case .pending: status.pending += 1
-                case .sending: status.inFlight += 1
-                case .inDoubt:
-                    status.pending += 1
-                    status.inDoubt += 1
-                case .refused: status.refused += 1
-                }
-                guard entry.state != .refused else { continue }
-                status.oldest = min(status.oldest ?? entry.enqueuedAt, entry.enqueuedAt)
-            }
-            status.blockedScopes = state.lanes.values.count { lane in
-                lane.first.flatMap { state.entries[$0] }?.state == .refused
-            }
-            return status
-        }
-    }
+    /// The current state. The cost does not depend on the number of operations.
+    public var status: Outbox.Status { state.withLock { $0.queue.status } }
 
     /// The state, now and after each change. A slow reader gets the newest element.
     public var statuses: EventSequence<Outbox.Status> {
@@ -52,7 +35,7 @@ extension Outbox {
 
     /// Reports a step of an operation as an event.
     func tell(_ step: CacheEvent.OutboxStep) {
-        core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.entries.count }))
+        core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.queue.count }))
     }
 
     /// Posts the status and the rejected operations to their observers. Costs little without observers.

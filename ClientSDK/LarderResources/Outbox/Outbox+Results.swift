@@ -135,7 +135,7 @@ extension Outbox {
             for (entry, names) in names { rewritten += rename(names, behind: entry, in: &update) }
             let commit = try core.carryOut(update)
             state.withLock { state in
-                for entry in rewritten { state.entries[entry.id.rawValue]?.payload = entry.payload }
+                for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
             }
             return commit
         }
@@ -193,8 +193,8 @@ extension Outbox {
         in update: inout CacheUpdate
     ) -> [Outbox.Entry] {
         let waiting = state.withLock { state in
-            (state.lanes[entry.scope] ?? []).filter { $0 != entry.id.rawValue }.compactMap { id in
-                state.entries[id].flatMap { entry in state.operations[entry.operation].map { (entry, $0) } }
+            state.queue.lane(entry.scope).filter { $0 != entry.id.rawValue }.compactMap { id in
+                state.queue[id].flatMap { entry in state.queue.operation(entry.operation).map { (entry, $0) } }
             }
         }
         var rewritten: [Outbox.Entry] = []
@@ -227,12 +227,11 @@ extension Outbox {
                 forget(entry)
             } else {
                 state.withLock { state in
-                    state.entries[id]?.state = .refused
-                    state.entries[id]?.error = error
-                    state.entries[id]?.refusal = refusal
-                    guard operation.onRejection == .continue else { return }
-                    state.lanes[entry.scope]?.removeAll { $0 == id }
-                    if state.lanes[entry.scope]?.isEmpty ?? false { state.lanes[entry.scope] = nil }
+                    state.queue.update(id) { entry in
+                        entry.state = .refused
+                        entry.error = error
+                        entry.refusal = refusal
+                    }
                 }
             }
             answer(id, .failure(error))
@@ -255,7 +254,7 @@ extension Outbox {
         let waiter = state.withLock { state in
             let waiter = state.waiters.removeValue(forKey: id)
             if waiter != nil, case .failure(let error) = result, error.code == .inDoubt {
-                state.entries[id]?.isReportedInDoubt = true
+                state.queue.update(id) { $0.isReportedInDoubt = true }
             }
             return waiter
         }
@@ -276,12 +275,14 @@ extension Outbox {
         let now = core.now().uptime
         let due = now + wait
         state.withLock { state in
-            state.entries[entry.id.rawValue]?.state = isInDoubt ? .inDoubt : .pending
-            state.entries[entry.id.rawValue]?.isInDoubt = isInDoubt
-            state.entries[entry.id.rawValue]?.error = error
-            if error.isUnreadableAcceptance { state.entries[entry.id.rawValue]?.unreadableReplies += 1 }
-            state.entries[entry.id.rawValue]?.due = due
-            if least > .zero { state.entries[entry.id.rawValue]?.heldUntil = now + least }
+            state.queue.update(entry.id.rawValue) { entry in
+                entry.state = isInDoubt ? .inDoubt : .pending
+                entry.isInDoubt = isInDoubt
+                entry.error = error
+                if error.isUnreadableAcceptance { entry.unreadableReplies += 1 }
+                entry.due = due
+                if least > .zero { entry.heldUntil = now + least }
+            }
         }
         core.configuration.onEvent(.operation(operation.name, entry.id, .postponed(error, wait)))
     }
@@ -289,7 +290,9 @@ extension Outbox {
     /// Counts a failed batch for each of its operations: one of them may have caused the failure.
     private func suspect(_ batch: [Outbox.Entry], _ results: [OutboxResult]) {
         guard batch.count > 1, results.allSatisfy({ $0.mayBeCausedByOneOperation }) else { return }
-        state.withLock { state in for entry in batch { state.entries[entry.id.rawValue]?.failureCount += 1 } }
+        state.withLock { state in
+            for entry in batch { state.queue.update(entry.id.rawValue) { $0.failureCount += 1 } }
+        }
     }
 }
 

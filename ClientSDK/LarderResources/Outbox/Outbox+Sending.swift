@@ -18,7 +18,12 @@ extension Outbox {
                 await withDiscardingTaskGroup { group in
                     repeat {
                         guard let batches = self?.takeReady() else { return }
-                        for batch in batches { group.addTask { [weak self] in await self?.send(batch) } }
+                        for batch in batches {
+                            group.addTask { [weak self] in
+                                await self?.send(batch)
+                                self?.endBatch()
+                            }
+                        }
                     } while await signal.next() != nil
                 }
             }
@@ -29,7 +34,7 @@ extension Outbox {
 
     /// Reports operations whose name is not registered.
     private func tellUnregistered() {
-        let counts = state.withLock { $0.isClosed ? [:] : $0.unregistered }
+        let counts = state.withLock { $0.isClosed ? [:] : $0.queue.unregistered }
         for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
             core.configuration.onEvent(.unregistered(operation: name, count: count))
         }
@@ -54,7 +59,7 @@ extension Outbox {
             state.isClosed = true
             defer {
                 // They may hold the owner of this cache, such as a source and its session.
-                state.operations = [:]
+                state.queue.removeOperations()
                 state.waiters = [:]
                 state.task = nil
                 state.timer = nil
@@ -75,10 +80,13 @@ extension Outbox {
         let now = core.now().uptime
         let conduct = core.configuration.networkBehavior()
         guard conduct.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
+        let limit = conduct.concurrency(core.configuration.concurrentSendsMaximum)
         let (isWorthwhile, next, delayResets) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
             guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
-            let (ready, next) = state.ready(at: now, seen: .max)
-            guard !ready.isEmpty || state.looksForOthers else { return (false, next, 0) }
+            let next = state.queue.promote(at: now)
+            // When a batch has ended, this is called again.
+            let hasWork = state.queue.hasReady && state.batchesInFlight < limit
+            guard hasWork || state.looksForOthers else { return (false, next, 0) }
             if let due = state.lockRetryDue, now < due { return (false, due, 0) }
             return (true, next, state.delayResets)
         }
@@ -102,7 +110,7 @@ extension Outbox {
         }
         // Replies to the process that held the lock before are shown from now on.
         core.checkForeignCommits()
-        return take(now, conduct)
+        return take(now, conduct, limit)
     }
 
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
@@ -125,29 +133,20 @@ extension Outbox {
         core.configuration.onEvent(.storageFailed(error))
     }
 
-    private func take(_ now: MonotonicTime, _ conduct: NetworkBehavior) -> [[Outbox.Entry]] {
+    private func take(_ now: MonotonicTime, _ conduct: NetworkBehavior, _ limit: Int) -> [[Outbox.Entry]] {
         let (batches, next) = state.withLock { state -> ([[Outbox.Entry]], MonotonicTime?) in
             state.looksForOthers = false
             state.failedLockAttempts = 0
             state.lockRetryDue = nil
             guard !state.isPaused, !state.isClosed else { return ([], nil) }
-            let (ready, next) = state.ready(at: now, seen: state.lastSeen)
+            let next = state.queue.promote(at: now)
             var batches: [[Outbox.Entry]] = []
-            for (company, ids) in ready {
-                // After a failure of a whole batch its size is halved, until the operation that causes the failure is
-                // alone.
-                let largest = state.operations[company.operation]?.batchSize(conduct) ?? 1
-                let size = max(1, largest >> min(company.failureCount, 30))
-                let ids = ids.sorted()
-                for start in stride(from: 0, to: ids.count, by: size) {
-                    batches.append(
-                        ids[start..<min(start + size, ids.count)].compactMap { id in
-                            state.entries[id]?.state = .sending
-                            state.entries[id]?.attempts += 1
-                            return state.entries[id]
-                        }
-                    )
-                }
+            // The others stay where they are: their attempts, and so their timeouts, have not begun.
+            while state.batchesInFlight < limit {
+                let batch = state.queue.takeBatch(seen: state.lastSeen, conduct)
+                guard !batch.isEmpty else { break }
+                batches.append(batch)
+                state.batchesInFlight += 1
             }
             return (batches, next)
         }
@@ -172,10 +171,16 @@ extension Outbox {
 
     // MARK: One batch
 
+    /// Makes room for the next batch.
+    private func endBatch() {
+        state.withLock { $0.batchesInFlight -= 1 }
+        signal.put(())
+    }
+
     private func send(_ taken: [Outbox.Entry]) async {
         // `take` has added this batch as a user of the lock.
         defer { turn.leave() }
-        guard let first = taken.first, let operation = state.withLock({ $0.operations[first.operation] }) else {
+        guard let first = taken.first, let operation = state.withLock({ $0.queue.operation(first.operation) }) else {
             return
         }
         changed()
@@ -212,43 +217,9 @@ extension Outbox {
 }
 
 extension Outbox.State {
-    /// Operations that are sent together.
-    struct Company: Hashable {
-        let operation: String
-        let failureCount: Int
-    }
-
-    /// The first operation of each lane that can be sent now, and the time of the next one.
-    ///
-    /// - Parameter seen: the last known number: later operations are not taken, because other processes may have enqueued some before
-    /// them.
-    func ready(at now: MonotonicTime, seen: Int64) -> (ids: [Company: [Int64]], next: MonotonicTime?) {
-        var ready: [Company: [Int64]] = [:]
-        var next: MonotonicTime?
-        for lane in lanes.values {
-            guard let id = lane.first, id <= seen, let entry = entries[id], !entry.isReserved,
-                entry.state == .pending || entry.state == .inDoubt, operations[entry.operation] != nil
-            else { continue }
-            let due = max(entry.due, entry.heldUntil)
-            if due <= now {
-                ready[Company(operation: entry.operation, failureCount: entry.failureCount), default: []].append(id)
-            } else {
-                next = min(next ?? due, due)
-            }
-        }
-        return (ready, next)
-    }
-
-    /// The number of unsent operations by unregistered name.
-    var unregistered: [String: Int] {
-        entries.values.reduce(into: [:]) { counts, entry in
-            if entry.state != .refused, operations[entry.operation] == nil { counts[entry.operation, default: 0] += 1 }
-        }
-    }
-
     /// Removes all delays.
     mutating func clearDelays() {
-        for id in entries.keys { entries[id]?.due = MonotonicTime(nanoseconds: .min) }
+        queue.clearDelays()
         looksForOthers = true
         lockRetryDue = nil
         delayResets += 1

@@ -56,7 +56,8 @@ extension Outbox {
             // Operations that a function of this operation has enqueued meanwhile. Usually there are none, and nothing
             // is searched.
             let isSeen = state.newestOwn <= state.lastSeen
-            return (state.lastSeen, isSeen ? [] : Set(state.entries.keys.filter { $0 > state.lastSeen }))
+            let last = state.lastSeen
+            return (last, isSeen ? [] : Set(state.queue.values.map(\.id.rawValue).filter { $0 > last }))
         }
         update.steps.append(
             .disk { transaction in
@@ -85,7 +86,7 @@ extension Outbox {
         let rows = try Self.rows(in: disk, after: known)
         var update = CacheUpdate()
         update.isMemoryOnly = true
-        for (row, refusal) in rows where state.withLock({ $0.entries[row.sequence] == nil }) {
+        for (row, refusal) in rows where state.withLock({ $0.queue[row.sequence] == nil }) {
             adopt(row, refusal, in: &update)
         }
         state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
@@ -102,7 +103,7 @@ extension Outbox {
             var update = CacheUpdate()
             update.isMemoryOnly = true
             let numbers = Set(rows.map(\.0.sequence))
-            let vanished = state.withLock { $0.entries.values.filter { !numbers.contains($0.id.rawValue) } }
+            let vanished = state.withLock { $0.queue.values.filter { !numbers.contains($0.id.rawValue) } }
             waiters = vanished.compactMap { absorb($0, in: &update) }
             for (row, refusal) in rows { adopt(row, refusal, in: &update) }
             state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
@@ -114,7 +115,7 @@ extension Outbox {
 
     /// Applies the current state of a row.
     private func adopt(_ row: DiskOutboxRow, _ refusal: Outbox.Refusal?, in update: inout CacheUpdate) {
-        let (known, operation) = state.withLock { ($0.entries[row.sequence], $0.operations[row.operation]) }
+        let (known, operation) = state.withLock { ($0.queue[row.sequence], $0.queue.operation(row.operation)) }
         var entry = Outbox.Entry(row, refusal)
         if let known {
             let isDecided = (known.state == .refused) != (entry.state == .refused)
@@ -132,12 +133,8 @@ extension Outbox {
             // A caller waits for its result in the other process, which is expected to send it within the timeout.
             if let operation, operation.isThrough, entry.state == .pending { entry.heldUntil = now + operation.timeout }
         }
-        let isInLane = entry.state != .refused || operation?.onRejection == .block
         let adopted = entry
-        state.withLock { state in
-            state.entries[row.sequence] = adopted
-            state.place(adopted, inLane: isInLane)
-        }
+        state.withLock { $0.queue.put(adopted) }
         if let operation, entry.state != .refused { showAgain(entry, operation, in: &update) }
     }
 
@@ -249,9 +246,11 @@ extension Outbox {
         }
         state.withLock { state in
             for entry in marked {
-                state.entries[entry.id.rawValue]?.idempotencyKey = entry.idempotencyKey
-                state.entries[entry.id.rawValue]?.attempts = entry.attempts
-                state.entries[entry.id.rawValue]?.isInDoubt = entry.isInDoubt
+                state.queue.update(entry.id.rawValue) { known in
+                    known.idempotencyKey = entry.idempotencyKey
+                    known.attempts = entry.attempts
+                    known.isInDoubt = entry.isInDoubt
+                }
             }
         }
         if !isAsKnown { try takeOver(marked, of: batch, rows, operation) }
@@ -281,7 +280,7 @@ extension Outbox {
         for entry in marked where payloads[entry.id] != entry.payload {
             if let old = batch.first(where: { $0.id == entry.id }) { hide(old, in: &update) }
             showAgain(entry, operation, in: &update)
-            state.withLock { $0.entries[entry.id.rawValue]?.payload = entry.payload }
+            state.withLock { $0.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
         }
         try core.commit(update)
         changed()
@@ -293,18 +292,6 @@ extension Outbox.State {
     /// existed before its own.
     mutating func noteSeen(upTo number: Int64?) {
         lastSeen = max(lastSeen, number ?? 0, newestOwn)
-    }
-
-    /// Adds an operation to its lane, or removes it.
-    mutating func place(_ entry: Outbox.Entry, inLane isInLane: Bool) {
-        let id = entry.id.rawValue
-        var lane = lanes[entry.scope] ?? []
-        lane.removeAll { $0 == id }
-        if isInLane {
-            lane.append(id)
-            lane.sort()
-        }
-        lanes[entry.scope] = lane.isEmpty ? nil : lane
     }
 }
 

@@ -9,10 +9,9 @@ import Synchronization
 /// number of waiting operations. Safe from any task and thread.
 public final class Outbox: Sendable {
     struct State {
-        var operations: [String: OutboxOperation] = [:]
-        var entries: [Int64: Outbox.Entry] = [:]
-        /// The operations to send, by scope, in order. Rejected operations that do not block their scope are not in it.
-        var lanes: [String: [Int64]] = [:]
+        var queue = OutboxQueue()
+        /// The number of batches that are being sent.
+        var batchesInFlight = 0
         var waiters: [Int64: CheckedContinuation<Result<any Sendable, LarderError>, Never>] = [:]
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
@@ -64,11 +63,8 @@ public final class Outbox: Sendable {
         state.withLock { state in
             for (row, refusal) in rows {
                 let entry = Outbox.Entry(row, refusal)
-                state.entries[row.sequence] = entry
+                state.queue.put(entry)
                 state.lastSeen = row.sequence
-                // Rejected operations are placed when their operation is registered: its `onRejection` decides whether
-                // they block.
-                if entry.state != .refused { state.lanes[entry.scope, default: []].append(row.sequence) }
             }
         }
     }
@@ -90,17 +86,8 @@ public final class Outbox: Sendable {
 
     private func register(_ operation: OutboxOperation) {
         let restored = state.withLock { state -> [Outbox.Entry] in
-            let isNew = state.operations[operation.name] == nil
-            state.operations[operation.name] = operation
-            guard isNew else { return [] }
-            let entries = state.entries.values.filter { $0.operation == operation.name }.sorted { $0.id < $1.id }
-            if operation.onRejection == .block {
-                for entry in entries where entry.state == .refused {
-                    state.lanes[entry.scope, default: []].append(entry.id.rawValue)
-                    state.lanes[entry.scope]?.sort()
-                }
-            }
-            return entries.filter { $0.state != .refused }
+            guard state.queue.register(operation) else { return [] }
+            return state.queue.entries(of: operation.name).filter { $0.state != .refused }
         }
         guard !restored.isEmpty else { return }
         var update = CacheUpdate()
@@ -113,7 +100,7 @@ public final class Outbox: Sendable {
     }
 
     func ensureRegistered(_ name: String, _ make: () -> OutboxOperation) {
-        guard state.withLock({ $0.operations[name] == nil }) else { return }
+        guard state.withLock({ $0.queue.operation(name) == nil }) else { return }
         register(make())
     }
 
@@ -155,7 +142,7 @@ public final class Outbox: Sendable {
 
     /// The local changes of an operation; nil if it is not registered, or if its input cannot be decoded, which was reported before.
     func shown(by entry: Outbox.Entry) -> Outbox.LocalChanges? {
-        guard let operation = state.withLock({ $0.operations[entry.operation] }) else { return nil }
+        guard let operation = state.withLock({ $0.queue.operation(entry.operation) }) else { return nil }
         do { return try operation.changes(entry.payload) } catch { return nil }
     }
 
@@ -215,11 +202,7 @@ public final class Outbox: Sendable {
     }
 
     func forget(_ entry: Outbox.Entry) {
-        state.withLock { state in
-            state.entries[entry.id.rawValue] = nil
-            state.lanes[entry.scope]?.removeAll { $0 == entry.id.rawValue }
-            if state.lanes[entry.scope]?.isEmpty ?? false { state.lanes[entry.scope] = nil }
-        }
+        state.withLock { $0.queue.remove(entry.id.rawValue) }
     }
 }
 

@@ -50,7 +50,9 @@ struct OutboxOperation: Sendable {
             )
         }
         rename = { bytes, names in
-            try Self.encode(operation.replacingIDs(try operation.codec.decode(bytes), names), operation.codec)
+            // Usually no operation behind a creation depends on it, and to decode all of them would take long.
+            if operation.codec.isJSON, !names.keys.contains(where: { Self.mayMention($0, bytes) }) { return bytes }
+            return try Self.encode(operation.replacingIDs(try operation.codec.decode(bytes), names), operation.codec)
         }
     }
 
@@ -93,6 +95,28 @@ struct OutboxOperation: Sendable {
             retryAfter: nil,
             isFromAPI: true
         )
+    }
+
+    /// Whether JSON text may have a string. False only if it certainly has not.
+    private static func mayMention(_ name: String, _ json: [UInt8]) -> Bool {
+        let wanted = Array(name.utf8)
+        // Other characters may be escaped.
+        let isPlain = wanted.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: ":"): true
+            default: false
+            }
+        }
+        guard isPlain, let first = wanted.first else { return true }
+        var start = 0
+        while start + wanted.count <= json.count {
+            if json[start] == first, json[start..<(start + wanted.count)].elementsEqual(wanted) { return true }
+            start += 1
+        }
+        return false
     }
 
     static func encode<Input>(_ input: Input, _ codec: PayloadCodec<Input>) throws -> [UInt8] {

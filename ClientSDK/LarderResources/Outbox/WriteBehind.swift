@@ -10,6 +10,8 @@ extension Outbox {
         /// They cancel each other: neither is sent if the newer one does not change the stored server value. If that value is unknown,
         /// has no version, is invalidated or differs, the newer operation is sent in place of both.
         case cancelOut
+        /// Neither is sent, whatever the server has: the older one would have created what the newer one removes.
+        case removeBoth
     }
 }
 

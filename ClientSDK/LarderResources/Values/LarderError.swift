@@ -155,8 +155,10 @@ extension ErrorCode where Scope == LarderError {
     public static var fetchFailed: Self { Self(rawValue: "fetchFailed") }
     /// Nothing is stored, and the policy does not allow a request.
     public static var notCached: Self { Self(rawValue: "notCached") }
-    /// The value could not be confirmed within the time that a gate demands.
+    /// The value could not be confirmed within the time that a gate demands, or was confirmed too long ago (`Validated`).
     public static var notValidated: Self { Self(rawValue: "notValidated") }
+    /// The outbox has the maximum number of operations or bytes; the description names the limit. Nothing was stored.
+    public static var outboxFull: Self { Self(rawValue: "outboxFull") }
     /// The store could not be read or written.
     public static var storage: Self { Self(rawValue: "storage") }
     /// The value could not be encoded.

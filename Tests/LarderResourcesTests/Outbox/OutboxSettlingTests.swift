@@ -114,4 +114,35 @@ struct OutboxSettlingTests {
         let rows = try LarderCache(configuration).outbox.entries
         #expect(try rows.map { try $0.input(as: Line.self) } == [Line(text: "local-2", parent: "server-1")])
     }
+    @Test(arguments: ["local-1", "local/1", "lokäl \"1\""])
+    func `a server ID replaces the temporary one where it occurs, and other operations are not decoded`(
+        _ temporary: String
+    ) async throws {
+        let cache = try scene.cache()
+        let asked = Mutex<[String]>([])
+        var operation = WriteBehind<Line, String>(
+            "line",
+            scope: { _ in "page" },
+            changes: { _, _ in },
+            send: { attempts in
+                guard attempts.first?.input.text == temporary else { throw TransportError(.unreachable, "no route") }
+                return [.accepted("server-1")]
+            }
+        )
+        operation.serverIDs = { line, name in [line.text: name] }
+        operation.replacingIDs = { line, names in
+            asked.withLock { $0.append(line.text) }
+            return Line(text: line.text, parent: names[line.parent] ?? line.parent)
+        }
+        try cache.enqueue(Line(text: temporary, parent: ""), operation)
+        for number in 0..<20 { try cache.enqueue(Line(text: "\(number)", parent: "none"), operation) }
+        try cache.enqueue(Line(text: "child", parent: temporary), operation)
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        cache.outbox.resume()
+        await statuses.wait { $0.last.map { $0.inFlight == 0 && $0.pending == 21 } ?? false }
+        #expect(try cache.outbox.entries.last?.input(as: Line.self).parent == "server-1")
+        #expect(asked.withLock { $0 }.last == "child")
+        if temporary == "local-1" { #expect(asked.withLock { $0 } == ["child"]) }
+        cache.close()
+    }
 }

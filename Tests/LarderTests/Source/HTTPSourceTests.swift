@@ -262,7 +262,7 @@ struct HTTPSourceTests {
         let aged = try await cache.snapshot(item)
         #expect(aged.value?.name == "1" && transport.requests.count == 1)
         #expect(aged.freshness == .stale(.expired))
-        #expect(try await cache.requireValidated(item, within: .seconds(10)).value?.name == "2")
+        #expect(try await cache.requireValidated(item, within: .seconds(10)).value.name == "2")
         #expect(transport.requests.count == 2)
     }
 

@@ -1,0 +1,178 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderResources
+
+@Suite("Outbox: queue", .oneMinute)
+struct OutboxQueueTests {
+    private static let atOnce = MonotonicTime(nanoseconds: .min)
+
+    private func entry(_ id: Int64, _ name: String, _ scope: String, _ payload: Int, key: String? = nil) -> Outbox.Entry
+    {
+        var row = DiskOutboxRow(
+            operation: name,
+            scope: scope,
+            coalescingKey: key,
+            idempotencyKey: "k\(id)",
+            payload: [UInt8](repeating: 1, count: payload)
+        )
+        row.sequence = id
+        row.enqueued = id
+        return Outbox.Entry(row)
+    }
+
+    private func operation(_ name: String, _ onRejection: Outbox.RejectionPolicy, batch: Int) -> OutboxOperation {
+        var operation = WriteBehind<String, Int>(name, scope: { $0 }, changes: { _, _ in }, send: { _ in [] })
+        operation.onRejection = onRejection
+        operation.batchMaximum = batch
+        return OutboxOperation(operation)
+    }
+
+    /// The operations that block or can be sent, found by looking at all of them.
+    private func lanes(_ entries: [Outbox.Entry], _ registered: Set<String>) -> [String: [Outbox.Entry]] {
+        var lanes: [String: [Outbox.Entry]] = [:]
+        for entry in entries.sorted(by: { $0.id < $1.id }) {
+            let blocks = entry.operation == "block" && registered.contains("block")
+            if entry.state != .refused || blocks { lanes[entry.scope, default: []].append(entry) }
+        }
+        return lanes
+    }
+
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `counts, lanes and ready operations are those of a search through all operations`(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var queue = OutboxQueue()
+        var model: [Int64: Outbox.Entry] = [:]
+        var registered: Set<String> = []
+        var now = MonotonicTime(nanoseconds: 1_000)
+        var last: Int64 = 0
+        for step in 0..<400 {
+            let known = model.keys.sorted()
+            let chosen = known.isEmpty ? nil : known[generator.uniform(in: 0..<known.count)]
+            switch generator.uniform(in: 0..<14) {
+            case 0..<5:
+                last += 1
+                let name = ["block", "go", "later"][generator.uniform(in: 0..<3)]
+                let new = entry(
+                    last,
+                    name,
+                    "s\(generator.uniform(in: 0..<6))",
+                    generator.uniform(in: 0..<9),
+                    key: generator.uniform(in: 0..<2) == 0 ? "c\(generator.uniform(in: 0..<2))" : nil
+                )
+                model[last] = new
+                queue.put(new)
+            case 5:
+                if let chosen {
+                    model[chosen] = nil
+                    queue.remove(chosen)
+                }
+            case 6..<10:
+                guard let chosen else { continue }
+                let due = now + .nanoseconds(generator.uniform(in: 0..<50))
+                let kind = generator.uniform(in: 0..<6)
+                let change = { (entry: inout Outbox.Entry) in
+                    switch kind {
+                    case 0: entry.state = .refused
+                    case 1: entry.state = .pending
+                    case 2:
+                        entry.state = .inDoubt
+                        entry.due = due
+                    case 3: entry.payload.append(2)
+                    case 4: entry.isReserved.toggle()
+                    default: entry.failureCount += 1
+                    }
+                }
+                if var entry = model[chosen] {
+                    change(&entry)
+                    model[chosen] = entry
+                }
+                queue.update(chosen, change)
+            case 10:
+                let name = ["block", "go", "later"][generator.uniform(in: 0..<3)]
+                registered.insert(name)
+                _ = queue.register(operation(name, name == "block" ? .block : .continue, batch: 3))
+            case 11:
+                now = now + .nanoseconds(20)
+                queue.clearDelays()
+                for id in model.keys { model[id]?.due = Self.atOnce }
+            default:
+                now = now + .nanoseconds(generator.uniform(in: 0..<40))
+                let next = queue.promote(at: now)
+                var heads = lanes(Array(model.values), registered).values.compactMap(\.first).filter {
+                    ($0.state == .pending || $0.state == .inDoubt) && registered.contains($0.operation)
+                }
+                let future = heads.filter { $0.due > now }
+                heads.removeAll { $0.due > now }
+                #expect(next == future.map(\.due).min(), "seed \(seed), step \(step)")
+                let seen = generator.uniform(in: 0..<4) == 0 ? last - 2 : Int64.max
+                let batch = queue.takeBatch(seen: seen, .unrestricted)
+                let possible = Set(heads.filter { !$0.isReserved && $0.id.rawValue <= seen }.map(\.id))
+                #expect(batch.allSatisfy { possible.contains($0.id) }, "seed \(seed), step \(step)")
+                #expect(batch.isEmpty == possible.isEmpty, "seed \(seed), step \(step)")
+                #expect(Set(batch.map(\.operation)).count <= 1 && batch.count <= 3)
+                for entry in batch { model[entry.id.rawValue] = entry }
+                for head in heads where head.due > Self.atOnce {
+                    if model[head.id.rawValue]?.state != .sending { model[head.id.rawValue]?.due = Self.atOnce }
+                }
+            }
+            let all = Array(model.values)
+            let expected = lanes(all, registered)
+            let status = queue.status
+            #expect(queue.sorted.map(\.id) == model.keys.sorted().map { OperationID($0) })
+            #expect(status.pending == all.count { $0.state == .pending || $0.state == .inDoubt })
+            #expect(status.inFlight == all.count { $0.state == .sending })
+            #expect(status.inDoubt == all.count { $0.state == .inDoubt })
+            #expect(status.refused == all.count { $0.state == .refused })
+            #expect(
+                status.blockedScopes == expected.values.count { $0.first?.state == .refused },
+                "seed \(seed), step \(step)"
+            )
+            #expect(status.oldest == all.filter { $0.state != .refused }.map(\.enqueuedAt).min())
+            #expect(queue.refused.map(\.id) == all.filter { $0.state == .refused }.map(\.id).sorted())
+            #expect(queue.bytes == all.reduce(0) { $0 + $1.bytes })
+            for scope in 0..<6 {
+                #expect(Array(queue.lane("s\(scope)")) == (expected["s\(scope)"] ?? []).map(\.id.rawValue))
+                for key in ["c0", "c1"] {
+                    let newest = expected["s\(scope)"]?.last { $0.coalescingKey == key }
+                    #expect(queue.newest(in: "s\(scope)", key: key)?.id == newest?.id, "seed \(seed), step \(step)")
+                }
+            }
+            for name in ["block", "go", "later"] where !registered.contains(name) {
+                #expect((queue.unregistered[name] ?? 0) == all.count { $0.operation == name && $0.state != .refused })
+            }
+        }
+    }
+
+    /// A priority that counts its comparisons.
+    struct Counted: Comparable, Sendable {
+        nonisolated(unsafe) static var comparisons = 0
+        let value: Int
+
+        static func < (left: Counted, right: Counted) -> Bool {
+            unsafe comparisons += 1
+            return left.value < right.value
+        }
+    }
+
+    @Test func `an indexed heap gives the smallest first, with a logarithmic number of comparisons`() {
+        var generator = SeededGenerator(seed: 5)
+        var heap = IndexedHeap<Int, Counted>()
+        let count = 4_096
+        unsafe Counted.comparisons = 0
+        for id in 0..<count { heap.set(id, Counted(value: generator.uniform(in: 0..<1_000))) }
+        for id in 0..<count where id.isMultiple(of: 3) {
+            heap.set(id, Counted(value: generator.uniform(in: 0..<1_000)))
+        }
+        for id in 0..<count where id.isMultiple(of: 5) { heap.remove(id) }
+        var found: [Int] = []
+        while let first = heap.popFirst() { found.append(first.priority.value) }
+        #expect(found == found.sorted() && found.count == count - (count + 4) / 5)
+        // Two comparisons for each level in each of about 2.5 changes an element.
+        let comparisons = unsafe Counted.comparisons
+        #expect(comparisons < count * 5 * 12)
+    }
+}
