@@ -73,6 +73,9 @@ extension CommandContext {
         case "message":
             guard let draft = input(entry, as: Chat.Draft.self) else { break }
             return "message to \(draft.conversationID): \(TextWidth.fit(TextWidth.clean(draft.text), 40))"
+        case "task":
+            guard let write = input(entry, as: TaskWrite.self) else { break }
+            return TaskText.text(write)
         default: break
         }
         return "\(entry.operation) (\(entry.scope))"
