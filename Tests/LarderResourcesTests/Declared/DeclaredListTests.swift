@@ -214,6 +214,25 @@ struct DeclaredListTests {
         #expect(shown() == ["j1", "j2", "j3", "j4"])
     }
 
+    @Test func `a change by another process moves an entity here, and an answer there is the source's word`()
+        async throws
+    {
+        let (here, there) = (try await filled(), try open())
+        let job = board.set("j2", status: 1, rank: 15)
+        try there.update { $0.put(job) }
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(shown(here, 0) == ["j1", "j3", "j4"] && shown(here, 1) == ["j5", "j2", "j6", "j7"])
+        // A change here, on top of the one there.
+        let next = board.set("j3", status: 1, rank: 25)
+        try here.update { $0.put(next) }
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(shown(there, 0) == ["j1", "j4"] && shown(there, 1) == ["j5", "j2", "j6", "j3", "j7"])
+        board.set("j1", rank: 99)
+        _ = try await there.refresh(board.resource(0))
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(shown(here, 0) == ["j4", "j1"])
+    }
+
     @Test func `an observer sees an entity arrive that its list did not contain`() async throws {
         let cache = try await filled()
         var snapshots = cache.snapshots(board.resource(1), .cacheOnly).makeAsyncIterator()
