@@ -87,6 +87,7 @@ enum Main {
             try await BankCommand(context).transfer(from, to, amount, note)
             await context.finish()
         case .chat(let conversation, let text): try await ChatCommand(context).run(conversation, send: text)
+        case .tasks(let action): try await TasksCommand(context).run(action)
         case .sync:
             try await SyncCommand(context).run()
             await context.finish()

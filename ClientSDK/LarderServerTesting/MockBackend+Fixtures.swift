@@ -16,6 +16,7 @@ extension MockBackend {
         numbers.posts = 200
         numbers.conversations = 6
         numbers.messages = 120
+        numbers.tasks = 24
         numbers.transfers = 200
         var configuration = configuration
         configuration.seed = configuration.seed ?? seed

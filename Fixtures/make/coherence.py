@@ -97,9 +97,20 @@ def check_chat(conversations, messages, people, begin, end):
             require(later is None or m["sentAt"] < later <= end, f"message {m['id']}: edited or deleted before it was sent")
 
 
+def check_tasks(tasks, people, joined, begin, end):
+    ascending(tasks, "createdAt", "task")
+    for t in tasks:
+        within(t["createdAt"], begin, end, f"task {t['id']}")
+        require(1 <= len(t["title"]) <= 200 and t["status"] in ("open", "started", "done"), f"task {t['id']}: title or status")
+        require(t["createdAt"] <= t["updatedAt"] <= end and joined[t["creator"]] <= t["createdAt"], f"task {t['id']}: times")
+        require(t["assignee"] in people if t["assignee"] is not None else t["status"] == "open", f"task {t['id']}: assignee")
+        require(t["due"] is None or (re.fullmatch(r"\d{4}-\d\d-\d\d", t["due"]) and t["due"] > t["createdAt"][:10]), f"task {t['id']}: due")
+    require({t["status"] for t in tasks if t["assignee"] == 1} == {"open", "started", "done"}, "the first person has a task of each status")
+
+
 def check(here, begin, end):
     load = lambda name: json.loads((here / f"{name}.json").read_text(encoding="utf-8"))
-    names = ("accounts", "conversations", "images", "messages", "people", "posts", "transfers")
+    names = ("accounts", "conversations", "images", "messages", "people", "posts", "tasks", "transfers")
     world, data = load("world"), {name: load(name) for name in names}
     require(world["counts"] == {name: len(data[name]) for name in names}, "world.json counts otherwise")
     people, known = {p["id"] for p in data["people"]}, {i["id"] for i in data["images"]}
@@ -121,6 +132,7 @@ def check(here, begin, end):
     require(len({p["text"] for p in data["posts"]}) == len(data["posts"]), "two posts have one text")
     check_bank(data["accounts"], data["transfers"], people, begin, end)
     check_chat(data["conversations"], data["messages"], people, begin, end)
+    check_tasks(data["tasks"], people, joined, begin, end)
     total = sum(f.stat().st_size for f in here.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
     require(total < 25_000_000, f"{total} bytes are too many")
     large = sum(r["bytes"] > 2 << 20 for i in data["images"] for r in i["renditions"])

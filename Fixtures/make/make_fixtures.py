@@ -2,7 +2,8 @@
 """Makes the fixtures: the same files, to the byte, every time. `--check` looks at what is there instead.
 
 Needs Pillow and numpy (PyPI) to make them, and nothing to check them. People and payees are in words.py, what they post in
-posts_english.py and posts_native.py, what they say to each other in chats.py; the pictures are drawn by pictures.py.
+posts_english.py and posts_native.py, what they say to each other in chats.py, what they have to do in
+tasks.py; the pictures are drawn by pictures.py. `--tasks` makes tasks.json alone, which needs no packages.
 """
 
 import datetime
@@ -17,6 +18,7 @@ import chats
 import coherence
 import posts_english
 import posts_native
+import tasks
 import words
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -421,13 +423,27 @@ def make():
     files["conversations"], files["messages"] = chat(of("chat"))
     for name, rows in files.items():
         write(f"{name}.json", rows)
-    world = {"name": "Fifty people", "instant": stamp(END), "seed": SEED, "counts": {name: len(rows) for name, rows in sorted(files.items())}}
+    make_tasks(files["people"])
+    write_world({name: len(rows) for name, rows in files.items()})
+
+
+def make_tasks(persons):
+    joined = {person["id"]: datetime.datetime.fromisoformat(person["joinedAt"].replace("Z", "+00:00")) for person in persons}
+    write("tasks.json", tasks.tasks(random.Random(f"{SEED} tasks"), sorted(joined), joined, BEGIN, END, stamp))
+
+
+def write_world(counts):
+    counts["tasks"] = tasks.TASKS
+    world = {"name": "Fifty people", "instant": stamp(END), "seed": SEED, "counts": dict(sorted(counts.items()))}
     (HERE / "world.json").write_text(json.dumps(world) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in ([], ["--check"]):
-        sys.exit("usage: make_fixtures.py [--check]")
+    if sys.argv[1:] not in ([], ["--check"], ["--tasks"]):
+        sys.exit("usage: make_fixtures.py [--check | --tasks]")
     if not sys.argv[1:]:
         make()
+    if sys.argv[1:] == ["--tasks"]:
+        make_tasks(json.loads((HERE / "people.json").read_text(encoding="utf-8")))
+        write_world(json.loads((HERE / "world.json").read_text(encoding="utf-8"))["counts"])
     coherence.check(HERE, stamp(BEGIN), stamp(END))

@@ -85,6 +85,9 @@ struct Arguments {
             case "--conversations":
                 let count = try FlagParser.number(name, inline, &rest, 0...1_000_000)
                 change { $0.conversations = count }
+            case "--tasks":
+                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
+                change { $0.tasks = count }
             case "--transfers":
                 let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
                 change { $0.transfers = count }

@@ -18,7 +18,7 @@ enum Help {
         DATA
           --fixtures DIR          a directory of fixtures         ./Fixtures
           --seed N                generated data instead; sizes:
-          --people N --posts N --conversations N --messages N --transfers N
+          --people N --posts N --conversations N --messages N --tasks N --transfers N
           --database PATH         store the state in a SQLite file (default: in memory)
           --no-power-loss-safety  faster commits, which survive a crash but not power loss
           --check                 check the database's schema and ledger, then exit

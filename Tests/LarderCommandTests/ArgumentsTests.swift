@@ -47,6 +47,12 @@ struct ArgumentsTests {
         ("outbox explode", "usage: larder outbox"), ("profile --edit name=x", "displayName, bio, location"),
         ("profile ben --edit bio=x", "only your own"), ("feed --policy maybe", "--policy requires one of"),
         ("feed --server nonsense", "--server requires an http or https URL"), ("feed --user", "requires a value"),
+        ("tasks done", "usage: larder tasks"), ("tasks done x7", "not a task ID"),
+        ("tasks paint 7", "usage: larder tasks"),
+        ("tasks --status later", "--status requires"), ("tasks --sort name", "--sort requires"),
+        ("tasks add x --due soon", "YYYY-MM-DD"), ("tasks due 7 2026-7-1", "YYYY-MM-DD"),
+        ("tasks done 7 --status open", "does not accept --status"),
+        ("feed --assignee me", "does not accept --assignee"),
     ])
     func `an invalid command line gives a one-line error`(line: String, part: String) {
         let text = message(line)

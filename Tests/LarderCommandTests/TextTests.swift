@@ -69,25 +69,30 @@ struct TextTests {
     @Test func `a badge shows age, freshness, source and pending changes`() {
         var badge = Badge(freshness: .stale(.expired), source: "disk", validatedAt: now - .seconds(125))
         badge.pendingChanges = 1
-        #expect(badge.text(at: now) == "updated 2 min ago · stale: expired · from disk · 1 change pending")
+        #expect(
+            badge.text(at: now) == "May be outdated, updated 2 min ago · stale: expired · from disk · 1 change pending"
+        )
         badge.pendingChanges = 2
         badge.isFetching = true
         badge.failure = "offline"
+        #expect(badge.text(at: now).hasPrefix("Offline, updated 2 min ago · stale: expired"))
         #expect(badge.text(at: now).hasSuffix("2 changes pending · refreshing… · not refreshed: offline"))
         #expect(
             Badge(freshness: .fresh, source: "network", validatedAt: now).text(at: now).hasPrefix(
-                "updated just now · fresh"
+                "Updated just now · fresh"
             )
         )
     }
 
     @Test func `a badge shows no age if it is unknown`() {
-        #expect(Badge(freshness: .missing).text(at: now) == "not stored")
+        #expect(Badge(freshness: .missing).text(at: now) == "Not loaded")
         var badge = Badge(freshness: .stale(.clockUncertain), source: "disk", validatedAt: now - .seconds(5))
         badge.isUncertain = true
-        #expect(badge.text(at: now) == "age unknown · stale: clock set back · from disk")
+        #expect(badge.text(at: now) == "May be outdated · stale: clock set back · from disk")
         badge = Badge(freshness: .stale(.neverValidated), validatedAt: WallTime(nanosecondsSinceEpoch: .min))
-        #expect(badge.text(at: now) == "created locally · stale: never validated" && badge.json["validatedAt"] == nil)
+        #expect(
+            badge.text(at: now) == "Not on the server yet · stale: never validated" && badge.json["validatedAt"] == nil
+        )
     }
 
     @Test func `ages and sizes are rounded down to one unit`() {

@@ -24,7 +24,8 @@ struct RequestNamesTests {
 
     @Test(arguments: [
         ("http://server/v1/profiles/user_1", "profile"), ("http://server/v1/me", "profile"),
-        ("http://server/v1/posts/post_1/like", "post"), ("http://server/v1/likes", "like"),
+        ("http://server/v1/posts/post_1/like", "post"), ("http://server/v1/tasks?status=open", "task"),
+        ("http://server/v1/likes", "like"),
         ("http://server/base/v1/transfers", "transfer"), ("http://server/v1/feed?after=1", "feed"),
         ("http://server/v1/feed#part", "feed"), ("http://server/healthz?from=/v1/feed", "other"),
         ("http://server/healthz#/v1/feed", "other"), ("http://v1/feed", "other"), ("http://server/v1", "other"),

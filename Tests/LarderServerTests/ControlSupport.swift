@@ -19,6 +19,7 @@ struct Stage {
         size.posts = 60
         size.conversations = 6
         size.messages = 60
+        size.tasks = 0
         size.transfers = 60
         backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
         world = backend.main

@@ -34,6 +34,10 @@ struct FixtureTests {
         "messages.json": """
         [{"id":1,"conversation":1,"author":2,"text":"hi","sentAt":"2026-02-02T00:00:00Z","editedAt":null,"deletedAt":null}]
         """,
+        "tasks.json": """
+        [{"id":1,"creator":1,"title":"t","status":"open","assignee":2,"due":"2026-03-01",
+          "createdAt":"2026-02-02T00:00:00Z","updatedAt":"2026-02-02T00:00:00Z"}]
+        """,
         "images.json": "[]",
     ]
 
@@ -72,6 +76,10 @@ struct FixtureTests {
         ("conversations.json", "[1,2]", "[1,6]", ["record 1", "members", "6", "people.json"]),
         ("messages.json", #""conversation":1"#, #""conversation":3"#, ["record 1", "conversation", "3"]),
         ("messages.json", #""author":2"#, #""author":4"#, ["record 1", "author", "4", "people.json"]),
+        ("tasks.json", #""creator":1"#, #""creator":9"#, ["record 1", "creator", "9", "people.json"]),
+        ("tasks.json", #""assignee":2"#, #""assignee":5"#, ["record 1", "assignee", "5", "people.json"]),
+        ("tasks.json", #""status":"open""#, #""status":"new""#, ["record 1", "status", "open"]),
+        ("tasks.json", "2026-03-01", "2026-03-32", ["record 1", "due", "YYYY-MM-DD"]),
     ])
     func `a dangling reference is reported with its file, record and member`(
         file: String,

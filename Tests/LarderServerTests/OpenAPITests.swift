@@ -50,7 +50,7 @@ struct OpenAPITests {
             let field = parameters(operation).first { $0["name"] == .string("If-Match") }
             #expect(field?["required"] == .bool(true), "\(name)")
         }
-        #expect(count == 3)
+        #expect(count == 4)
     }
 
     @Test func `cursors, tokens, keys and identifiers have a minimum length`() throws {

@@ -25,6 +25,7 @@ final class Scene {
         size.posts = 60
         size.conversations = 6
         size.messages = 60
+        size.tasks = 30
         size.transfers = 60
         backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
         client = try RawClient(port: backend.port)

@@ -10,6 +10,7 @@ struct Arguments {
         case accounts
         case transfer(from: String, to: String, amount: String, note: String)
         case chat(conversation: String?, send: String?)
+        case tasks(TaskAction)
         case sync
         case outbox(OutboxAction)
         case cache(CacheAction)
@@ -123,6 +124,7 @@ struct Arguments {
         var edits: [ProfileEdit] = []
         var send: String?
         var draw: String?
+        var tasks = TaskOptions()
         var telemetry: TelemetryFormat?
         var note = ""
         var isForced = false
@@ -153,6 +155,10 @@ struct Arguments {
         case "--send": flags.send = try FlagParser.value(name, inline, &rest)
         case "--draw": flags.draw = try FlagParser.value(name, inline, &rest)
         case "--recorder": recorder = try FlagParser.value(name, inline, &rest)
+        case "--status": flags.tasks.status = try FlagParser.value(name, inline, &rest)
+        case "--assignee": flags.tasks.assignee = try FlagParser.value(name, inline, &rest)
+        case "--due": flags.tasks.due = try FlagParser.value(name, inline, &rest)
+        case "--sort": flags.tasks.sort = try FlagParser.value(name, inline, &rest)
         case "--note": flags.note = try FlagParser.value(name, inline, &rest)
         case "--edit": flags.edits.append(try Self.edit(try FlagParser.value(name, inline, &rest)))
         case "--limit": limit = try FlagParser.number(name, inline, &rest, 1...50)
@@ -223,6 +229,13 @@ struct Arguments {
         case "transfer":
             try check("transfer FROM TO AMOUNT [--note TEXT]", 3...3, ["--note"])
             return .transfer(from: words[0], to: words[1], amount: words[2], note: flags.note)
+        case "tasks":
+            let action = try tasks(words, flags.tasks)
+            var own: Set<String> = []
+            if case .list = action { own = reading.union(["--limit", "--status", "--assignee", "--due", "--sort"]) }
+            if case .add = action { own = ["--assignee", "--due"] }
+            try check(tasksUsage, 0...3, own)
+            return .tasks(action)
         case "chat":
             try check("chat [CONVERSATION] [--send TEXT] [--live]", 0...1, reading.union(live).union(["--send"]))
             if words.isEmpty, flags.send != nil {
@@ -313,6 +326,7 @@ extension Arguments.Command {
         case .accounts: "accounts"
         case .transfer: "transfer"
         case .chat: "chat"
+        case .tasks: "tasks"
         case .sync: "sync"
         case .outbox: "outbox"
         case .cache: "cache"

@@ -13,6 +13,8 @@ enum Help {
           profile [ID|HANDLE]               a profile; without an argument, your own
           accounts                          account balances; never stored on disk
           chat [CONVERSATION] [--live]      conversations, or the messages of one
+          tasks [--status S] [--assignee WHO] [--due DATE] [--sort due|newest]
+                                            tasks that are not done; S is open, started, done or all
           images                            fetch the images of the feed and show which tier served them
           images --draw POST|IMAGE          draw one image in the terminal
 
@@ -20,6 +22,9 @@ enum Help {
           like POST, unlike POST            shown at once; queued until the server confirms it
           profile --edit FIELD=TEXT         displayName, bio or location; requires the server
           transfer FROM TO AMOUNT           accounts by ID or name; shown only after the server has confirmed it
+          tasks add TITLE [--assignee WHO] [--due DATE]
+          tasks start|done|reopen|delete ID, tasks assign ID WHO, tasks due ID DATE
+                                            shown in their lists at once; queued until the server confirms them
           chat CONVERSATION --send TEXT     queued; sent in order and only once
 
         MAINTAIN

@@ -77,30 +77,6 @@ struct ProfileCommand {
             }
             return own
         }
-        if Self.isIdentifier(who) { return who }
-        let handle = who.hasPrefix("@") ? String(who.dropFirst()) : who
-        if handle == context.user, let own = client.session.userID { return own }
-        var names = NameTable()
-        // A stored profile needs no request.
-        await names.loadAll(in: context)
-        if let known = names.person(handle) { return known.id }
-        guard context.connection.isOpen else {
-            let server = context.arguments.server
-            throw Failure("No profile '\(handle)' is stored. Run once without --offline to ask \(server).")
-        }
-        let found: Fetched<Page<Profile>> = try await client.source.fetch(
-            "/v1/profiles",
-            [("handle", handle)],
-            context: FetchContext()
-        )
-        guard let person = found.value?.items.first else {
-            throw Failure("There is no profile '\(handle)' on \(context.arguments.server).")
-        }
-        return person.id
-    }
-
-    private static func isIdentifier(_ text: String) -> Bool {
-        let parts = text.split(separator: "_", omittingEmptySubsequences: false)
-        return parts.count == 2 && parts[0] == "user" && !parts[1].isEmpty && parts[1].allSatisfy(\.isNumber)
+        return try await context.personID(who)
     }
 }

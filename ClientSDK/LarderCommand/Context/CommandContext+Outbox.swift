@@ -86,6 +86,9 @@ extension CommandContext {
             case .edit: return "edit of \(change.postID): \(text)"
             case .delete: return "deletion of \(change.postID)"
             }
+        case "task":
+            guard let write = input(entry, as: TaskWrite.self) else { break }
+            return TaskText.text(write)
         default: break
         }
         return "\(entry.operation) (\(entry.scope))"

@@ -14,29 +14,27 @@ struct Badge: Sendable, Hashable {
     /// The code of the error of the last refresh.
     var failure: String?
 
-    /// `updated 2 min ago · stale: expired · from disk · 1 change pending`.
+    /// `May be outdated, updated 2 min ago · stale: expired · from disk · 1 change pending`.
     func text(at now: WallTime) -> String {
-        var parts: [String] = []
-        if let age = age(at: now) { parts.append(age) }
+        let notice = Freshness.Notice(
+            freshness,
+            validatedAt: validatedAt,
+            isUncertain: isUncertain,
+            isFetching: isFetching,
+            isOffline: failure == LarderError.Code.offline.rawValue,
+            at: now
+        )
+        var parts = [notice.text]
         switch freshness {
         case .fresh: parts.append("fresh")
         case .stale(let reason): parts.append("stale: \(Self.text(reason))")
-        case .missing: parts.append("not stored")
+        case .missing: break
         }
         if let source { parts.append(source == "merged" ? "with local changes" : "from \(source)") }
         if pendingChanges > 0 { parts.append("\(pendingChanges) change\(pendingChanges == 1 ? "" : "s") pending") }
-        if isFetching { parts.append("refreshing…") }
+        if isFetching, freshness != .missing { parts.append("refreshing…") }
         if let failure { parts.append("not refreshed: \(failure)") }
         return parts.joined(separator: " · ")
-    }
-
-    private func age(at now: WallTime) -> String? {
-        guard freshness != .missing else { return nil }
-        if isUncertain { return "age unknown" }
-        guard let validatedAt else { return nil }
-        // The server has never confirmed a value that was created on this device.
-        if validatedAt.nanosecondsSinceEpoch == .min { return "created locally" }
-        return "updated \(TimeText.text(from: validatedAt, to: now))"
     }
 
     private static func text(_ reason: Freshness.StaleReason) -> String {

@@ -25,6 +25,7 @@ struct ChangeDocument: Decodable, Sendable {
         case transaction(Transaction)
         case conversation(Conversation)
         case message(Message)
+        case task(WorkItem)
         case unknown
     }
 
@@ -59,6 +60,7 @@ struct ChangeDocument: Decodable, Sendable {
         case Transaction.entityType: entity = decode(Entity.transaction)
         case Conversation.entityType: entity = decode(Entity.conversation)
         case Message.entityType: entity = decode(Entity.message)
+        case WorkItem.entityType: entity = decode(Entity.task)
         default: entity = .unknown
         }
     }
@@ -89,6 +91,8 @@ struct ChangeDocument: Decodable, Sendable {
                 update.insert(message, in: Chat.messagesKey(message.conversationID), isNew: isNew) {
                     CacheUpdate.isOlder($1, $0)
                 }
+            // The lists of tasks have declared conditions and orders.
+            case .task(let task): update.put(task)
             case .unknown: update.invalidate(key)
             }
         }

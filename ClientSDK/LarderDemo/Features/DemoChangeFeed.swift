@@ -21,6 +21,7 @@ extension ChangeFeed {
                 update.invalidate(all: Transaction.self)
                 update.invalidate(all: Conversation.self)
                 update.invalidate(all: Message.self)
+                update.invalidate(all: WorkItem.self)
                 update.invalidate(tag: LarderClient.everything)
             }
         )

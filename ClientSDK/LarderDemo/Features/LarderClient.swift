@@ -43,6 +43,8 @@ public final class LarderClient: Sendable {
     public let bank: Bank
     /// Conversations and messages.
     public let chat: Chat
+    /// The tasks of the team.
+    public let tasks: Tasks
     /// Delta synchronisation from the change feed.
     public let sync: ChangeSync
     /// Live updates; falls back from WebSocket to server-sent events to long polling.
@@ -95,6 +97,7 @@ public final class LarderClient: Sendable {
         feed = Feed(cache, source, session)
         bank = Bank(cache, source)
         chat = Chat(cache, source, session)
+        tasks = Tasks(cache, source, session)
         sync = ChangeSync(.demo(source), into: cache)
         live = LiveSync(
             sync,
@@ -136,6 +139,7 @@ public final class LarderClient: Sendable {
         case "posts": return "post"
         case "likes": return "like"
         case "transfers": return "transfer"
+        case "tasks": return "task"
         default: return String(name)
         }
     }

@@ -46,3 +46,12 @@ extension Message: @retroactive CacheEntity {
     /// Whether the server has not confirmed the message yet.
     public var isPending: Bool { version == 0 }
 }
+
+extension WorkItem: @retroactive CacheEntity {
+    /// `task`, as the change feed calls it.
+    public static var entityType: String { "task" }
+    /// The server's version; nil until the server has confirmed the task.
+    public var entityVersion: Int64? { version > 0 ? version : nil }
+    /// Whether the server has not confirmed the task yet.
+    public var isPending: Bool { version == 0 }
+}

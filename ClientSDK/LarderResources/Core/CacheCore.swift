@@ -327,7 +327,7 @@ package final class CacheCore: Sendable {
 
     /// - Returns: the nodes to notify.
     private func apply(_ commit: Commit) -> [DependencyIndex.Affected] {
-        let changed = commit.changed
+        let changed = adoptMemberships(of: commit)
         return memory.withLock { count in
             count += 1
             for (key, change) in commit.entities {

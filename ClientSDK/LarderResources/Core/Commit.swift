@@ -32,6 +32,12 @@ struct Commit {
     var edits: [(QueryKey, @Sendable (inout DiskQuery) -> Void)] = []
     /// Keys with new content, which earlier requests must not replace.
     var applied: Set<StoredKey> = []
+    /// The entities whose values this commit has changed or removed.
+    var changedValues: Set<EntityKey> = []
+    /// The declared lists among the answers, with their entity types.
+    private(set) var declared: [(QueryKey, type: String)] = []
+    /// The membership records after this commit; nil if they stay.
+    var memberships: MembershipTable.Records?
     /// The lists to write after all steps, so that each list is written once.
     var unwritten: Set<QueryKey> = []
     private(set) var problems: [LarderError] = []
@@ -59,6 +65,7 @@ struct Commit {
             }
         }
         unwritten = []
+        try recordMemberships(disk)
     }
 
     private mutating func perform(_ step: CacheUpdate.Step, _ disk: DiskPart) throws {
@@ -81,6 +88,7 @@ struct Commit {
             }
             queries[key] = .forgotten
             entities[EntityKey(wholeValueOf: key)] = .forgotten
+        case .declareList(let key, let type): declared.append((key, type))
         case .invalidateQuery(let key):
             try invalidate(key, disk)
             try invalidate(EntityKey(wholeValueOf: key), disk)
@@ -188,6 +196,7 @@ struct Commit {
                 )
                 entities[key] = .set(stored)
                 applied.insert(.entity(key))
+                changedValues.insert(key)
                 return
             }
             stored.cost += payload.count
@@ -199,6 +208,7 @@ struct Commit {
         }
         entities[key] = .set(stored)
         applied.insert(.entity(key))
+        changedValues.insert(key)
     }
 
     private func write(
@@ -251,6 +261,7 @@ struct Commit {
         }
         entities[key] = .set(stored)
         applied.insert(.entity(key))
+        changedValues.insert(key)
     }
 
     private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
@@ -271,6 +282,7 @@ struct Commit {
         guard isGone else { return }
         entities[key] = .removed
         applied.insert(.entity(key))
+        changedValues.insert(key)
         var names = Set(lists.map(\.key))
         for name in core.queries.keys where core.queries.peek(name)?.query.ids.contains(key) ?? false {
             names.insert(name)

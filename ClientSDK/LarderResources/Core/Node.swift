@@ -215,6 +215,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         }
         lookup.earlier = basis.found
         lookup.changed = changed
+        lookup.changes = normalizer.memberType.map { core.listChanges(key, type: $0) }
+        if let changes = lookup.changes { facts.parts.insert(changes.part) }
         let value: Value
         do {
             value = try normalizer.join(stored.query.details, &lookup)
@@ -234,7 +236,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.validator = facts.isPartial || !isConfirmable ? nil : stored.query.entityTag
         facts.stale = lookup.stale.map(\.key)
         facts.isInvalidated =
-            stored.query.isInvalidated || !lookup.stale.isEmpty
+            stored.query.isInvalidated || !lookup.stale.isEmpty || lookup.lacksCandidates
+            || lookup.changes?.isIncomplete ?? false
             || core.invalidations.covers(
                 tags,
                 validatedAt: stored.times.validatedAt,
@@ -242,7 +245,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             )
         facts.order = stored.order
         facts.isFromDisk = isFromDisk
-        return (Content(value, facts), basis)
+        // Other entities than those of the index may move into a declared list, so it is looked up as a whole each time.
+        return (Content(value, facts), lookup.changes == nil ? basis : nil)
     }
 
     private static func judged(_ stored: StoredEntity, _ key: EntityKey, _ core: CacheCore) -> StoredEntity {

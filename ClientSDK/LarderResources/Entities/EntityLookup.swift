@@ -13,6 +13,9 @@ public struct EntityLookup {
     /// The results of an earlier lookup for the same index, call by call, and the entities that have changed since.
     var earlier: [FoundEntities?] = []
     var changed: [EntityKey] = []
+    /// The entities that may have moved, if the list is a declared one, and whether one of them is no longer stored.
+    var changes: ListChanges?
+    private(set) var lacksCandidates = false
     /// The results of this lookup.
     private(set) var found: [FoundEntities?] = []
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
@@ -50,6 +53,18 @@ public struct EntityLookup {
             return nil
         }
         if let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
+        return entity
+    }
+
+    /// An entity that may have moved into the list. It is counted only if it belongs to the list.
+    mutating func candidate<E: CacheEntity>(_ type: E.Type, _ key: EntityKey, where isMember: (E) -> Bool) -> E? {
+        var remark = FoundEntities.Remark(place: 0, key: key)
+        guard let entity = look(type, &remark) else {
+            if remark.isMissing, changes?.recorded.contains(key) ?? false { lacksCandidates = true }
+            return nil
+        }
+        guard isMember(entity) else { return nil }
+        take(remark)
         return entity
     }
 

@@ -12,6 +12,8 @@ final class EntityTable: Sendable {
     private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
     private let queryOverlays = Mutex<[QueryKey: [QueryOverlay]]>([:])
     private let overlayCount = Atomic<Int>(0)
+    /// The changes that declared lists look at.
+    let memberships = MembershipTable()
 
     private let costMaximum: Int
     /// Counts the commits of other processes; nil without a disk.
@@ -91,6 +93,12 @@ final class EntityTable: Sendable {
         return overlays.withLock { $0[key] ?? [] }
     }
 
+    /// The entities of a type with pending changes. Cost: O(n) for all n entities with pending changes.
+    func pendingKeys(ofType type: String) -> [EntityKey] {
+        guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
+        return overlays.withLock { $0.keys.filter { $0.type == type } }
+    }
+
     /// Edits the pending changes of an entity.
     func edit(_ key: EntityKey, _ change: (inout [Overlay]) -> Void) {
         overlays.withLock { overlays in
@@ -108,6 +116,7 @@ final class EntityTable: Sendable {
     }
 
     func removeAllOverlays() {
+        memberships.removeAll()
         overlays.withLock { overlays in
             overlays = [:]
             overlayCount.store(0, ordering: .relaxed)

@@ -9,6 +9,9 @@ public struct Normalizer<Value: Sendable>: Sendable {
     /// How an answer is merged into the stored index; nil: it replaces the index.
     var merge: (@Sendable (DiskQuery, _ stated: StatedFreshness?) -> QueryMerge)?
 
+    /// The entity type of a list with a declared condition and order; nil for other values.
+    var memberType: String?
+
     /// Creates a normalizer.
     public init(
         split: @escaping @Sendable (Value, inout EntityCollector) throws -> [UInt8],

@@ -311,7 +311,8 @@ extension CacheUpdate {
                 .invalidateQuery(let key):
                 update.invalidate(key)
             case .invalidateTag: update.steps.append(step)
-            case .token, .metadata, .disk, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk: break
+            case .token, .metadata, .disk, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk, .declareList:
+                break
             }
         }
         return update

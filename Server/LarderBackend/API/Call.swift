@@ -85,6 +85,19 @@ struct Call {
         }
     }
 
+    /// Where the page of a sorted list begins, from `after` or `before`; no cursor is the beginning of the list.
+    func sortedPageStart(
+        _ list: Cursor.List,
+        owner: Int64
+    ) throws(Problem) -> (cursor: Cursor?, isBackward: Bool) {
+        switch (query.first("after"), query.first("before")) {
+        case (nil, nil): return (nil, false)
+        case (let after?, nil): return (try cursor(after, "after", list, owner), false)
+        case (nil, let before?): return (try cursor(before, "before", list, owner), true)
+        case (_?, _?): throw invalid("before", "cannot be given together with `after`")
+        }
+    }
+
     func cursor(_ text: String, _ name: String, _ list: Cursor.List, _ owner: Int64) throws(Problem) -> Cursor {
         guard let cursor = Cursor(parsing: text), cursor.list == list, cursor.owner == owner else {
             throw ProblemType.invalidCursor(

@@ -21,7 +21,7 @@ package enum Idempotency {
     static func run(
         _ call: Call,
         isKeyRequired: Bool,
-        _ operation: @Sendable (Store, inout Commit) throws -> Outcome
+        _ operation: (Store, inout Commit) throws -> Outcome
     ) throws(Problem) -> Answer {
         guard let field = call.request.fields[.idempotencyKey] else {
             guard !isKeyRequired else {

@@ -1,6 +1,6 @@
 package enum APIRoutes {
     package static let all: [Route] =
         SessionEndpoints.routes + ProfileEndpoints.routes + FeedEndpoints.routes + LikeEndpoints.routes
-        + BankEndpoints.routes + ChatEndpoints.routes + ImageEndpoints.routes + ChangeEndpoints.routes
-        + LiveEndpoints.routes
+        + BankEndpoints.routes + ChatEndpoints.routes + TaskEndpoints.routes + ImageEndpoints.routes
+        + ChangeEndpoints.routes + LiveEndpoints.routes
 }

@@ -81,6 +81,28 @@ package enum FixtureReader {
                 deleted: try record.optionalTime("deletedAt")
             )
         }
+        contents.tasks = try records(directory, "tasks.json") { record in
+            guard let status = TaskStatus(named: try record.string("status")) else {
+                throw record.error("status", "must be \(TaskStatus.names)")
+            }
+            var due: TaskDate?
+            if let text = try record.optionalString("due") {
+                guard let date = TaskDate(parsing: text) else {
+                    throw record.error("due", "must be a date, YYYY-MM-DD")
+                }
+                due = date
+            }
+            return WorldContents.Task(
+                row: try record.integer("id"),
+                creator: try record.integer("creator"),
+                title: try record.string("title"),
+                status: status,
+                assignee: try record.optionalInteger("assignee"),
+                due: due,
+                created: try record.time("createdAt"),
+                updated: try record.time("updatedAt")
+            )
+        }
         contents.images = try images(directory)
         try FixtureReferences.check(contents)
         return contents

@@ -33,6 +33,12 @@ struct FixtureReferences {
             try find([transfer.to], in: accounts, of: "accounts.json", Place("transfers.json", index, "to"))
         }
         try checkChat(people)
+        _ = try rows(contents.tasks.map(\.row), "tasks.json")
+        for (index, task) in contents.tasks.enumerated() {
+            try find([task.creator], in: people, of: "people.json", Place("tasks.json", index, "creator"))
+            guard let assignee = task.assignee else { continue }
+            try find([assignee], in: people, of: "people.json", Place("tasks.json", index, "assignee"))
+        }
     }
 
     private func checkChat(_ people: Set<Int64>) throws(FixtureError) {

@@ -61,6 +61,17 @@ package struct WorldContents: Sendable {
         var deleted: WallTime?
     }
 
+    struct Task: Sendable {
+        var row: Int64
+        var creator: Int64
+        var title: String
+        var status: TaskStatus
+        var assignee: Int64?
+        var due: TaskDate?
+        var created: WallTime
+        var updated: WallTime
+    }
+
     /// The source of the contents, for display.
     var origin: String
     /// The time at which the history ends.
@@ -71,5 +82,6 @@ package struct WorldContents: Sendable {
     var transfers: [Transfer] = []
     var conversations: [Conversation] = []
     var messages: [Message] = []
+    var tasks: [Task] = []
     package internal(set) var images = ImageCatalogue.empty
 }

@@ -12,6 +12,8 @@ public struct WorldSize: Sendable, Hashable {
     public var conversations = 30
     /// The number of messages.
     public var messages = 2_000
+    /// The number of tasks.
+    public var tasks = 120
     /// The number of transfers.
     public var transfers = 3_000
 
@@ -19,7 +21,7 @@ public struct WorldSize: Sendable, Hashable {
     public init() {}
 }
 
-/// Generates worlds from a seed: people, posts, likes, money and chats.
+/// Generates worlds from a seed: people, posts, likes, money, chats and tasks.
 package enum WorldGenerator {
     private static let given = [
         "Ana", "Ben", "Chidi", "Daria", "Emre", "Fatima", "Goran", "Hana", "Ivo", "Jun", "Kofi", "Lena", "Mei", "Nils",
@@ -55,6 +57,15 @@ package enum WorldGenerator {
     ]
     private static let notes = [
         "Groceries", "Rent", "Dinner", "Tickets", "Coffee", "Books", "Train", "Gift", "Electricity",
+    ]
+
+    private static let verbs = [
+        "Order", "Check", "Repair", "Clean", "Return", "Count", "Label", "Book", "Sort", "Paint",
+    ]
+    private static let things = [
+        "the projector", "the seed trays", "the minutes", "the spare keys", "the stage lamps", "the ladder",
+        "the tea urn",
+        "the first-aid box", "the chairs", "the notice board", "the choir folders", "the van",
     ]
 
     package static func generate(_ size: WorldSize, images: ImageCatalogue) -> WorldContents {
@@ -100,6 +111,7 @@ package enum WorldGenerator {
         }
         addBank(size, begin, end, &random, &contents)
         addChat(size, begin, end, &random, &contents)
+        addTasks(size, begin, end, &random, &contents)
         return contents
     }
 
@@ -186,6 +198,33 @@ package enum WorldGenerator {
                     sent: instant(row, of: size.messages, begin, end),
                     edited: nil,
                     deleted: nil
+                )
+            )
+        }
+    }
+
+    private static func addTasks(
+        _ size: WorldSize,
+        _ begin: WallTime,
+        _ end: WallTime,
+        _ random: inout SeededGenerator,
+        _ contents: inout WorldContents
+    ) {
+        for row in 0..<size.tasks {
+            let created = instant(row, of: size.tasks, begin, end)
+            let status = TaskStatus.allCases[random.uniform(in: 0..<TaskStatus.allCases.count)]
+            let hasAssignee = status != .open || random.unit() < 0.7
+            contents.tasks.append(
+                WorldContents.Task(
+                    row: Int64(row + 1),
+                    creator: Int64(random.uniform(in: 0..<size.people) + 1),
+                    title: "\(pick(verbs, &random)) \(pick(things, &random))",
+                    status: status,
+                    assignee: hasAssignee ? Int64(random.uniform(in: 0..<size.people) + 1) : nil,
+                    due: random.unit() < 0.8
+                        ? TaskDate(on: created).advanced(byDays: random.uniform(in: 1..<60)) : nil,
+                    created: created,
+                    updated: status == .open ? created : min(created + .seconds(random.uniform(in: 60..<86_400)), end)
                 )
             )
         }

@@ -23,6 +23,7 @@ package enum WorldSeeder {
             try addBank(contents, to: store)
             for conversation in contents.conversations { try add(conversation, to: store) }
             try addMessages(contents.messages, to: store)
+            for task in contents.tasks { try add(task, to: store) }
         }
     }
 
@@ -185,6 +186,28 @@ package enum WorldSeeder {
             let audience = Audience.conversation(conversation)
             try record(.conversation, conversation, audience: audience, at: last.at, version: version, store)
         }
+    }
+
+    private static func add(_ task: WorldContents.Task, to store: Store) throws {
+        let members = TaskTable.members(
+            row: task.row,
+            creator: task.creator,
+            clientID: nil,
+            title: task.title,
+            created: task.created
+        )
+        let row = TaskRow(
+            row: task.row,
+            creator: task.creator,
+            members: members,
+            status: task.status,
+            assignee: task.assignee,
+            due: task.due,
+            version: task.updated == task.created ? 1 : 2,
+            updated: task.updated
+        )
+        try store.tasks.add(row, clientID: nil)
+        try record(.task, row.row, audience: .signedIn, at: row.updated, version: row.version, store)
     }
 
     private static func record(

@@ -26,6 +26,7 @@ package enum DatabaseCheck {
             ("posts", database.integer("SELECT count(*) FROM posts")),
             ("transfers", database.integer("SELECT count(*) FROM transfers")),
             ("messages", database.integer("SELECT count(*) FROM messages")),
+            ("tasks", database.integer("SELECT count(*) FROM tasks")),
         ]
         var lines = ["\(path): schema \(version)"]
         lines.append(counts.map { "\($0.1) \($0.0)" }.joined(separator: ", "))

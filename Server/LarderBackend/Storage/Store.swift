@@ -16,6 +16,7 @@ final class Store {
     let ledger: LedgerTable
     let conversations: ConversationTable
     let messages: MessageTable
+    let tasks: TaskTable
     let sessions: SessionTable
     let idempotency: IdempotencyTable
     /// The identity of this history, part of every change token.
@@ -37,6 +38,7 @@ final class Store {
         ledger = try LedgerTable(database)
         conversations = try ConversationTable(database)
         messages = try MessageTable(database)
+        tasks = try TaskTable(database)
         sessions = try SessionTable(database)
         idempotency = try IdempotencyTable(database)
         if let stored = try meta.integer(.instance) {
@@ -99,6 +101,7 @@ final class Store {
             return true
         case .conversation: return try conversations.append(entity.row, to: &bytes) != nil
         case .message: return try messages.append(entity.row, to: &bytes) != nil
+        case .task: return try tasks.append(entity.row, to: &bytes) != nil
         }
     }
 

@@ -10,12 +10,17 @@ package enum WorldSchema {
     static let applicationID: Int32 = 0x4C61_7264
 
     /// Differs between any two versions of the schema.
-    package static var fingerprint: UInt64 { ContentHash.hash64(Array(tables.description.utf8).span) }
+    package static var fingerprint: UInt64 {
+        ContentHash.hash64(Array((tables.description + tasks.description).utf8).span)
+    }
 
     package static var migrations: Migrations {
         Migrations(
             applicationID: applicationID,
-            [Migration("world") { database throws(SQLiteError) in try database.execute(tables) }]
+            [
+                Migration("world") { database throws(SQLiteError) in try database.execute(tables) },
+                Migration("tasks") { database throws(SQLiteError) in try database.execute(tasks) },
+            ]
         )
     }
 
@@ -105,5 +110,16 @@ package enum WorldSchema {
             UNIQUE (kind, entity)
         );
         CREATE INDEX tombstones ON changes (at) WHERE deleted = 1;
+        """
+
+    /// due: days since 1970-01-01, or `TaskDate.none` without a date, so that these tasks sort last.
+    private static let tasks: StaticString = """
+        CREATE TABLE tasks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, creator INTEGER NOT NULL REFERENCES profiles (id), client_id TEXT,
+            head BLOB NOT NULL, status INTEGER NOT NULL, assignee INTEGER REFERENCES profiles (id),
+            due INTEGER NOT NULL, version INTEGER NOT NULL, updated INTEGER NOT NULL
+        );
+        CREATE INDEX tasks_by_due ON tasks (due, id);
+        CREATE UNIQUE INDEX tasks_by_client_id ON tasks (creator, client_id) WHERE client_id IS NOT NULL;
         """
 }

@@ -1,10 +1,10 @@
 /// The kinds of entity that a reader of the change feed requested.
 struct ChangeFilter: OptionSet, Hashable, Sendable {
-    let rawValue: UInt8
+    let rawValue: UInt16
 
-    init(rawValue: UInt8) { self.rawValue = rawValue }
+    init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    init(_ kind: EntityKind) { self.init(rawValue: 1 << UInt8(truncatingIfNeeded: kind.rawValue)) }
+    init(_ kind: EntityKind) { self.init(rawValue: 1 << UInt16(truncatingIfNeeded: kind.rawValue)) }
 
     /// All kinds that the feed contains.
     static let all = ChangeFilter(EntityKind.inChangeFeed.map { ChangeFilter($0) })

@@ -25,7 +25,7 @@ package struct ChangeToken: Hashable, Sendable {
     /// Parses a token; nil for text that no version of this server can have issued.
     init?(parsing text: String) {
         guard let values = OpaqueText.decode(text, format: Self.format, count: 5),
-            let viewer = Int64(exactly: values[1]), let rawFilter = UInt8(exactly: values[2]),
+            let viewer = Int64(exactly: values[1]), let rawFilter = UInt16(exactly: values[2]),
             rawFilter != 0, ChangeFilter.all.contains(ChangeFilter(rawValue: rawFilter)),
             let position = Int64(exactly: values[3]), let floor = Int64(exactly: values[4])
         else { return nil }

@@ -8,6 +8,9 @@ package struct Dependencies: OptionSet, Sendable, Hashable {
     package static let posts = Dependencies(rawValue: 2)
     package static let bank = Dependencies(rawValue: 4)
     package static let chat = Dependencies(rawValue: 8)
+    package static let tasks = Dependencies(rawValue: 16)
+    /// Every part of the state.
+    package static let all: Dependencies = [.profiles, .posts, .bank, .chat, .tasks]
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -17,6 +20,7 @@ package struct Dependencies: OptionSet, Sendable, Hashable {
         case .post: self = .posts
         case .account, .transaction, .transfer: self = .bank
         case .conversation, .message: self = .chat
+        case .task: self = .tasks
         }
     }
 }
@@ -30,6 +34,7 @@ package final class CommitStamp: Sendable {
     private let posts = Atomic<UInt64>(0)
     private let bank = Atomic<UInt64>(0)
     private let chat = Atomic<UInt64>(0)
+    private let tasks = Atomic<UInt64>(0)
 
     /// The sum of the counters in `dependencies`. Counters only increase, so two equal sums mean that none has changed.
     package func value(of dependencies: Dependencies) -> UInt64 {
@@ -38,6 +43,7 @@ package final class CommitStamp: Sendable {
         if dependencies.contains(.profiles) { sum &+= profiles.load(ordering: .acquiring) }
         if dependencies.contains(.bank) { sum &+= bank.load(ordering: .acquiring) }
         if dependencies.contains(.chat) { sum &+= chat.load(ordering: .acquiring) }
+        if dependencies.contains(.tasks) { sum &+= tasks.load(ordering: .acquiring) }
         return sum
     }
 
@@ -46,6 +52,7 @@ package final class CommitStamp: Sendable {
         if dependencies.contains(.profiles) { profiles.add(1, ordering: .releasing) }
         if dependencies.contains(.bank) { bank.add(1, ordering: .releasing) }
         if dependencies.contains(.chat) { chat.add(1, ordering: .releasing) }
+        if dependencies.contains(.tasks) { tasks.add(1, ordering: .releasing) }
     }
 }
 
@@ -55,12 +62,14 @@ struct StampSnapshot: Sendable {
     private let posts: UInt64
     private let bank: UInt64
     private let chat: UInt64
+    private let tasks: UInt64
 
     init(_ stamp: CommitStamp) {
         profiles = stamp.value(of: .profiles)
         posts = stamp.value(of: .posts)
         bank = stamp.value(of: .bank)
         chat = stamp.value(of: .chat)
+        tasks = stamp.value(of: .tasks)
     }
 
     func value(of dependencies: Dependencies) -> UInt64 {
@@ -69,6 +78,7 @@ struct StampSnapshot: Sendable {
         if dependencies.contains(.posts) { sum &+= posts }
         if dependencies.contains(.bank) { sum &+= bank }
         if dependencies.contains(.chat) { sum &+= chat }
+        if dependencies.contains(.tasks) { sum &+= tasks }
         return sum
     }
 }

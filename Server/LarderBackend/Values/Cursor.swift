@@ -11,35 +11,54 @@ struct Cursor: Hashable, Sendable {
         case conversations = 4
         case messages = 5
         case profiles = 6
+        case tasks = 7
     }
 
     let list: List
-    /// The account, conversation or author of the list; 0 if there is only one such list.
+    /// The account, conversation or author of the list, or a digest of its filter and order; 0 if there is only one such
+    /// list.
     let owner: Int64
     let row: Int64
+    /// The value that the list is sorted by before the row; 0 for a list sorted by rows.
+    let key: Int64
 
-    init(_ list: List, owner: Int64 = 0, row: Int64) {
+    init(_ list: List, owner: Int64 = 0, row: Int64, key: Int64 = 0) {
         self.list = list
         self.owner = owner
         self.row = row
+        self.key = key
     }
 
     /// Parses a cursor; nil for text that this server cannot have issued. The row is bounded, so that a forged cursor cannot
     /// cause an overflow.
     init?(parsing text: String) {
-        guard let values = OpaqueText.decode(text, format: Self.format, count: 3), let list = List(rawValue: values[0]),
+        let keyed = OpaqueText.decode(text, format: Self.keyedFormat, count: 4)
+        guard let values = keyed ?? OpaqueText.decode(text, format: Self.format, count: 3),
+            let list = List(rawValue: values[0]), (list == .tasks) == (keyed != nil),
             let owner = Int64(exactly: values[1]), let row = Int64(exactly: values[2]), row < .max
         else { return nil }
-        self.init(list, owner: owner, row: row)
+        self.init(list, owner: owner, row: row, key: Int64(bitPattern: values[3]))
     }
 
-    var text: String { OpaqueText.encode(format: Self.format, numbers, count: 3) }
+    var text: String {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
-    func append(to text: inout [UInt8]) { OpaqueText.append(format: Self.format, numbers, count: 3, to: &text) }
-
-    private var numbers: OpaqueText.Numbers { [list.rawValue, UInt64(owner), UInt64(row), 0, 0, 0, 0, 0] }
+    func append(to text: inout [UInt8]) {
+        let isKeyed = list == .tasks
+        OpaqueText.append(
+            format: isKeyed ? Self.keyedFormat : Self.format,
+            [list.rawValue, UInt64(owner), UInt64(row), UInt64(bitPattern: key), 0, 0, 0, 0],
+            count: isKeyed ? 4 : 3,
+            to: &text
+        )
+    }
 
     private static let format: UInt8 = 2
+    /// The format of cursors in sorted lists.
+    private static let keyedFormat: UInt8 = 3
 }
 
 /// The part of a list that a request asks for.

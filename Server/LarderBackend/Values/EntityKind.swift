@@ -9,6 +9,7 @@ enum EntityKind: Int64, Sendable, CaseIterable {
     case conversation = 5
     case message = 6
     case transfer = 7
+    case task = 8
 
     /// The name of the kind in JSON (`type`) and in `types=` filters.
     var name: StaticString {
@@ -20,6 +21,7 @@ enum EntityKind: Int64, Sendable, CaseIterable {
         case .conversation: "conversation"
         case .message: "message"
         case .transfer: "transfer"
+        case .task: "task"
         }
     }
 
@@ -33,11 +35,12 @@ enum EntityKind: Int64, Sendable, CaseIterable {
         case .conversation: "conv_"
         case .message: "msg_"
         case .transfer: "xfer_"
+        case .task: "task_"
         }
     }
 
     /// The kinds in the change feed. A transfer appears as changes of accounts and transactions.
-    static let inChangeFeed: [EntityKind] = [.profile, .post, .account, .transaction, .conversation, .message]
+    static let inChangeFeed: [EntityKind] = [.profile, .post, .account, .transaction, .conversation, .message, .task]
 
     /// The kind with this name in a `types=` filter.
     init?(named name: some StringProtocol) {

@@ -343,7 +343,7 @@ package final class World: Sendable {
                     next.origins = current.origins.suffix(100) + [next.store.instance]
                 }
                 current = next
-                stamp.raise([.profiles, .posts, .bank, .chat])
+                stamp.raise(.all)
                 cache.removeAll()
                 authenticator.forgetAll()
                 authenticator.forgetHandles()

@@ -58,6 +58,7 @@ enum WorldEndpoints {
         size.posts = child.integer("posts", in: 0...1_000_000) ?? size.posts
         size.conversations = child.integer("conversations", in: 0...100_000) ?? size.conversations
         size.messages = child.integer("messages", in: 0...1_000_000) ?? size.messages
+        size.tasks = child.integer("tasks", in: 0...1_000_000) ?? size.tasks
         size.transfers = child.integer("transfers", in: 0...1_000_000) ?? size.transfers
         child.finish()
         return size

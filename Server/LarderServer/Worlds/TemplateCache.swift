@@ -17,7 +17,7 @@ struct TemplateCache {
 
     private static let files = [
         "world.json", "people.json", "posts.json", "accounts.json", "transfers.json", "conversations.json",
-        "messages.json", "images.json",
+        "messages.json", "tasks.json", "images.json",
     ]
 
     /// Nil if there is no cache directory.

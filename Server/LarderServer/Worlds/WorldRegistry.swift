@@ -252,7 +252,7 @@ final class WorldRegistry: Sendable {
             state.entries[id] = nil
         }
         // Afterwards: repeatable replies of the world become invalid, and further requests are told that it does not exist.
-        world.stamp.raise([.profiles, .posts, .bank, .chat])
+        world.stamp.raise(.all)
     }
 
     // MARK: Snapshots

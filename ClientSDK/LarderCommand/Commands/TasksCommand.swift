@@ -1,0 +1,115 @@
+import Larder
+import LarderCoding
+import LarderDemo
+import LarderModels
+
+/// `larder tasks`: lists by filter, and changes that are shown in these lists at once and queued until the server has confirmed
+/// them.
+struct TasksCommand {
+    let context: CommandContext
+    private var client: LarderClient { context.client }
+    private var terminal: Terminal { context.terminal }
+
+    init(_ context: CommandContext) { self.context = context }
+
+    func run(_ action: Arguments.TaskAction) async throws {
+        switch action {
+        case .list(let statuses, let assignee, let dueUntil, let order):
+            var filter = TaskFilter(statuses: statuses, dueUntil: dueUntil, order: order)
+            if let assignee { filter.assignee = try await self.assignee(assignee) }
+            try await list(filter)
+            await context.finish()
+        case .add(let title, let who, let due):
+            var person: String?
+            if let who { person = try await self.person(who) }
+            let added = try client.tasks.add(title, assignee: person, due: due)
+            try await finish(added.operation, .create(added.task))
+        case .set(let id, let status): try await edit(id, TaskEdit(status: status))
+        case .assign(let id, let who):
+            var field = TaskEdit.Field.clear
+            if let who { field = .set(try await person(who)) }
+            try await edit(id, TaskEdit(assignee: field))
+        case .due(let id, let date): try await edit(id, TaskEdit(due: date.map { .set($0) } ?? .clear))
+        case .delete(let id): try await finish(try client.tasks.delete(id), .delete(id: id))
+        }
+    }
+
+    private func person(_ who: String) async throws -> String {
+        if who == "me", let own = client.session.userID { return own }
+        return try await context.personID(who)
+    }
+
+    private func assignee(_ who: String) async throws -> TaskFilter.Assignee {
+        who == "nobody" || who == "none" ? .nobody : .person(try await person(who))
+    }
+
+    // MARK: Lists
+
+    private func list(_ filter: TaskFilter) async throws {
+        let reading = try await context.read(client.tasks.list(filter), called: "tasks")
+        let tasks = (reading.snapshot.value?.items ?? []).prefix(context.arguments.limit ?? 50)
+        if terminal.isJSON {
+            return terminal.json(
+                .members([
+                    ("badge", Badge(reading.snapshot).json),
+                    ("items", .array(try tasks.map { try JSONValue(encoding: $0) })),
+                ])
+            )
+        }
+        var names = NameTable()
+        await names.load(tasks.compactMap(\.assigneeID), in: context)
+        for task in tasks { terminal.line(line(task, names)) }
+        if tasks.isEmpty { terminal.line("No such tasks.") }
+        terminal.line(context.footer(reading))
+    }
+
+    private func line(_ task: WorkItem, _ names: NameTable) -> String {
+        let colors: [WorkItem.Status: Terminal.Color] = [.open: .yellow, .started: .cyan, .done: .green]
+        let id = task.isPending ? "(new)" : TextWidth.clean(task.id)
+        var parts = [
+            terminal.paint(TextWidth.pad(id, 9), .dim),
+            terminal.paint(TextWidth.pad(task.status.rawValue, 7), colors[task.status] ?? .dim),
+            TextWidth.pad(task.due ?? "–", 10), TextWidth.pad(task.assigneeID.map { names.handle($0) } ?? "nobody", 10),
+            TextWidth.clean(task.title),
+        ]
+        if task.isPending { parts.append(terminal.paint("(not sent yet: \(TextWidth.clean(task.id)))", .yellow)) }
+        return parts.joined(separator: "  ")
+    }
+
+    // MARK: Changes
+
+    private func edit(_ id: String, _ edit: TaskEdit) async throws {
+        // An edit of a task that is not stored would be sent, but could not be shown.
+        _ = await context.readQuietly(client.tasks.task(id))
+        let operation = try client.tasks.edit(id, edit)
+        try await finish(operation, .edit(id: id, edit))
+    }
+
+    /// Waits for the server if it can be reached, and reports the outcome.
+    private func finish(_ operation: OperationID?, _ write: TaskWrite) async throws {
+        guard let operation else { return await context.finish() }
+        await context.drain()
+        let text = TaskText.text(write)
+        switch context.events.outcome(of: operation) {
+        case .accepted: report(text, "sent", "sent", .green)
+        case .refused: break
+        case .postponed(let error)? where error.code != .offline:
+            report(text, "queued", "queued for retry: \(Failure.sentence(error.description))", .yellow)
+        default:
+            let reason = context.isOffline ? "--offline" : "\(context.arguments.server) cannot be reached"
+            report(text, "queued", "queued (\(reason)); the next command that reaches the server sends it", .yellow)
+        }
+        await context.finish(own: [operation])
+        if case .refused(let error)? = context.events.outcome(of: operation) {
+            throw Failure(
+                "\(text): \(Failure.sentence(error.description)) The change was rolled back; 'larder outbox drop \(operation)' "
+                    + "removes it."
+            )
+        }
+    }
+
+    private func report(_ change: String, _ outcome: String, _ text: String, _ color: Terminal.Color) {
+        guard terminal.isJSON else { return terminal.line("\(change): " + terminal.paint(text, color)) }
+        terminal.json(.members([("change", .string(change)), ("outcome", .string(outcome))]))
+    }
+}

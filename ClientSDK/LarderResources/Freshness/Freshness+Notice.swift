@@ -1,0 +1,69 @@
+package import LarderTime
+
+extension Freshness {
+    /// What to tell a person about a value: a case to localise, with a default text in English.
+    ///
+    /// Ages are nil if they are unknown, because the clock was set back.
+    public enum Notice: Sendable, Hashable {
+        /// There is no value, and none is on its way.
+        case missing
+        /// There is no value yet; a request is in flight.
+        case loading
+        /// The value is fresh. The argument is the time since the server confirmed it.
+        case updated(Duration?)
+        /// The value is not fresh.
+        case outdated(Duration?)
+        /// The value is missing or not fresh, and the server cannot be reached.
+        case offline(Duration?)
+        /// The value was created on this device, and the server has not confirmed it.
+        case unconfirmed
+
+        /// The notice in English: `Updated 2 min ago`, `May be outdated, updated 3 h ago`, `Offline`.
+        public var text: String {
+            switch self {
+            case .missing: "Not loaded"
+            case .loading: "Loading…"
+            case .updated(let age): age.map { "Updated \(Self.ago($0))" } ?? "Updated"
+            case .outdated(let age): age.map { "May be outdated, updated \(Self.ago($0))" } ?? "May be outdated"
+            case .offline(let age): age.map { "Offline, updated \(Self.ago($0))" } ?? "Offline"
+            case .unconfirmed: "Not on the server yet"
+            }
+        }
+
+        /// `just now`, `12 s ago`, `2 min ago`, `3 h ago`, `5 d ago`: rounded down to one unit.
+        private static func ago(_ age: Duration) -> String {
+            let seconds = age.components.seconds
+            switch seconds {
+            case ..<2: return "just now"
+            case ..<60: return "\(seconds) s ago"
+            case ..<3_600: return "\(seconds / 60) min ago"
+            case ..<86_400: return "\(seconds / 3_600) h ago"
+            default: return "\(seconds / 86_400) d ago"
+            }
+        }
+
+        /// - Parameters:
+        ///   - validatedAt: when the server last confirmed the value; nil without a value.
+        ///   - isUncertain: whether the clock was set back since.
+        ///   - isFetching: whether a request is in flight.
+        ///   - isOffline: whether the server cannot be reached.
+        ///   - now: the present time.
+        package init(
+            _ freshness: Freshness,
+            validatedAt: WallTime?,
+            isUncertain: Bool,
+            isFetching: Bool,
+            isOffline: Bool,
+            at now: WallTime
+        ) {
+            let isConfirmed = validatedAt != Freshness.Times.never
+            let age = isUncertain || !isConfirmed ? nil : validatedAt.map { max(.zero, now - $0) }
+            switch freshness {
+            case .missing: self = isOffline ? .offline(nil) : isFetching ? .loading : .missing
+            case _ where !isConfirmed: self = .unconfirmed
+            case .fresh: self = .updated(age)
+            case .stale: self = isOffline ? .offline(age) : .outdated(age)
+            }
+        }
+    }
+}

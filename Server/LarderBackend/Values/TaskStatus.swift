@@ -1,0 +1,23 @@
+/// The progress of a task. Raw values are stored and never reused.
+enum TaskStatus: Int64, Sendable, CaseIterable {
+    case open = 0
+    case started = 1
+    case done = 2
+
+    /// The status in JSON and in `status=` filters.
+    var name: String {
+        switch self {
+        case .open: "open"
+        case .started: "started"
+        case .done: "done"
+        }
+    }
+
+    /// All names, for error messages.
+    static let names = "`open`, `started` or `done`"
+
+    init?(named name: some StringProtocol) {
+        guard let status = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = status
+    }
+}
