@@ -140,7 +140,8 @@ final class RequestBodyPipe: Sendable {
                 if state.isWhole == false { return (-1, nil) }
                 let count = min(maximum, state.piece.count - state.start)
                 guard count > 0 else { return (state.isWhole == nil ? nil : 0, nil) }
-                for index in 0..<count { unsafe buffer[index] = state.piece[state.start + index] }
+                let target = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: count)
+                unsafe target.copyBytes(from: state.piece[state.start..<state.start + count])
                 state.start += count
                 guard state.start == state.piece.count else { return (count, nil) }
                 state.piece = []

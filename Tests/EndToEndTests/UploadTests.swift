@@ -67,11 +67,14 @@ struct UploadTests {
     private static let block = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 131 &+ $0 >> 8) }
     private static let number = 20
 
-    private func serve(_ body: (Receiver, String) async throws -> Void) async throws {
+    private func serve(
+        bodyBytesMaximum: Int = 24 << 20,
+        _ body: (Receiver, String) async throws -> Void
+    ) async throws {
         let receiver = Receiver()
         var configuration = ServerConfiguration()
         configuration.monotonic = ManualClock()
-        configuration.bodyBytesMaximum = 24 << 20
+        configuration.bodyBytesMaximum = bodyBytesMaximum
         let server = try HTTPServer(configuration, handler: receiver)
         let outcome: Result<Void, any Error>
         do {
@@ -82,9 +85,12 @@ struct UploadTests {
         try outcome.get()
     }
 
-    private func isWhole(_ body: [UInt8], from start: Int = 0) -> Bool {
-        (0..<Self.number).allSatisfy { index in
-            body[(start + index * Self.block.count)...].starts(with: Self.block)
+    /// Whether a number of blocks begins at an offset. By `Data`, which compares with memcmp.
+    private func isWhole(_ body: [UInt8], _ number: Int, from start: Int = 0) -> Bool {
+        let (data, block) = (Data(body), Data(Self.block))
+        return (0..<number).allSatisfy { index in
+            let offset = start + index * block.count
+            return data[offset..<offset + block.count] == block
         }
     }
 
@@ -97,7 +103,7 @@ struct UploadTests {
         return (directory, path)
     }
 
-    @Test(arguments: TransportKind.allCases)
+    @Test(arguments: [TransportKind.sockets, .foundation])
     func `a file of 20 MB arrives complete, with its progress`(kind: TransportKind) async throws {
         let (directory, path) = try file()
         try await serve { receiver, url in
@@ -109,7 +115,7 @@ struct UploadTests {
             let reply = try await kind.make().send(request)
             #expect(String(decoding: reply.body, as: UTF8.self) == "20000000")
             let last = receiver.last.withLock { $0 }
-            #expect(last.body.count == 20_000_000 && isWhole(last.body))
+            #expect(last.body.count == 20_000_000 && isWhole(last.body, Self.number))
             #expect(last.type == "video/mp4" && last.isChunked == (kind == .foundation))
             let reports = sent.withLock { $0 }
             #expect(reports.last == 20_000_000 && reports == reports.sorted() && reports.count >= 306)
@@ -117,13 +123,13 @@ struct UploadTests {
         _ = directory
     }
 
-    @Test(arguments: TransportKind.allCases)
+    @Test(arguments: [TransportKind.sockets, .foundation])
     func `a form of a stream, a file and a value arrives complete`(kind: TransportKind) async throws {
         let directory = try ScratchDirectory()
         try Data("small".utf8).write(to: URL(fileURLWithPath: directory.path + "/f"))
         try await serve { receiver, url in
             var form = RequestBody.Form()
-            form.add("blocks", RequestBody(Blocks(block: Self.block, number: Self.number)), filename: "blocks")
+            form.add("blocks", RequestBody(Blocks(block: Self.block, number: 4)), filename: "blocks")
             form.add("file", RequestBody(file: directory.path + "/f"), filename: "f")
             form.add("caption", "x")
             var request = TransportRequest(method: .post, url: url)
@@ -134,17 +140,17 @@ struct UploadTests {
             #expect(last.type == "multipart/form-data; boundary=\(form.boundary)" && last.isChunked)
             let head = Array("Content-Type: application/octet-stream\r\n\r\n".utf8)
             let start = try #require((0..<500).first { last.body[$0...].starts(with: head) }) + head.count
-            #expect(isWhole(last.body, from: start))
+            #expect(isWhole(last.body, 4, from: start))
             #expect(String(decoding: last.body.suffix(300), as: UTF8.self).contains("small\r\n--\(form.boundary)\r\n"))
             #expect(last.body.suffix(4).elementsEqual(Array("--\r\n".utf8)))
         }
     }
 
-    @Test(arguments: TransportKind.allCases)
+    @Test(arguments: [TransportKind.sockets, .foundation])
     func `a body beyond the server's limit is answered with 413 while it is sent, and is not read on`(
         kind: TransportKind
     ) async throws {
-        try await serve { _, url in
+        try await serve(bodyBytesMaximum: 2 << 20) { _, url in
             let transport = kind.make()
             let blocks = Blocks(block: Self.block, number: 2_000)
             for body in [RequestBody(blocks), RequestBody(blocks, length: 2_000_000_000)] {
@@ -161,7 +167,7 @@ struct UploadTests {
 
     @Test func `an abandoned upload does not reach the handler as a complete request`() async throws {
         try await serve { receiver, url in
-            for kind in TransportKind.allCases {
+            for kind in [TransportKind.sockets, .foundation] {
                 let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
                 let ended = Pending<Bool>()
                 continuation.onTermination = { _ in ended.finish(true) }

@@ -66,8 +66,8 @@ struct DoctorQuestionsTests {
             [
                 .note(name: "began", detail: "app"), Self.request(nil, "timedOut"), Self.request(nil, "timedOut"),
                 Self.request(404),
-                .memoryWarning(.warning, cost: 9_000_000, requests: 2, loads: 7),
-                .memoryWarning(.critical, cost: 3_000_000, requests: 5, loads: 1), .note(name: "ended"),
+                .memoryWarning(.warning, cost: 9 << 20, requests: 2, loads: 7),
+                .memoryWarning(.critical, cost: 3 << 20, requests: 5, loads: 1), .note(name: "ended"),
             ]
         )
         let answers = try answers()
@@ -114,7 +114,7 @@ struct DoctorQuestionsTests {
             clock.advance(by: .seconds(61))
             for _ in 0..<40 { telemetry.record(.tierMiss(.disk, feature: "images.prefetch")) }
             for _ in 0..<12 {
-                telemetry.record(.image(.download, duration: .seconds(1), bytes: 250_000, isPrefetch: true))
+                telemetry.record(.image(.download, duration: .seconds(1), bytes: 1 << 18, isPrefetch: true))
             }
             telemetry.record(.tierMiss(.disk, feature: "images"))
             telemetry.record(.image(.download, duration: .seconds(1), bytes: 999_000))
@@ -122,7 +122,8 @@ struct DoctorQuestionsTests {
             kill(getpid(), SIGKILL)
         }
         #expect(
-            try answers()["prefetch before a kill"] == "In the last 60 s before the end of the interrupted run ('app', "
+            try answers()["prefetch before a kill"]
+                == "In the last minute before the end of the interrupted run ('app', "
                 + "version 2.0) 40 prefetches of pictures began, 12 ended with 3.0 MB, beside 1 wanted download. The "
                 + "memory level was critical."
         )

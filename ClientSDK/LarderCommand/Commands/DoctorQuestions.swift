@@ -13,7 +13,7 @@ struct DoctorQuestions {
     }
 
     /// How long before the end of an interrupted run its prefetching counts.
-    private static let lastPart = Duration.seconds(60)
+    private static let lastMinute = Duration.seconds(60)
 
     private let history: RunHistory
     private var totals: TelemetryTotals { history.totals }
@@ -98,7 +98,7 @@ struct DoctorQuestions {
         for record in run.records {
             guard let kind = TelemetryEvent.Kind(record) else { continue }
             if case .memoryLevel(let new, _, _) = kind { level = new }
-            guard end.uptime - record.uptime <= Self.lastPart else { continue }
+            guard end.uptime - record.uptime <= Self.lastMinute else { continue }
             switch kind {
             case .tierMiss(.disk, "images.prefetch"): started += 1
             case .tierMiss(.disk, "images"): wanted += 1
@@ -109,7 +109,7 @@ struct DoctorQuestions {
             }
         }
         let place = [run.command.map { "'\($0)'" }, version(of: end)].compactMap { $0 }.joined(separator: ", ")
-        var text = "In the last \(TimeText.text(Self.lastPart)) before the end of the interrupted run"
+        var text = "In the last minute before the end of the interrupted run"
         text += place.isEmpty ? "" : " (\(place))"
         text += " \(Self.count(started, "prefetch", "prefetches")) of pictures began, \(finished) ended with "
         text += "\(SizeText.text(Int64(bytes))), beside \(Self.count(wanted, "wanted download"))."

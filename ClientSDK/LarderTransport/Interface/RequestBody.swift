@@ -2,8 +2,8 @@ import Synchronization
 
 /// The content of a request that is read and sent in pieces.
 ///
-/// The next piece is read when the connection has accepted the one before, so at most two pieces are in memory. A sequence is read on
-/// the global concurrent executor and a file on a queue of this module, never on the caller's executor. Reading is cancelled when the
+/// The next piece is read when the connection has accepted the one before, so at most two pieces are in memory. Sequences and
+/// files are read on the global concurrent executor, never on the caller's. Reading is cancelled when the
 /// exchange ends: if its task is cancelled, a timeout passes, the connection breaks, or the server rejects the request early (4xx, 5xx).
 ///
 /// Bytes, files and sequences that are made for each attempt can be sent again. A single sequence is sent at most once: where the

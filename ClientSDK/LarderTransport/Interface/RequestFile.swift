@@ -1,36 +1,31 @@
-import Dispatch
-
 #if canImport(Darwin)
     import Darwin
 #else
     import Glibc
 #endif
 
-/// The content of a file, read in pieces on a queue of its own, because reading may block.
+/// The content of a file, read in pieces.
 struct RequestFile: RequestContent {
-    private static let queue = DispatchQueue(label: "larder.request-files", attributes: .concurrent)
-
     let path: String
     var isReplayable: Bool { true }
 
-    func length() async throws -> Int? { try await Self.run { try OpenFile(path).size } }
+    func length() async throws -> Int? { try await Self.run { () throws(TransportError) in try OpenFile(path).size } }
 
     func write(to sink: ([UInt8]) async throws -> Void) async throws {
-        let file = try await Self.run { try OpenFile(path) }
+        let file = try await Self.run { () throws(TransportError) in try OpenFile(path) }
         while true {
-            let piece = try await Self.run { try file.read(RequestBody.pieceMaximum) }
+            let piece = try await Self.run { () throws(TransportError) in try file.read(RequestBody.pieceMaximum) }
             guard !piece.isEmpty else { return }
             try await sink(piece)
         }
     }
 
-    private static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws
-        -> Value
-    {
+    /// Runs system calls on the global concurrent executor, never on that of the caller.
+    @concurrent private static func run<Value: Sendable>(
+        _ work: @Sendable () throws(TransportError) -> Value
+    ) async throws -> Value {
         try Task.checkCancellation()
-        return try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try work() }) }
-        }
+        return try work()
     }
 }
 
