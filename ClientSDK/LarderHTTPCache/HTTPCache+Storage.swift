@@ -38,57 +38,11 @@ extension HTTPCache {
     /// Invalidates the responses of a URL: they are validated before their next use (RFC 9111 §4.4).
     public func invalidate(url: String) { HTTPURL(url).map { invalidate($0) } }
 
-    func invalidate(_ url: HTTPURL) {
-        revokeTickets { $0 == url.text }
+    func invalidate(_ url: HTTPURL, except ticket: HTTPCacheTicket? = nil) {
+        revokeTickets(except: ticket) { $0 == url.text }
         change(url.text) { entries in
             for index in entries.indices { entries[index].isInvalidated = true }
         }
-    }
-
-    // MARK: Requests that change something
-
-    /// Sends a request without reading the cache. An unsafe method invalidates stored responses (RFC 9111 §4.4), also
-    /// if its outcome is unknown.
-    func forward(
-        _ request: TransportRequest,
-        _ url: HTTPURL?,
-        _ explanation: String
-    ) async throws(TransportError) -> HTTPCache.Response {
-        count { $0.exchanges += 1 }
-        do throws(TransportError) {
-            var reply = try await transport.send(request)
-            if let url {
-                for rule in rules(request.method, url) { rule.rewrite(reply.status, &reply.fields) }
-                noteChange(request.method, url, reply.status, reply.fields)
-            }
-            return HTTPCache.Response(
-                status: reply.status,
-                fields: reply.fields,
-                body: reply.body,
-                source: .network,
-                explanation: explanation
-            )
-        } catch {
-            noteFailedChange(request.method, url, error)
-            throw error
-        }
-    }
-
-    /// Invalidates the URL of a successful change, and its `Location` and `Content-Location` in the same origin.
-    func noteChange(_ method: Method, _ url: HTTPURL, _ status: Status, _ fields: Fields) {
-        guard !method.isSafe, (200..<400).contains(status.code) else { return }
-        var targets: Set<HTTPURL> = [url]
-        for name in [FieldName.location, .contentLocation] {
-            guard let target = fields[name].flatMap({ url.resolve($0) }), target.origin == url.origin else { continue }
-            targets.insert(target)
-        }
-        for target in targets { invalidate(target) }
-    }
-
-    /// Invalidates a URL after a change with an unknown outcome.
-    func noteFailedChange(_ method: Method, _ url: HTTPURL?, _ error: TransportError) {
-        guard let url, !method.isSafe, error.code != .unreachable, error.code != .invalidURL else { return }
-        invalidate(url)
     }
 
     // MARK: The storage
@@ -130,10 +84,10 @@ extension HTTPCache {
     func takeBack(_ ticket: HTTPCacheTicket) { state.withLock { $0.tickets[ObjectIdentifier(ticket)] = nil } }
 
     /// Forbids exchanges in flight to store, and closes them for further requests.
-    private func revokeTickets(_ isChosen: (String) -> Bool) {
+    private func revokeTickets(except kept: HTTPCacheTicket? = nil, _ isChosen: (String) -> Bool) {
         let revoked = state.withLock { state in
             state.flights = state.flights.filter { !isChosen($0.key.url.text) }
-            return state.tickets.values.filter { isChosen($0.key) }
+            return state.tickets.values.filter { $0 !== kept && isChosen($0.key) }
         }
         for ticket in revoked { ticket.revoke() }
     }

@@ -12,6 +12,7 @@ extension HTTPCache {
     }
 
     private func openHop(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        if request.method == .head { return Self.stream(try await send(request)) }
         guard request.method == .get, !request.hasContent, let url = HTTPURL(request.url) else {
             return try await openPast(request)
         }
@@ -32,27 +33,6 @@ extension HTTPCache {
         case .exchange(let plan):
             count { $0.requests += 1 }
             return try await openExchange(plan)
-        }
-    }
-
-    /// Opens a request that the cache does not answer.
-    private func openPast(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        if request.method == .head { return Self.stream(try await send(request)) }
-        count { statistics in
-            statistics.requests += 1
-            statistics.exchanges += 1
-        }
-        let url = HTTPURL(request.url)
-        do throws(TransportError) {
-            let stream = try await transport.open(request)
-            guard let url else { return stream }
-            var fields = stream.fields
-            for rule in rules(request.method, url) { rule.rewrite(stream.status, &fields) }
-            noteChange(request.method, url, stream.status, fields)
-            return Self.rewritten(stream, fields)
-        } catch {
-            noteFailedChange(request.method, url, error)
-            throw error
         }
     }
 
@@ -105,7 +85,7 @@ extension HTTPCache {
         return TransportStream(status: stream.status, fields: fields, body: tee.body)
     }
 
-    private static func rewritten(_ stream: TransportStream, _ fields: Fields) -> TransportStream {
+    static func rewritten(_ stream: TransportStream, _ fields: Fields) -> TransportStream {
         TransportStream(status: stream.status, fields: fields, body: stream.body, redirectedTo: stream.redirectedTo)
     }
 
@@ -121,7 +101,7 @@ extension HTTPCache {
 }
 
 /// Passes content on and collects a copy, which is stored at the end.
-private final class HTTPCacheTee: Sendable {
+final class HTTPCacheTee: Sendable {
     private let cache: HTTPCache
     private let plan: HTTPCache.Plan
     private let stream: TransportStream

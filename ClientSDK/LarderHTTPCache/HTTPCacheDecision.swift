@@ -87,9 +87,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
                     "\(stored); the rest is asked for (RFC 9111 §3.3)."
                 )
             }
-            let conditions = method == .get ? HTTPCacheValidation.conditions(nil, entries, fields, policy) : Fields()
-            guard conditions.count > 0 else { return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).") }
-            return HTTPCacheDecision(.validate(conditions), nil, "\(miss); the others' tags may do (RFC 9111 §4.3.1).")
+            return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).")
         }
         let use = HTTPCacheUse(entry, wishes, now, policy)
         if let explanation = use.freshness { return HTTPCacheDecision(.serve, entry, explanation) }

@@ -89,11 +89,6 @@ public struct HTTPCacheEntry: Sendable, Hashable {
         }
     }
 
-    /// Whether the response belongs to the account of a request.
-    func isOfAccount(_ selecting: Fields) -> Bool {
-        selectors.allSatisfy { !$0.isIdentity || $0.matches(selecting) }
-    }
-
     /// The entity tag, if it is valid.
     package var entityTag: EntityTag? { fields[.etag].flatMap { EntityTag(parsing: $0) } }
 
@@ -113,16 +108,13 @@ extension HTTPCacheEntry.Selector {
     /// Whether a request has the selector's value.
     func matches(_ request: Fields) -> Bool { Self.value(of: name, in: request) == value }
 
-    /// Whether the field identifies the user.
-    var isIdentity: Bool { Self.identities.contains(name.canonical) }
-
     private static func value(of name: FieldName, in request: Fields) -> String? {
         guard let value = Vary.normalized(name, in: request) else { return nil }
         // The storage must not reveal tokens.
-        if identities.contains(name.canonical) { return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8))) }
+        if secrets.contains(name.canonical) { return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8))) }
         guard value.utf8.count > 256 else { return value }
         return "digest:" + HTTPCacheEntry.bodyID(for: Array(value.utf8))
     }
 
-    static let identities: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+    private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 }

@@ -1,4 +1,4 @@
-import LarderHTTP
+package import LarderHTTP
 package import LarderTime
 
 /// The age and the freshness lifetime of a stored response (RFC 9111 §4.2). Pure.
@@ -52,7 +52,7 @@ extension ResponseTerms {
 
 extension Status {
     /// Whether a status is heuristically cacheable (RFC 9110 §15.1).
-    var isHeuristicallyCacheable: Bool {
+    package var isHeuristicallyCacheable: Bool {
         [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(code)
     }
 

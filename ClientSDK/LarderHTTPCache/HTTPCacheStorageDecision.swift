@@ -66,7 +66,9 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         _ fields: Fields,
         _ policy: HTTPCache.Policy
     ) -> String? {
-        guard request.method == .get else { return "Not stored: \(request.method) is not GET (RFC 9111 §3)." }
+        guard request.method == .get || isContent(ofPost: request, status, fields) else {
+            return "Not stored: \(request.method) is not GET (RFC 9111 §3)."
+        }
         guard request.url.utf8.count <= max(0, policy.urlBytesMaximum) else {
             return "Not stored: a URL of \(request.url.utf8.count) bytes, and \(policy.urlBytesMaximum) are taken."
         }
@@ -94,6 +96,14 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
             return "Not stored: \(bytes) bytes of fields, and \(policy.fieldBytesMaximum) are taken."
         }
         return nil
+    }
+
+    /// Whether the response to a `POST` has the content of the request's URL and a stated lifetime (RFC 9110 §9.3.3).
+    private static func isContent(ofPost request: TransportRequest, _ status: Status, _ fields: Fields) -> Bool {
+        guard request.method == .post, status == .ok, let url = HTTPURL(request.url),
+            fields[.contentLocation].flatMap({ url.resolve($0) })?.text == url.text
+        else { return false }
+        return CacheControl(response: fields).maxAge != nil || fields.contains(.expires)
     }
 
     private static func refusal(ofBody response: TransportResponse, _ policy: HTTPCache.Policy) -> String? {

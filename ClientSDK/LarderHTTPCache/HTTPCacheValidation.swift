@@ -6,28 +6,30 @@ package enum HTTPCacheValidation {
     /// The maximum number of tags in a request.
     private static let tagsMaximum = 8
 
-    /// Returns the conditions of a validation: the entity tags of the chosen response and of variants that may replace
-    /// it, and its `Last-Modified` (§4.3.1). Empty if the request has its own conditions. They are also sent with a
+    /// Returns the conditions of a validation: the entity tags of the chosen response and of others that the request
+    /// selects, and its `Last-Modified` (§4.3.1). Empty if the request has its own conditions. They are also sent with a
     /// range request, because they are evaluated before the range (RFC 9110 §13.2.2): after a 304 the range is cut
     /// from the stored response.
+    ///
+    /// Tags of other variants are not sent: a 304 may only confirm what the request could have selected (§4.3.4), and
+    /// servers exist that give all variants one tag.
     package static func conditions(
-        _ chosen: HTTPCacheEntry?,
+        _ chosen: HTTPCacheEntry,
         _ entries: [HTTPCacheEntry],
         _ request: Fields,
         _ policy: HTTPCache.Policy
     ) -> Fields {
         guard !own.contains(where: { $0 != .range && request.contains($0) }) else { return Fields() }
         var conditions = Fields()
-        // Responses of another account are excluded, even if the server uses the same tags.
         let selecting = policy.selecting(request)
-        let candidates = entries.filter { $0.isOfAccount(selecting) && ($0.part == nil || $0 == chosen) }
-        var tags = chosen?.entityTag.map { [$0.description] } ?? []
+        let candidates = entries.filter { $0.matches(selecting) && ($0.part == nil || $0 == chosen) }
+        var tags = chosen.entityTag.map { [$0.description] } ?? []
         for entry in candidates where tags.count < tagsMaximum {
             if let tag = entry.entityTag?.description, !tags.contains(tag) { tags.append(tag) }
         }
         if !tags.isEmpty { conditions.add(.ifNoneMatch, tags.joined(separator: ", ")) }
         // A server ignores the date if there are tags.
-        if let chosen, let modified = chosen.lastModified, chosen.entityTag != nil || tags.isEmpty {
+        if let modified = chosen.lastModified, chosen.entityTag != nil || tags.isEmpty {
             conditions.add(.ifModifiedSince, HTTPDate.format(modified))
         }
         return conditions
@@ -49,7 +51,7 @@ package enum HTTPCacheValidation {
         _ policy: HTTPCache.Policy
     ) -> HTTPCacheEntry? {
         let selecting = policy.selecting(request)
-        let candidates = entries.filter { $0.isOfAccount(selecting) && $0.suffices(for: .get, request) }
+        let candidates = entries.filter { $0.matches(selecting) && $0.suffices(for: .get, request) }
         let chosen = chosen.flatMap { $0.suffices(for: .get, request) ? $0 : nil }
         let recent = ([chosen].compactMap { $0 } + candidates.sorted { $0.receivedAt > $1.receivedAt })
         if let text = fields[.etag] {

@@ -22,7 +22,9 @@ package enum Vary: Sendable, Hashable {
     ///
     /// Values of the negotiation fields that mean the same become equal (RFC 9111 §4.1): space around members and
     /// parameters, the order of members, the case of names and the notation of weights have no meaning there (RFC 9110
-    /// §12.5). Other fields are compared as they are, their lines joined (RFC 9110 §5.3).
+    /// §12.5). Fields that are known to hold one value are compared as they are, their lines joined (RFC 9110 §5.3). In
+    /// all other fields, space around a comma outside of quoted strings has no meaning either: a comma within a value is
+    /// to be quoted there (RFC 9110 §5.5), so it separates members.
     package static func normalized(_ name: FieldName, in fields: Fields) -> String? {
         let values = fields.values(of: name)
         guard !values.isEmpty else { return nil }
@@ -35,7 +37,16 @@ package enum Vary: Sendable, Hashable {
                 FieldList.split(member, at: UInt8(ascii: ";")).joined(separator: ";")
             }
             return members.joined(separator: ",")
-        default: return values.map(FieldList.trimmed).joined(separator: ", ")
+        case let known where singletons.contains(known):
+            return values.map(FieldList.trimmed).joined(separator: ", ")
+        default:
+            return values.flatMap { FieldList.split($0, at: UInt8(ascii: ",")) }.joined(separator: ",")
         }
     }
+
+    /// Fields that are no lists and whose values may have a comma.
+    private static let singletons: Set<String> = [
+        "authorization", "proxy-authorization", "cookie", "date", "from", "if-modified-since", "if-range",
+        "if-unmodified-since", "referer", "user-agent",
+    ]
 }

@@ -156,6 +156,22 @@ struct HTTPCacheChangeTests {
         #expect(!stage.origin.requests[2].fields.contains(.ifModifiedSince))
     }
 
+    @Test func `validators of variants that a request does not select are not sent, and a 304 renews none of them`()
+        async throws
+    {
+        let name = FieldName.custom("X-Test")
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60", .vary: "X-Test", .etag: "\"1\""])))
+        _ = try await stage.get([name: "1"])
+        _ = try await stage.get([name: "2"])
+        #expect(!stage.origin.requests[1].fields.contains(.ifNoneMatch))
+        stage.origin.answer { _, _ in reply([.cacheControl: "max-age=600", .etag: "\"1\""], "", status: 304) }
+        #expect(try await stage.get([name: "3", .ifNoneMatch: "\"1\""]).status == .notModified)
+        stage.origin.answer { _, _ in reply([.cacheControl: "max-age=60", .vary: "X-Test"], "third") }
+        #expect(try await stage.get([name: "3"]).text == "third")
+        stage.clock.advance(by: .seconds(61))
+        #expect(try await stage.get([name: "1"]).source == .network)
+    }
+
     // MARK: Failures
 
     @Test func `the reason for a stale response is stale-if-error for as long as that lasts`() async throws {

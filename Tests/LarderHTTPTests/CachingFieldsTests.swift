@@ -122,4 +122,23 @@ struct CachingFieldsTests {
         #expect(value(.accept) == nil && value(.accept, "") == "")
         #expect(value(.cookie, "a=1", "b=2") == value(.cookie, "a=1, b=2"))
     }
+
+    @Test func `space around the commas of an extension field has no meaning, except in quoted strings`() throws {
+        let custom = try #require(FieldName("X-Test"))
+        func value(_ name: FieldName, _ lines: String...) -> String? {
+            var fields = Fields()
+            for line in lines { fields.add(name, line) }
+            return Vary.normalized(name, in: fields)
+        }
+        #expect(value(custom, "1,2") == value(custom, " 1 ,\t2 ") && value(custom, "1,2") == value(custom, "1", "2"))
+        #expect(value(custom, "1,2") != value(custom, "2,1") && value(custom, "1,2") != value(custom, "1,,2"))
+        #expect(value(custom, "1 2") != value(custom, "12") && value(custom, "a") != value(custom, "A"))
+        #expect(value(custom, "\"a, b\"") != value(custom, "\"a,b\""))
+        // Fields with commas of their own are no lists.
+        for name in [FieldName.userAgent, .cookie, .authorization, .ifModifiedSince] {
+            #expect(value(name, "a, b") != value(name, "a,b"), "\(name)")
+        }
+        let referer = try #require(FieldName("Referer"))
+        #expect(value(referer, "http://a.test/?x=1, 2") != value(referer, "http://a.test/?x=1,2"))
+    }
 }

@@ -61,6 +61,9 @@ final class PictureServer: Transport {
         var statuses: [Int] = []
         /// The fields of those replies.
         var statusFields = Fields()
+        /// Where the URL redirects to, instead of a picture.
+        var location: String?
+        var redirectStatus = 302
         var gate: Gate?
         /// In the middle of the content.
         var bodyGate: Gate?
@@ -94,6 +97,10 @@ final class PictureServer: Transport {
     }
 
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in try await self.answer(hop) }
+    }
+
+    private func answer(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let (file, isOffline) = state.withLock { state in
             state.requests.append(request)
             return (state.files[request.url], state.isOffline)
@@ -112,6 +119,10 @@ final class PictureServer: Transport {
         }
         if let status = script.status { return reply(status, file.statusFields) }
         var fields = file.fields
+        if let location = file.location {
+            fields.set(.location, location)
+            return reply(file.redirectStatus, fields)
+        }
         if let tag = file.tag { fields.set(.etag, tag) }
         if file.tag != nil, request.fields[.ifNoneMatch] == file.tag { return reply(304, fields) }
         var content = file.bytes

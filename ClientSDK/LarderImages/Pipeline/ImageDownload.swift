@@ -7,6 +7,7 @@ import LarderTransport
 struct ImageDownload {
     private enum Reply {
         case complete
+        case redirected(ImageRedirect)
         case notModified(Fields, requestedAt: WallTime, receivedAt: WallTime)
     }
 
@@ -46,7 +47,7 @@ struct ImageDownload {
         _ earlier: PartialImage?,
         _ keep: (PartialImage) -> Void,
         _ progress: ([UInt8], Int?) -> Void
-    ) async throws(ImageError) -> LoadedImage {
+    ) async throws(ImageError) -> ImageReply {
         let onDisk = order.options.contains(.skipDiskRead) ? nil : loader.store.part(order.key)
         partial = [earlier, onDisk].compactMap { $0 }.max { $0.bytes.count < $1.bytes.count } ?? PartialImage()
         mayKeep = partial.isResumable && mayStore(partial.fields)
@@ -62,8 +63,9 @@ struct ImageDownload {
             let failure: ImageError
             do throws(ImageError) {
                 switch try await exchange(progress) {
+                case .redirected(let redirect): return .redirect(redirect)
                 case .notModified(let fields, let requestedAt, let receivedAt):
-                    if let image = confirmed(fields, requestedAt, receivedAt) { return image }
+                    if let reply = confirmed(fields, requestedAt, receivedAt) { return reply }
                     // It confirms nothing that is stored here: the request is repeated without conditions.
                     conditions = Fields()
                     guard tries < retry.triesMaximum else {
@@ -75,7 +77,7 @@ struct ImageDownload {
                     continue
                 case .complete:
                     try verify(partial)
-                    return finished(loader.uptime.uptime - begun)
+                    return .picture(finished(loader.uptime.uptime - begun))
                 }
             } catch {
                 failure = error
@@ -133,6 +135,10 @@ struct ImageDownload {
             let requestedAt = loader.clock.now
             let stream = try await loader.transport.open(request)
             let receivedAt = loader.clock.now
+            if let target = order.key.redirected(stream.status, stream.fields) {
+                drop()
+                return .redirected(redirect(to: target, stream.status, stream.fields, requestedAt, receivedAt))
+            }
             switch stream.status.code {
             case 200:
                 drop()
@@ -227,8 +233,29 @@ struct ImageDownload {
         }
     }
 
+    /// Stores a redirect under the URL that redirects, in place of what was stored there.
+    private func redirect(
+        to target: ImageSourceKey,
+        _ status: Status,
+        _ fields: Fields,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime
+    ) -> ImageRedirect {
+        let entry = loader.terms.redirect(
+            order.request,
+            status,
+            fields,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt
+        )
+        if !order.options.contains(.skipDiskWrite), entry != nil || stored != nil {
+            put(entry, inPlaceOf: stored?.entry, [])
+        }
+        return entry.flatMap { loader.redirect($0, order) } ?? ImageRedirect(target: target, freshness: nil)
+    }
+
     /// The response that a 304 confirms (RFC 9111 §4.3.4); nil if it is not stored.
-    private func confirmed(_ fields: Fields, _ requestedAt: WallTime, _ receivedAt: WallTime) -> LoadedImage? {
+    private func confirmed(_ fields: Fields, _ requestedAt: WallTime, _ receivedAt: WallTime) -> ImageReply? {
         let request = order.request
         guard
             let entry = HTTPCacheValidation.entry(
@@ -254,7 +281,10 @@ struct ImageDownload {
         if !order.options.contains(.skipDiskWrite) {
             put(mayStay ? renewed : nil, inPlaceOf: entry, nil)
         }
-        return loader.loaded(mayStay ? renewed : nil, bytes, .disk, order, isOnDisk: mayStay)
+        if let redirect = loader.redirect(renewed, order) {
+            return .redirect(mayStay ? redirect : ImageRedirect(target: redirect.target, freshness: nil))
+        }
+        return .picture(loader.loaded(mayStay ? renewed : nil, bytes, .disk, order, isOnDisk: mayStay))
     }
 
     private mutating func finished(_ duration: Duration) -> LoadedImage {

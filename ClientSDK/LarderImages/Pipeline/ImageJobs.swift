@@ -34,6 +34,8 @@ struct ImageJob {
     var phase: Phase
     var priority: ImageRequest.Priority
     var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
+    /// The freshness of the redirects that were followed.
+    var hops: [ImageFreshness?] = []
     /// The number of times that its bytes were damaged.
     var damages = 0
     /// The detail of the last preview; 0 before the first one.
@@ -87,6 +89,22 @@ struct ImagePipelineState {
         partials.append((key, partial))
         var sum = partials.reduce(0) { $0 + $1.partial.bytes.count }
         while sum > bytesMaximum { sum -= partials.removeFirst().partial.bytes.count }
+    }
+
+    /// The failure with which a request ends at once; nil if it is not remembered any more.
+    mutating func remembered(
+        _ key: ImageSourceKey,
+        _ options: ImageRequest.CacheOptions,
+        now: MonotonicTime
+    ) -> ImageError? {
+        guard !options.contains(.skipDiskRead), let failure = failures[key] else { return nil }
+        guard now < failure.until else {
+            failures[key] = nil
+            return nil
+        }
+        var error = failure.error
+        error.isRemembered = true
+        return error
     }
 
     mutating func remember(_ error: ImageError, for key: ImageSourceKey, now: MonotonicTime, until: MonotonicTime) {

@@ -6,10 +6,12 @@ struct ImageSourceKey: Hashable, Sendable {
     let url: String
     let fields: Fields
 
-    init(_ request: ImageRequest) {
-        url = request.url
-        fields = request.fields
+    init(url: String, fields: Fields) {
+        self.url = url
+        self.fields = fields
     }
+
+    init(_ request: ImageRequest) { self.init(url: request.url, fields: request.fields) }
 
     /// The key of the URL's stored responses: a digest, so that URLs are not readable on disk. Variants differ in their selectors.
     var place: String { hexEncode(SHA256.hash(Array(url.utf8))) }

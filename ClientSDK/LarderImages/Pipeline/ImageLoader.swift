@@ -5,12 +5,14 @@ import LarderTransport
 
 /// A complete and verified file, and where it came from.
 struct LoadedImage: Sendable {
+    /// Where it is stored, after redirects.
+    let source: ImageSourceKey
     let bytes: [UInt8]
     let origin: ImagePipeline.Origin
     /// Identifies the content; nil if it must not be stored.
     let contentID: String?
     /// The period in which its pixels are fresh; nil if each use needs a decision.
-    let freshness: ImageFreshness?
+    var freshness: ImageFreshness?
     /// The duration of the download.
     var duration: Duration = .zero
     var isOnDisk: Bool
@@ -18,7 +20,7 @@ struct LoadedImage: Sendable {
     var wantsValidation = false
 }
 
-/// Loads one file: from disk, from a server, or the rest of it from a server. A value without state.
+/// Loads one file or redirect: from disk, from a server, or the rest of it from a server. A value without state.
 struct ImageLoader: Sendable {
     /// One load: key, options and request.
     struct Order: Sendable {
@@ -76,10 +78,15 @@ struct ImageLoader: Sendable {
         isPrefetch: @escaping @Sendable () -> Bool,
         keep: (PartialImage) -> Void,
         progress: ([UInt8], Int?) -> Void
-    ) async throws(ImageError) -> LoadedImage {
+    ) async throws(ImageError) -> ImageReply {
         var fields = key.fields
         if fields[.accept] == nil { fields.add(.accept, "image/*") }
-        let request = TransportRequest(url: key.url, fields: fields, bodyLimit: bytesMaximum)
+        let request = TransportRequest(
+            url: key.url,
+            fields: fields,
+            bodyLimit: bytesMaximum,
+            followsRedirects: false
+        )
         let order = Order(key: key, options: options, epoch: epoch, request: request, isPrefetch: isPrefetch)
         var entries = options.contains(.skipDiskRead) ? [] : store.entries(key)
         while true {
@@ -124,7 +131,8 @@ struct ImageLoader: Sendable {
                 // 404 and 410 remove the stored file; after other failures it may be used.
                 if let stored, terms.mayServeStale(stored.entry, for: error, fields, now: clock.now) {
                     report { .staleUsed(url: key.url, because: error) }
-                    return loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true)
+                    if let redirect = redirect(stored.entry, order) { return .redirect(redirect) }
+                    return .picture(loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true))
                 }
                 if let stored, error.status == 404 || error.status == 410 {
                     store.remove(stored.entry.bodyID, key, epoch: epoch)
@@ -134,11 +142,22 @@ struct ImageLoader: Sendable {
         }
     }
 
-    private func hit(_ stored: Stored, _ order: Order, wantsValidation: Bool = false) -> LoadedImage {
+    private func hit(_ stored: Stored, _ order: Order, wantsValidation: Bool = false) -> ImageReply {
+        if var redirect = redirect(stored.entry, order) {
+            redirect.wantsValidation = wantsValidation
+            return .redirect(redirect)
+        }
         report { .hit(url: order.key.url, tier: .disk, isPrefetch: order.isPrefetch()) }
         var image = loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true)
         image.wantsValidation = wantsValidation
-        return image
+        return .picture(image)
+    }
+
+    /// The redirect that a stored response is; nil if it is a picture.
+    func redirect(_ entry: HTTPCacheEntry, _ order: Order) -> ImageRedirect? {
+        order.key.redirected(entry.status, entry.fields).map { target in
+            ImageRedirect(target: target, freshness: terms.freshness(entry, order.request.fields, now: clock.now))
+        }
     }
 
     func loaded(
@@ -149,6 +168,7 @@ struct ImageLoader: Sendable {
         isOnDisk: Bool
     ) -> LoadedImage {
         LoadedImage(
+            source: order.key,
             bytes: bytes,
             origin: origin,
             contentID: entry?.bodyID,
@@ -157,13 +177,14 @@ struct ImageLoader: Sendable {
         )
     }
 
-    /// The file of a stored response if it is whole; a damaged one is removed.
+    /// The file of a stored response if it is whole, or no bytes for a redirect; a damaged one is removed.
     private func file(of entry: HTTPCacheEntry, _ order: Order) -> [UInt8]? {
         guard let bytes = store.body(entry, order.key) else {
             report { .damaged(url: order.key.url, origin: .disk) }
             store.remove(entry.bodyID, order.key, epoch: order.epoch)
             return nil
         }
+        if redirect(entry, order) != nil { return bytes }
         do {
             try decoders.decoder(for: bytes).verify(bytes)
             return bytes

@@ -108,14 +108,9 @@ extension ImagePipeline {
             updatePriority(key, &state, &effects)
             return key
         }
-        if !request.cache.contains(.skipDiskRead), let failure = state.failures[source] {
-            if configuration.uptime.uptime < failure.until {
-                var error = failure.error
-                error.isRemembered = true
-                effects.append(.fail(waiter, error))
-                return nil
-            }
-            state.failures[source] = nil
+        if let error = state.remembered(source, request.cache, now: configuration.uptime.uptime) {
+            effects.append(.fail(waiter, error))
+            return nil
         }
         let load = ImageLoadKey(source: source, options: request.cache, epoch: state.epoch)
         var job = ImageJob(

@@ -43,9 +43,9 @@ extension ImagePipeline {
     }
 
     private func run(_ key: ImageLoadKey, _ serial: Int, _ partial: PartialImage?) async {
-        let result: Result<LoadedImage, ImageError>
+        let result: Result<ImageReply, ImageError>
         do {
-            let loaded = try await loader.load(
+            let reply = try await loader.load(
                 key.source,
                 key.options,
                 epoch: key.epoch,
@@ -54,7 +54,7 @@ extension ImagePipeline {
                 keep: { partial in keep(partial, key) },
                 progress: { bytes, length in preview(key, serial, bytes, length) }
             )
-            result = .success(loaded)
+            result = .success(reply)
         } catch {
             result = .failure(error)
         }
@@ -63,9 +63,12 @@ extension ImagePipeline {
             guard let load = state.loads[key], load.serial == serial else { return }
             state.loads[key] = nil
             switch result {
-            case .success(let loaded):
+            case .success(.picture(let loaded)):
                 if loaded.wantsValidation { validate(key, &state) }
                 for dependent in load.dependents { enqueue(dependent, loaded, &state, &effects) }
+            case .success(.redirect(let redirect)):
+                if redirect.wantsValidation { validate(key, &state) }
+                for dependent in load.dependents { follow(redirect, dependent, from: key, &state, &effects) }
             case .failure(let error):
                 let now = configuration.uptime.uptime
                 // The result of a background validation is not reported.
@@ -74,7 +77,10 @@ extension ImagePipeline {
                     // `Retry-After` is respected up to a limit.
                     let asked = min(error.retryAfter ?? .zero, Self.negativeMaximum)
                     let until = now + max(configuration.negativeLifetime, asked)
-                    state.remember(error, for: key.source, now: now, until: until)
+                    // Also for the URLs that redirected to it.
+                    for source in Set(load.dependents.map(\.result.source) + [key.source]) {
+                        state.remember(error, for: source, now: now, until: until)
+                    }
                 }
                 for dependent in load.dependents { end(dependent, with: error, &state, &effects) }
             }
@@ -113,6 +119,12 @@ extension ImagePipeline {
         _ effects: inout [Effect]
     ) {
         guard let job = state.jobs[key] else { return }
+        var loaded = loaded
+        // Pixels are fresh while the picture and all redirects to it are.
+        loaded.freshness = job.hops.reduce(loaded.freshness) { period, hop in
+            guard let period, let hop else { return nil }
+            return period.narrowed(by: hop)
+        }
         if job.loadedAt == nil { state.jobs[key]?.loadedAt = configuration.uptime.uptime }
         if configuration.submitWhenIdle != nil, job.priority < .high {
             if case .waitingForIdle = job.phase { return }
@@ -161,7 +173,7 @@ extension ImagePipeline {
             }
         if isDamaged {
             report { .damaged(url: request.url, origin: loaded.origin) }
-            if let id = loaded.contentID { loader.store.remove(id, key.result.source, epoch: key.epoch) }
+            if let id = loaded.contentID { loader.store.remove(id, loaded.source, epoch: key.epoch) }
         }
         change { state, effects in
             state.runningDecodes -= 1
@@ -175,6 +187,7 @@ extension ImagePipeline {
                 )
                 state.jobs[key]?.damages = 1
                 state.jobs[key]?.loadedAt = nil
+                state.jobs[key]?.hops = []
                 state.jobs[key]?.phase = .loading(again)
                 _ = attach(key, to: again, &state)
                 return
@@ -238,7 +251,7 @@ extension ImagePipeline {
         )
     }
 
-    private func end(
+    func end(
         _ key: ImageJobKey,
         with error: ImageError,
         _ state: inout ImagePipelineState,

@@ -10,6 +10,11 @@ struct ImageFreshness: Sendable, Hashable {
     let until: WallTime
 
     func holds(at now: WallTime) -> Bool { now >= from && now < until }
+
+    /// The period in which both hold.
+    func narrowed(by other: ImageFreshness) -> ImageFreshness {
+        ImageFreshness(from: max(from, other.from), until: min(until, other.until))
+    }
 }
 
 /// Caching decisions for picture responses, made by RFC 9111 as implemented in `HTTPCacheDecision`. Pure.
@@ -41,6 +46,25 @@ struct ImageTerms: Sendable {
             response: TransportResponse(status: .ok, fields: fields, body: whole.bytes),
             requestedAt: whole.requestedAt,
             receivedAt: whole.receivedAt,
+            policy: policy
+        ).entry
+    }
+
+    /// A redirect as it is stored, without content; nil if it must not be stored.
+    func redirect(
+        _ request: TransportRequest,
+        _ status: Status,
+        _ fields: Fields,
+        requestedAt: WallTime,
+        receivedAt: WallTime
+    ) -> HTTPCacheEntry? {
+        var fields = status.isHeuristicallyCacheable ? supplemented(fields, receivedAt: receivedAt) : fields
+        fields.removeAll { $0 == .contentLength || $0 == .contentEncoding }
+        return HTTPCacheStorageDecision.decide(
+            request: request,
+            response: TransportResponse(status: status, fields: fields),
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
             policy: policy
         ).entry
     }
