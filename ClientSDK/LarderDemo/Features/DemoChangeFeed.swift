@@ -69,7 +69,8 @@ extension LiveSync.Source {
                         error.code == .cancelled ? .cancelled : .offline,
                         "\(error)",
                         cause: error,
-                        status: error.status.map { Int($0.code) }
+                        status: error.status.map { Int($0.code) },
+                        retryAfter: error.retryAfter(at: configuration.wallClock.now)
                     )
                 }
             case .eventStream:
@@ -83,7 +84,8 @@ extension LiveSync.Source {
                         error.code == .cancelled ? .cancelled : .offline,
                         "\(error)",
                         cause: error,
-                        status: error.status.map { Int($0.code) }
+                        status: error.status.map { Int($0.code) },
+                        retryAfter: error.retryAfter(at: configuration.wallClock.now)
                     )
                 }
             case .longPoll: return LongPollLiveChannel(source, since: since)
