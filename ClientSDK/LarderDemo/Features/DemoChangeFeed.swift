@@ -70,7 +70,8 @@ extension LiveSync.Source {
                         error.code == .cancelled ? .cancelled : .offline,
                         "\(error)",
                         cause: error,
-                        status: error.status.map { Int($0.code) }
+                        status: error.status.map { Int($0.code) },
+                        retryAfter: error.retryAfter(at: configuration.wallClock.now)
                     )
                 }
             case .eventStream:
@@ -84,7 +85,8 @@ extension LiveSync.Source {
                         error.code == .cancelled ? .cancelled : .offline,
                         "\(error)",
                         cause: error,
-                        status: error.status.map { Int($0.code) }
+                        status: error.status.map { Int($0.code) },
+                        retryAfter: error.retryAfter(at: configuration.wallClock.now)
                     )
                 }
             case .longPoll: return LongPollLiveChannel(source, since: since)

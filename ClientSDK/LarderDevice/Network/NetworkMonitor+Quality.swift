@@ -23,8 +23,8 @@ extension NetworkMonitor {
         public var recoveryTime: Duration = .seconds(10)
         /// Transfers of fewer bytes are not used to measure throughput.
         public var transferMinimum = 16_384
-        /// While offline because of measurements: the delay after the last failure until one request may try again; doubled each
-        /// time.
+        /// While offline because of measurements: the longest delay after the last failure until one request may try again; doubled
+        /// each time. Up to a quarter of it is left out at random.
         public var probeInterval: Duration = .seconds(2)
         /// The maximum of this delay.
         public var probeIntervalMaximum: Duration = .seconds(60)

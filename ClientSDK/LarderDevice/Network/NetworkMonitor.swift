@@ -83,7 +83,7 @@ public final class NetworkMonitor: Sendable {
         state = Mutex(
             Core(
                 status: source.status,
-                estimator: NetworkQualityEstimator(configuration.thresholds),
+                estimator: NetworkQualityEstimator(configuration.thresholds, seed: configuration.seed),
                 resume: ResumeSchedule(configuration.policy.resume, seed: configuration.seed),
                 policy: configuration.policy
             )

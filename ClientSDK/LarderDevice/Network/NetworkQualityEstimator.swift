@@ -39,9 +39,17 @@ struct NetworkQualityEstimator: Sendable, Hashable {
     /// When a request may be tried although the network counts as offline; nil while it is not offline.
     private(set) var nextProbe: MonotonicTime?
     private var isProbing = false
+    /// With the number of probe intervals so far, the source of their jitter: it spreads the probes of many clients.
+    private let seed: UInt64
+    private var intervals: UInt64 = 0
 
     /// Without samples the level is good.
-    init(_ thresholds: NetworkMonitor.Thresholds = NetworkMonitor.Thresholds()) { self.thresholds = thresholds }
+    ///
+    /// - Parameter seed: decides the jitter of probes.
+    init(_ thresholds: NetworkMonitor.Thresholds = NetworkMonitor.Thresholds(), seed: UInt64 = 0) {
+        self.thresholds = thresholds
+        self.seed = seed
+    }
 
     /// The level after the last sample or look.
     var level: NetworkLevel { decided }
@@ -102,7 +110,11 @@ struct NetworkQualityEstimator: Sendable, Hashable {
     }
 
     /// Forgets all samples, because the network has changed.
-    mutating func reset() { self = NetworkQualityEstimator(thresholds) }
+    mutating func reset() {
+        let intervals = intervals
+        self = NetworkQualityEstimator(thresholds, seed: seed)
+        self.intervals = intervals
+    }
 
     /// Whether one request may be tried although the network counts as offline.
     ///
@@ -111,7 +123,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
         guard decided == .offline else { return true }
         guard let next = nextProbe, now >= next else { return false }
         isProbing = true
-        nextProbe = now + probeInterval
+        nextProbe = now + makeProbeInterval()
         return true
     }
 
@@ -154,15 +166,18 @@ struct NetworkQualityEstimator: Sendable, Hashable {
         return true
     }
 
-    private var probeInterval: Duration {
-        min(thresholds.probeInterval * (1 << min(probes, 20)), thresholds.probeIntervalMaximum)
+    private mutating func makeProbeInterval() -> Duration {
+        let longest = min(thresholds.probeInterval * (1 << min(probes, 20)), thresholds.probeIntervalMaximum)
+        intervals += 1
+        var random = SeededGenerator(seed: seed &+ intervals)
+        return longest - longest * (0.25 * random.unit())
     }
 
     /// The first failure and that of each probe extend the next delay; failures of other requests do not.
     private mutating func noteFailedProbe(_ now: MonotonicTime) {
         guard isProbing || nextProbe == nil else { return }
         isProbing = false
-        nextProbe = now + probeInterval
+        nextProbe = now + makeProbeInterval()
         probes += 1
     }
 

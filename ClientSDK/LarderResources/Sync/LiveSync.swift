@@ -54,8 +54,8 @@ extension LiveSync {
 /// Keeps a cache up to date with a change feed and a live channel: it reconnects, falls back to another kind of channel, and reads
 /// missed changes from the feed.
 ///
-/// It does nothing while the network may not be used, and continues at once when it returns (`LarderCache.networkReturned`). It adds no
-/// jitter: `NetworkMonitor.resumes` spreads the return of many clients. Safe from any task.
+/// It does nothing while the network may not be used, and continues at once when it returns (`LarderCache.networkReturned`), but not
+/// before a time that the server has asked for (`LarderError.retryAfter` of the source). A return adds no jitter: `NetworkMonitor.resumes` spreads the return of many clients. Safe from any task.
 public final class LiveSync: Sendable {
     /// The state of a live sync.
     public enum State: Sendable, Hashable {
@@ -134,6 +134,7 @@ public final class LiveSync: Sendable {
             }
             let choice = source.kinds[kind % source.kinds.count]
             var since: MonotonicTime?
+            var asked: Duration?
             do {
                 publish(.connecting(choice))
                 try await follow(choice) { since = configuration.monotonicClock.uptime }
@@ -141,6 +142,7 @@ public final class LiveSync: Sendable {
                 // Every error, and a regular end by the server, is followed by the same back-off: an immediate
                 // reconnection could be refused again at once, for ever.
                 if error.code != .cancelled { configuration.onEvent(.failed(resource: "larder.live", error)) }
+                asked = error.retryAfter
             }
             sync.lostLive()
             guard !Task.isCancelled else { break }
@@ -151,10 +153,20 @@ public final class LiveSync: Sendable {
             if failures % 2 == 0 { kind += 1 }
             publish(.waiting(failures: failures))
             let wait = retry.backoffMaximum(attempt: failures) * configuration.random()
+            // What the server has asked for holds also when the network returns.
+            if let asked, asked > .zero { await sleep(asked) }
             // Another network may allow what the one before blocked.
             if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
         }
         publish(.idle)
+    }
+
+    /// Waits for a time, or until the task is cancelled.
+    private func sleep(_ wait: Duration) async {
+        let clock = configuration.monotonicClock
+        do { try await clock.sleep(until: clock.uptime + wait) } catch {
+            // The caller looks for the cancellation.
+        }
     }
 
     /// Waits for a time or until the network returns; true in the latter case.

@@ -106,6 +106,11 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
         self.fields = fields
         self.body = body
     }
+
+    /// The delay that the response has asked for (`Retry-After`, RFC 9110 §10.2.3); nil if there is none.
+    ///
+    /// - Parameter now: used for a date if the response has no `Date`.
+    public func retryAfter(at now: WallTime) -> Duration? { RetryAfterField.wait(fields, now: now) }
 }
 
 extension ErrorCode where Scope == WebSocketError {

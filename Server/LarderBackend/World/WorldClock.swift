@@ -32,6 +32,8 @@ public final class WorldClock: WallClock, MonotonicClock {
         var intervals: [TimerID: Int64] = [:]
         var driver: EventLoop?
         var armed: (timer: TimerID, deadline: MonotonicTime)?
+        var observers: [UInt64: @Sendable () -> Void] = [:]
+        var lastObserver: UInt64 = 0
     }
 
     private let wall: any WallClock
@@ -155,6 +157,7 @@ public final class WorldClock: WallClock, MonotonicClock {
             move(&state, to: target)
             arm(&state)
         }
+        tellObservers()
     }
 
     /// Advances to the next timer and runs all timers due at that time.
@@ -165,6 +168,24 @@ public final class WorldClock: WallClock, MonotonicClock {
         // An overdue timer on a running clock only runs; the clock does not move.
         if distance > .zero { advance(by: distance) } else { runDue() }
         return distance
+    }
+
+    /// Calls `body` after each manual change of the clock until the registration is released.
+    public func onJump(_ body: @escaping @Sendable () -> Void) -> ManualClock.Registration? {
+        let id = state.withLock { state in
+            state.lastObserver += 1
+            state.observers[state.lastObserver] = body
+            return state.lastObserver
+        }
+        return ManualClock.Registration { [weak self] in
+            // Released after the lock: what the observer holds may call this clock.
+            let removed = self?.state.withLock { $0.observers.removeValue(forKey: id) }
+            _ = consume removed
+        }
+    }
+
+    private func tellObservers() {
+        for observer in state.withLock({ $0.observers.values.map { $0 } }) { observer() }
     }
 
     // MARK: Timers
@@ -298,6 +319,7 @@ public final class WorldClock: WallClock, MonotonicClock {
             arm(&state)
         }
         isSystem.store(false, ordering: .relaxed)
+        tellObservers()
     }
 
     /// Starts a new segment of time at the current moment.

@@ -189,7 +189,9 @@ final class ControlPlane: ExchangeHandler {
         guard journals, let world = world(of: record) else { return }
         let journal = world.control.journal
         guard journal.isEnabled else { return }
-        let uptime = world.clock.followsSystem ? record.ended : world.clock.uptime
+        let isSystem = world.clock.followsSystem
+        let trace = record.note.detail as? ExchangeTrace
+        let uptime = isSystem ? record.ended : trace?.ended ?? world.clock.uptime
         let connection = world.control.connections.index(of: record.request.connection, now: uptime)
         // A request that went directly to the backend has no world prefix in its path.
         let isStraight = record.note.owner != nil && record.note.detail == nil
@@ -197,6 +199,8 @@ final class ControlPlane: ExchangeHandler {
             record,
             user: record.note.owner == nil ? viewer(of: record.request, in: world) : record.note.subject,
             at: world.clock.now,
+            // What goes directly to the backend is answered at once.
+            arrived: isSystem ? record.started : trace?.arrived ?? uptime,
             uptime: uptime,
             connection: connection,
             prefix: isStraight ? 0 : ControlledPath(record.request)?.prefixLength ?? 0

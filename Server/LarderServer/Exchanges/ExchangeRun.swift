@@ -21,6 +21,8 @@ final class ExchangeRun: @unchecked Sendable {
     /// Whether the path names the world.
     private let isAddressedByPath: Bool
     private let decisions: [FaultDecision]
+    /// When the request arrived, on the world's clock.
+    private let arrived: MonotonicTime
     private var injected = Duration.zero
     private var gates: [String] = []
     private var note = ExchangeNote()
@@ -47,10 +49,11 @@ final class ExchangeRun: @unchecked Sendable {
         self.facts = facts
         self.isAddressedByPath = isAddressedByPath
         self.decisions = decisions
+        arrived = world.clock.uptime
         recordingIndex = world.control.recording.arrived(
             request,
             connection: facts.connection,
-            uptime: world.clock.uptime
+            uptime: arrived
         )
         note.owner = world
         note.subject = plane.viewer(of: request, in: world)
@@ -339,7 +342,14 @@ final class ExchangeRun: @unchecked Sendable {
     }
 
     private func finalNote(ending: String?) -> ExchangeNote {
-        note.detail = ExchangeTrace(decisions: decisions, injected: injected, ending: ending, gates: gates)
+        note.detail = ExchangeTrace(
+            decisions: decisions,
+            arrived: arrived,
+            ended: world.clock.uptime,
+            injected: injected,
+            ending: ending,
+            gates: gates
+        )
         return note
     }
 }

@@ -59,7 +59,9 @@ final class Journal: Sendable {
             var slot = JournalSlot(
                 at: WallTime(seconds: 0),
                 started: MonotonicTime(nanoseconds: 0),
-                ended: MonotonicTime(nanoseconds: 0)
+                ended: MonotonicTime(nanoseconds: 0),
+                startedInWorld: MonotonicTime(nanoseconds: 0),
+                endedInWorld: MonotonicTime(nanoseconds: 0)
             )
             slot.headCount = Int32(requestHead.count)
             slot.status = Int32(prepared.status.code)
@@ -72,12 +74,14 @@ final class Journal: Sendable {
 
     // MARK: Writing
 
-    /// Adds an exchange that repeats an earlier one.
+    /// Adds an exchange that repeats an earlier one. The world's clock follows the server's.
     func append(_ exchange: RepeatedExchange, like template: Template, at: WallTime, connection: Int) {
         var slot = template.slot
         slot.at = at
         slot.started = exchange.started
         slot.ended = exchange.ended
+        slot.startedInWorld = exchange.started
+        slot.endedInWorld = exchange.ended
         slot.exchangeIndex = Int32(truncatingIfNeeded: exchange.index)
         slot.connection = Int32(truncatingIfNeeded: connection)
         slot.bytesSent = exchange.bytesSent
@@ -86,18 +90,28 @@ final class Journal: Sendable {
 
     /// Adds an exchange and calls the observers, which may read the journal but must not block.
     ///
-    /// - Parameter prefix: the length in bytes of the world's prefix in the path.
+    /// - Parameters:
+    ///   - arrived: the start of the exchange on the world's clock.
+    ///   - uptime: its end on that clock.
+    ///   - prefix: the length in bytes of the world's prefix in the path.
     func append(
         _ record: ExchangeRecord,
         user: Int64,
         at: WallTime,
+        arrived: MonotonicTime,
         uptime: MonotonicTime,
         connection: Int,
         prefix: Int
     ) {
         let request = record.request
         let keepsBody = request.body.count <= Self.keptBodyBytesMaximum
-        var slot = JournalSlot(at: at, started: record.started, ended: record.ended)
+        var slot = JournalSlot(
+            at: at,
+            started: record.started,
+            ended: record.ended,
+            startedInWorld: arrived,
+            endedInWorld: uptime
+        )
         slot.headCount = Int32(request.head.count)
         slot.bodyCount = keepsBody ? Int32(request.body.count) : 0
         slot.droppedPrefixCount = Int32(prefix)
@@ -152,7 +166,13 @@ final class Journal: Sendable {
         }
         let last = state.withLock { state in
             for reader in readers {
-                var slot = JournalSlot(at: at, started: uptime, ended: uptime)
+                var slot = JournalSlot(
+                    at: at,
+                    started: uptime,
+                    ended: uptime,
+                    startedInWorld: uptime,
+                    endedInWorld: uptime
+                )
                 slot.headCount = Int32(reader.openingHead.count)
                 slot.droppedPrefixCount = reader.droppedPrefixCount
                 slot.exchangeIndex = reader.exchangeIndex

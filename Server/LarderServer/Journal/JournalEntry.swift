@@ -7,6 +7,10 @@ import LarderTime
 /// The faults and gates of an exchange. Immutable once the exchange is over.
 final class ExchangeTrace: Sendable {
     let decisions: [FaultDecision]
+    /// When the request arrived, on the world's clock.
+    let arrived: MonotonicTime
+    /// When its last byte was handed on, on the world's clock. The entry is written later.
+    let ended: MonotonicTime
     /// The injected part of the exchange's duration.
     let injected: Duration
     /// How it ended; nil if it ended normally.
@@ -14,8 +18,17 @@ final class ExchangeTrace: Sendable {
     /// The gates that held it.
     let gates: [String]
 
-    init(decisions: [FaultDecision], injected: Duration, ending: String?, gates: [String]) {
+    init(
+        decisions: [FaultDecision],
+        arrived: MonotonicTime,
+        ended: MonotonicTime,
+        injected: Duration,
+        ending: String?,
+        gates: [String]
+    ) {
         self.decisions = decisions
+        self.arrived = arrived
+        self.ended = ended
         self.injected = injected
         self.ending = ending
         self.gates = gates
@@ -58,8 +71,12 @@ struct JournalEntry: Sendable {
     /// The bytes that a content coding has taken off the body.
     let bytesSavedByCoding: Int
     let requestBodyBytes: Int
+    /// On the server's clock.
     let started: MonotonicTime
     let ended: MonotonicTime
+    /// On the world's clock, on which waits and lifetimes pass.
+    let startedInWorld: MonotonicTime
+    let endedInWorld: MonotonicTime
     let isComplete: Bool
     let user: Int64
     /// The commit that the exchange made; 0 for none.

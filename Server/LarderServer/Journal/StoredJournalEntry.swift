@@ -5,8 +5,12 @@ import LarderTime
 struct JournalSlot {
     var number = 0
     var at: WallTime
+    /// On the server's clock.
     var started: MonotonicTime
     var ended: MonotonicTime
+    /// On the world's clock.
+    var startedInWorld: MonotonicTime
+    var endedInWorld: MonotonicTime
     /// The offset of its bytes in the arena: the request's head and body.
     var start = 0
     var headCount: Int32 = 0
@@ -53,6 +57,8 @@ struct StoredJournalEntry {
             requestBodyBytes: slot.requestBodyBytes,
             started: slot.started,
             ended: slot.ended,
+            startedInWorld: slot.startedInWorld,
+            endedInWorld: slot.endedInWorld,
             isComplete: slot.isComplete,
             user: slot.user,
             commit: slot.commit,

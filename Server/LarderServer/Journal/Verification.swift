@@ -11,9 +11,9 @@ public struct Expectation: Sendable, Hashable {
     public var atLeast: Int
     /// The maximum number of entries; nil for no maximum.
     public var atMost: Int?
-    /// The minimum time between consecutive entries.
+    /// The minimum time between consecutive entries, on the world's clock.
     public var spacedBy: Duration?
-    /// The maximum time between the first and the last entry.
+    /// The maximum time between the first and the last entry, on the world's clock.
     public var within: Duration?
 
     /// Exactly this number.
@@ -159,15 +159,17 @@ struct Verifier {
                 continue
             }
             if let spacing = expectation.spacedBy {
-                for (first, second) in zip(matching, matching.dropFirst()) where second.started - first.ended < spacing
-                {
-                    fail("#\(first.number) and #\(second.number), \(second.started - first.ended) apart")
+                for (first, second) in zip(matching, matching.dropFirst()) {
+                    let distance = second.startedInWorld - first.endedInWorld
+                    guard distance < spacing else { continue }
+                    fail("#\(first.number) and #\(second.number), \(distance) apart")
                 }
             }
             if let within = expectation.within, let first = matching.first, let last = matching.last,
-                last.ended - first.started > within
+                last.endedInWorld - first.startedInWorld > within
             {
-                fail("#\(first.number) to #\(last.number), \(last.ended - first.started) from one to the other")
+                let distance = last.endedInWorld - first.startedInWorld
+                fail("#\(first.number) to #\(last.number), \(distance) from one to the other")
             }
             guard inOrder, expectation.atLeast > 0 else { continue }
             if let next = matching.first(where: { $0.number > position }) {

@@ -101,7 +101,12 @@ struct NetworkQualityEstimatorTests {
             estimator.add(NetworkSample(.unreachable), at: time(second))
             estimator.add(NetworkSample(.unreachable), at: time(second))
         }
-        #expect(probes == [2, 6, 14, 30, 62, 122, 182, 242])
+        let waits = zip(probes, [0] + probes).map { $0 - $1 }
+        // Up to a quarter is left out at random, and this test looks every half second.
+        #expect(waits.count >= 8, "\(waits)")
+        for (wait, longest) in zip(waits, [2, 4, 8, 16, 32] + Array(repeating: 60.0, count: waits.count)) {
+            #expect(wait <= longest + 0.5 && wait >= longest * 0.75 - 0.5, "\(waits)")
+        }
         estimator.add(fast, at: time(300))
         #expect(estimator.takeProbe(at: time(300)) && estimator.takeProbe(at: time(300)))
     }

@@ -1,0 +1,170 @@
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+@Suite("Conduct report: what is a finding and what is not", .oneMinute)
+struct ConductTests {
+    private let page = "/v1/feed?limit=2"
+    private let reload = ["Cache-Control": "no-cache"]
+
+    private func refuse(_ stage: Stage, for wait: Duration?, times: Int = 1, _ path: String = "/v1/feed") throws {
+        var refusal = CannedReply(status: 503)
+        refusal.retryAfter = wait.map { .seconds(Int($0.components.seconds)) }
+        var occurrence = Fault.Occurrence()
+        occurrence.count = times
+        try stage.world.set(Fault(id: "busy", .respond(refusal), when: FaultMatch("GET", path), occurrence: occurrence))
+    }
+
+    private func findings(_ stage: Stage, _ rule: ConductReport.Rule) async -> Int {
+        await stage.world.conduct.findings.count { $0.rule == rule }
+    }
+
+    @Test(arguments: [(29, 1), (30, 0)])
+    func `Retry-After passes on the world's clock`(_ seconds: Int, _ count: Int) async throws {
+        let stage = try Stage()
+        try refuse(stage, for: .seconds(30))
+        #expect(try await stage.ask("GET", page).status == 503)
+        stage.world.clock.advance(by: .seconds(seconds))
+        #expect(try await stage.ask("GET", page).status == 200)
+        #expect(await findings(stage, .retriedTooSoon) == count)
+        await stage.backend.stop()
+    }
+
+    @Test func `a delayed request counts from its arrival`() async throws {
+        let stage = try Stage()
+        try refuse(stage, for: .seconds(30))
+        _ = try await stage.ask("GET", page)
+        let delay = Distribution.fixed(.seconds(40))
+        try stage.world.set(
+            Fault(.latency(connect: nil, firstByte: delay, body: nil), when: FaultMatch("GET", "/v1/feed"))
+        )
+        let early = try stage.send("GET", page)
+        #expect(await stage.advance(stage.world, until: early) == .seconds(40))
+        _ = try await early.reply()
+        #expect(await findings(stage, .retriedTooSoon) == 1)
+        await stage.backend.stop()
+    }
+
+    @Test func `one reload within Retry-After is a person's, a second one is a finding`() async throws {
+        let stage = try Stage()
+        try refuse(stage, for: .seconds(30), times: 3)
+        _ = try await stage.ask("GET", page)
+        _ = try await stage.ask("GET", page, fields: reload)
+        #expect(await findings(stage, .retriedTooSoon) == 0)
+        _ = try await stage.ask("GET", page, fields: reload)
+        #expect(await findings(stage, .retriedTooSoon) == 1)
+        await stage.backend.stop()
+    }
+
+    /// Retries of one page after each of the waits.
+    private func retry(_ stage: Stage, after waits: [Duration]) async throws {
+        try refuse(stage, for: nil, times: waits.count)
+        _ = try await stage.ask("GET", page)
+        for wait in waits {
+            stage.world.clock.advance(by: wait)
+            _ = try await stage.ask("GET", page)
+        }
+    }
+
+    @Test func `four equal intervals are a finding, and not by chance among many others`() async throws {
+        let stage = try Stage()
+        try await retry(stage, after: Array(repeating: .milliseconds(1_000), count: 4))
+        #expect(await findings(stage, .retriedWithoutJitter) == 1)
+        await stage.backend.stop()
+        let other = try Stage()
+        let spread = (0..<12).map { Duration.milliseconds(600 + 90 * $0) }
+        try await retry(other, after: spread + Array(repeating: .milliseconds(1_000), count: 4))
+        #expect(await findings(other, .retriedWithoutJitter) == 0)
+        await other.backend.stop()
+    }
+
+    @Test func `what must not be stored may be downloaded again`() async throws {
+        let stage = try Stage()
+        var secret = CannedReply(status: 200)
+        secret.headers = ["ETag": "\"1\"", "Cache-Control": "no-store"]
+        try stage.world.set(Fault(.respond(secret), when: FaultMatch("GET", "/v1/secret")))
+        for _ in 0..<2 { #expect(try await stage.ask("GET", "/v1/secret").field("ETag") == "\"1\"") }
+        #expect(await findings(stage, .downloadedTwice) == 0)
+        _ = try await stage.ask("GET", page)
+        _ = try await stage.ask("GET", page)
+        #expect(await findings(stage, .downloadedTwice) == 1)
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: [(49, 1), (50, 0)])
+    func `a lifetime counts from the start of the request`(_ seconds: Int, _ count: Int) async throws {
+        let stage = try Stage()
+        var once = Fault.Occurrence()
+        once.count = 1
+        let delay = Distribution.fixed(.seconds(10))
+        try stage.world.set(
+            Fault(
+                .latency(connect: nil, firstByte: delay, body: nil),
+                when: FaultMatch("GET", "/v1/feed"),
+                occurrence: once
+            )
+        )
+        let slow = try stage.send("GET", page)
+        _ = await stage.advance(stage.world, until: slow)
+        #expect(try await slow.reply().field("Cache-Control")?.contains("max-age=60") == true)
+        stage.world.clock.advance(by: .seconds(seconds))
+        _ = try await stage.ask("GET", page)
+        #expect(await findings(stage, .refetchedFresh) == count)
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: [(false, 1), (true, 0)])
+    func `a reload may overtake a request that a cache may answer`(_ isReload: Bool, _ count: Int) async throws {
+        let stage = try Stage()
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/feed"), stage: .reply, count: 1))
+        let held = try stage.send("GET", page)
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
+        _ = try await stage.ask("GET", page, fields: isReload ? reload : [:])
+        stage.world.releaseAll()
+        _ = try await held.reply()
+        #expect(await findings(stage, .duplicateInFlight) == count)
+        // The second request could not know the tag of the first reply.
+        #expect(await findings(stage, .downloadedTwice) == 0)
+        await stage.backend.stop()
+    }
+
+    /// Reads the change feed after each of six frames of an event stream.
+    private func poll(_ stage: Stage) async throws {
+        let channel = try stage.send("GET", "/v1/live/events")
+        _ = try await channel.read(until: "\r\n\r\n")
+        for number in 1...6 {
+            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(number)\"}"))
+            #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200)
+        }
+    }
+
+    @Test func `reads of the change feed beside a live channel are a finding, unless frames were lost`() async throws {
+        let stage = try Stage()
+        try await poll(stage)
+        #expect(await findings(stage, .polledBesideLive) == 1)
+        await stage.backend.stop()
+        let lossy = try Stage()
+        var fault = LiveFault()
+        fault.lose = 1
+        try lossy.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
+        try await poll(lossy)
+        #expect(await findings(lossy, .polledBesideLive) == 0)
+        await lossy.backend.stop()
+    }
+
+    @Test func `distances between entries are on the world's clock`() async throws {
+        let stage = try Stage()
+        _ = try await stage.ask("GET", page)
+        stage.world.clock.advance(by: .seconds(10))
+        _ = try await stage.ask("GET", page)
+        var spaced = Expectation.exactly(2, JournalFilter("GET", "/v1/feed"))
+        spaced.spacedBy = .seconds(10)
+        #expect(await stage.world.verify(spaced).holds)
+        spaced.spacedBy = nil
+        spaced.within = .seconds(9)
+        #expect(await !stage.world.verify(spaced).holds)
+        await stage.backend.stop()
+    }
+}
