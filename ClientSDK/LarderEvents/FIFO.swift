@@ -10,6 +10,8 @@
 
     @inlinable package var isEmpty: Bool { head == elements.count }
 
+    @inlinable package var first: Element? { head < elements.count ? elements[head] : nil }
+
     @inlinable package mutating func append(_ element: Element) { elements.append(element) }
 
     @inlinable package mutating func popFirst() -> Element? {

@@ -18,9 +18,11 @@ struct DiskChecksum: Sendable {
     /// The content of a tombstone, which no entity has.
     func tombstone(_ type: String, _ id: String) -> UInt64 { ~content(.entity, type, id, nil, []) }
 
-    /// The part of a list that its identifiers make.
-    static func members(_ ids: [EntityKey]) -> UInt64 {
-        ids.reduce(UInt64(ids.count)) { add($1.id, to: add($1.type, to: $0)) }
+    /// The row of a member of a list. The sum of all of them is the part of a list that its members make.
+    static func member(_ entry: ListMembers.Entry, at position: Int64) -> UInt64 {
+        var sum = add(entry.key.id, to: add(entry.key.type, to: UInt64(bitPattern: position)))
+        if let mark = entry.mark { sum = fold(sum ^ k0, UInt64(bitPattern: mark) ^ k1) &+ 1 }
+        return entry.note.map { add($0, to: sum) } ?? sum
     }
 
     /// The part that does depend on times.

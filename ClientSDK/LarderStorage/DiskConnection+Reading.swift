@@ -72,16 +72,17 @@ extension DiskConnection {
         defer { statement.reset() }
         try statement.bind(row, at: 1)
         var entities: [DiskEntity?] = []
-        entities.reserveCapacity(query.ids.count)
+        let ids = query.ids
+        entities.reserveCapacity(ids.count)
         while try statement.step() {
-            guard entities.count < query.ids.count, !statement.isNull(0) else {
+            guard entities.count < ids.count, !statement.isNull(0) else {
                 entities.append(nil)
                 continue
             }
             let row = DiskRow(statement)
-            entities.append(entity(query.ids[entities.count], row, row.blob == nil ? statement.bytes(12) : []))
+            entities.append(entity(ids[entities.count], row, row.blob == nil ? statement.bytes(12) : []))
         }
-        guard entities.count == query.ids.count else {
+        guard entities.count == ids.count else {
             throw SQLiteError(code: .corrupt, message: "a list has changed within a transaction")
         }
         return DiskStore.List(query: query, entities: entities)
@@ -90,10 +91,10 @@ extension DiskConnection {
     private func queryRow(_ key: QueryKey) throws(SQLiteError) -> (query: DiskQuery, row: Int64)? {
         let canonical = key.canonicalParameters
         guard let (row, body) = try find(.query, key.name, canonical) else { return nil }
-        let ids = try members(of: row.row)
+        let members = try members(of: row.row)
         var query = DiskQuery(
             key,
-            ids: ids,
+            ids: [],
             isComplete: row.completeness == Int64(DiskEntity.Completeness.complete.rawValue),
             entityTag: row.entityTag,
             fetchedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
@@ -103,10 +104,10 @@ extension DiskConnection {
         )
         query.isInvalidated = row.flags & DiskFlags.invalidated != 0
         query.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
-        let members = DiskChecksum.members(ids)
-        guard let payload = payload(row, body, .query, key.name, canonical, members: members, item: .query(key)) else {
-            return nil
-        }
+        guard let payload = payload(row, body, .query, key.name, canonical, members: members.sum, item: .query(key))
+        else { return nil }
+        query.members = members
+        query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: row.sum, members: members))
         guard query.decode(payload) else {
             let reason = DiskStore.Event.DiscardReason.undecodable("cursors")
             context.noteDamage(row.row, DiskContext.Damage(sum: row.sum, item: .query(key), reason: reason))
@@ -115,13 +116,18 @@ extension DiskConnection {
         return (query, row.row)
     }
 
-    func members(of row: Int64) throws(SQLiteError) -> [EntityKey] {
+    func members(of row: Int64) throws(SQLiteError) -> ListMembers {
         let statement = try prepared(.findMembers)
         defer { statement.reset() }
         try statement.bind(row, at: 1)
-        var ids: [EntityKey] = []
-        while try statement.step() { ids.append(EntityKey(type: statement.text(0), id: statement.text(1))) }
-        return ids
+        var slots: [ListMembers.Slot] = []
+        while try statement.step() {
+            let key = EntityKey(type: statement.text(1), id: statement.text(2))
+            let mark = statement.isNull(3) ? nil : statement.int64(3)
+            let note = statement.isNull(4) ? nil : statement.text(4)
+            slots.append(.init(statement.int64(0), .init(key, mark: mark, note: note)))
+        }
+        return ListMembers(slots: slots)
     }
 
     private func find(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> (DiskRow, [UInt8])? {

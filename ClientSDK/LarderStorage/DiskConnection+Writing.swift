@@ -17,13 +17,13 @@ private struct NewItem {
     var source: Int64 = 0
     var terms: DiskEntity.Terms = []
     let payload: [UInt8]
-    var ids: [EntityKey] = []
+    var members = ListMembers()
 }
 
 extension DiskConnection {
     /// The bytes that a row counts in the budget besides its payload and texts: columns, indexes, page overhead.
     static let bytesPerItem: Int64 = 160
-    private static let bytesPerMember: Int64 = 48
+    static let bytesPerMember: Int64 = 48
     /// Longer keys are rejected, because they would be copied into indexes.
     private static let keyBytesMaximum = 16 << 10
     /// Metadata does not count in the budget.
@@ -51,7 +51,18 @@ extension DiskConnection {
         return try put(item)
     }
 
-    func put(_ query: DiskQuery) throws {
+    /// Stores a list, and only the members that differ from the stored ones.
+    ///
+    /// - Returns: the list with the positions of its rows.
+    func put(_ query: DiskQuery) throws -> DiskQuery {
+        let known = try rows(of: query)
+        var query = query
+        if known == nil || query.stored.rows?.sum != known?.sum {
+            // Its positions are not those of the rows.
+            var members = known?.members ?? ListMembers()
+            members.replace(with: Array(query.members.entries))
+            query.members = members
+        }
         let expires = query.expiresAt.nanosecondsSinceEpoch
         let item = NewItem(
             kind: .query,
@@ -65,9 +76,22 @@ extension DiskConnection {
             completeness: query.isComplete ? Int64(DiskEntity.Completeness.complete.rawValue) : 0,
             terms: query.terms,
             payload: query.encoded,
-            ids: query.ids
+            members: query.members
         )
         _ = try put(item)
+        guard let row = try sum(.query, item.space, item.key) else {
+            throw SQLiteError(code: .corrupt, message: "a list that was just stored is missing")
+        }
+        try put(query.members.difference(from: known?.members ?? ListMembers()), of: row.row)
+        query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: row.sum, members: query.members))
+        return query
+    }
+
+    /// The stored members of a list, which are read only if the caller does not know them; nil if it is not stored.
+    private func rows(of query: DiskQuery) throws(SQLiteError) -> DiskQuery.Rows? {
+        guard let row = try sum(.query, query.key.name, query.key.canonicalParameters) else { return nil }
+        if let known = query.stored.rows, known.sum == row.sum { return known }
+        return DiskQuery.Rows(sum: row.sum, members: try members(of: row.row))
     }
 
     func put(_ record: DiskRecord) throws {
@@ -95,7 +119,6 @@ extension DiskConnection {
 
     private func putOnce(_ item: NewItem) throws -> DiskStore.PutOutcome {
         try checkKey(item.space, item.key)
-        for id in item.ids { try checkKey(id.type, id.id) }
         let stored = try context.encode(item.payload)
         let isBlob = stored.count > context.configuration.blobThreshold
         let size = size(of: item, storedInline: isBlob ? 0 : stored.count)
@@ -119,13 +142,12 @@ extension DiskConnection {
         } else {
             try run(.dropPayload, [], numbers: [row])
         }
-        if item.kind == .query { try put(members: item.ids, of: row) }
         return .stored
     }
 
     private func upsert(_ item: NewItem, _ stored: [UInt8], size: Int64, blob: String?) throws(SQLiteError) -> Int64? {
-        let members = item.kind == .query ? DiskChecksum.members(item.ids) : 0
-        let content = context.checksum.content(item.kind, item.space, item.key, item.entityTag, stored) ^ members
+        let content =
+            context.checksum.content(item.kind, item.space, item.key, item.entityTag, stored) ^ item.members.sum
         let times = DiskChecksum.times(
             version: item.version,
             fetched: item.fetched,
@@ -182,14 +204,17 @@ extension DiskConnection {
         try statement.run()
     }
 
-    func put(members ids: [EntityKey], of row: Int64) throws(SQLiteError) {
-        try run(.dropMembers, [], numbers: [row])
+    func put(_ difference: ListMembers.Difference, of row: Int64) throws {
+        for position in difference.removed { try run(.dropMember, [], numbers: [row, position]) }
         let statement = try prepared(.putMember)
-        for (position, id) in ids.enumerated() {
+        for slot in difference.stored {
+            try checkKey(slot.entry.key.type, slot.entry.key.id)
             try statement.bind(row, at: 1)
-            try statement.bind(Int64(position), at: 2)
-            try statement.bind(id.type, at: 3)
-            try statement.bind(id.id, at: 4)
+            try statement.bind(slot.position, at: 2)
+            try statement.bind(slot.entry.key.type, at: 3)
+            try statement.bind(slot.entry.key.id, at: 4)
+            try statement.bind(slot.entry.mark, at: 5)
+            try statement.bind(slot.entry.note, at: 6)
             try statement.run()
         }
     }
@@ -204,17 +229,19 @@ extension DiskConnection {
     }
 
     private func size(of item: NewItem, storedInline: Int) -> Int64 {
-        Self.size(item.space, item.key, item.entityTag, storedInline: storedInline, ids: item.ids)
+        Self.size(item.space, item.key, item.entityTag, storedInline: storedInline, members: item.members)
     }
 
     /// The bytes that an item counts in the budget, without its file.
-    static func size(_ space: String, _ key: String, _ entityTag: String?, storedInline: Int, ids: [EntityKey]) -> Int64
-    {
+    static func size(
+        _ space: String,
+        _ key: String,
+        _ entityTag: String?,
+        storedInline: Int,
+        members: ListMembers = ListMembers()
+    ) -> Int64 {
         let texts = space.utf8.count + key.utf8.count * 2 + (entityTag?.utf8.count ?? 0)
-        let members = ids.reduce(Int64(0)) {
-            $0 + Self.bytesPerMember + Int64(2 * ($1.type.utf8.count + $1.id.utf8.count))
-        }
-        return Self.bytesPerItem + Int64(texts + storedInline) + members
+        return Self.bytesPerItem + Int64(texts + storedInline) + members.bytes
     }
 
     func removal(_ expires: Int64) -> Int64 {
@@ -230,7 +257,7 @@ extension DiskConnection {
         }
     }
 
-    /// Renews times; false if there is no such item, or one with another ETag.
+    /// Renews times; returns the checksum of the row before and after, or nil if there is no such item, or one with another ETag.
     func touch(
         _ kind: DiskKind,
         _ space: String,
@@ -239,14 +266,14 @@ extension DiskConnection {
         expiresAt: WallTime,
         terms: DiskEntity.Terms,
         ifEntityTag entityTag: String?
-    ) throws(SQLiteError) -> Bool {
+    ) throws(SQLiteError) -> (old: Int64, new: Int64)? {
         let statement = try prepared(.findTimes)
         defer { statement.reset() }
         try statement.bind(kind.rawValue, at: 1)
         try statement.bind(space, at: 2)
         try statement.bind(key, at: 3)
         guard try statement.step(), entityTag == nil || (!statement.isNull(6) && statement.text(6) == entityTag) else {
-            return false
+            return nil
         }
         let (row, sum) = (statement.int64(0), statement.int64(5))
         let version = statement.isNull(1) ? nil : statement.int64(1)
@@ -263,7 +290,7 @@ extension DiskConnection {
         let renewed = Int64(bitPattern: UInt64(bitPattern: sum) ^ old ^ new)
         let removeAt = kind == .record ? expires : removal(expires)
         try run(.touch, [], numbers: [row, validated, expires, removeAt, renewed, terms.rawValue & DiskFlags.terms])
-        return true
+        return (sum, renewed)
     }
 
     /// Stores a tombstone for a version: nothing older replaces it.
@@ -280,7 +307,7 @@ extension DiskConnection {
         try statement.bind(now, at: 4)
         try statement.bind(removal(now), at: 5)
         try statement.bind(context.stamp, at: 6)
-        try statement.bind(Self.size(key.type, key.id, nil, storedInline: 0, ids: []), at: 7)
+        try statement.bind(Self.size(key.type, key.id, nil, storedInline: 0), at: 7)
         try statement.bind(Int64(bitPattern: content ^ times), at: 8)
         guard try statement.step() else { return false }
         let row = statement.int64(0)

@@ -3,8 +3,15 @@ public import LarderTime
 /// A stored list: the keys of its entities in order, and its metadata.
 public struct DiskQuery: Sendable, Hashable {
     public var key: QueryKey
-    /// The entities in order. They need not be stored.
-    public var ids: [EntityKey]
+    /// The entities in order. They need not be stored. Reading and setting cost O(n).
+    public var ids: [EntityKey] {
+        get { members.keys }
+        set { members.replace(with: newValue.map { ListMembers.Entry($0) }) }
+    }
+    /// The entities with their marks, for changes that do not depend on the length of the list.
+    package var members: ListMembers
+    /// What is on disk, to find the rows that differ.
+    package var stored = KnownRows()
     /// The cursor of the next page, if any.
     public var nextCursor: String?
     /// Whether the list is complete. Never inferred from an empty list.
@@ -40,7 +47,7 @@ public struct DiskQuery: Sendable, Hashable {
         details: [UInt8] = []
     ) {
         self.key = key
-        self.ids = ids
+        members = ListMembers(ids)
         self.nextCursor = nextCursor
         self.isComplete = isComplete
         self.entityTag = entityTag
@@ -49,6 +56,28 @@ public struct DiskQuery: Sendable, Hashable {
         self.expiresAt = expiresAt
         self.terms = terms
         self.details = details
+    }
+}
+
+extension DiskQuery {
+    /// The rows of a list at a time.
+    struct Rows: Sendable {
+        /// The checksum of the list's item, which covers its members: if the item still has it, they are the same.
+        let sum: Int64
+        let members: ListMembers
+    }
+
+    /// The known rows of a list, if any. All values are equal: they say nothing about the content of the list.
+    package struct KnownRows: Sendable, Hashable {
+        let rows: Rows?
+
+        package init() { rows = nil }
+
+        init(_ rows: Rows) { self.rows = rows }
+
+        package static func == (left: KnownRows, right: KnownRows) -> Bool { true }
+
+        package func hash(into hasher: inout Hasher) {}
     }
 }
 

@@ -95,13 +95,13 @@ struct DiskSalvage {
         let (space, key) = (statement.text(13), statement.text(14))
         var blobSize: Int64?
         var stored: [UInt8] = []
-        var ids: [EntityKey] = []
+        var members = ListMembers()
         guard let kind = DiskKind(rawValue: statement.int64(12)) else {
             areItemsWhole = false
             return
         }
         do {
-            if kind == .query { ids = try source.members(of: row.row) }
+            if kind == .query { members = try source.members(of: row.row) }
             if let name = row.blob {
                 blobSize = context.blobs.size(name)
             } else if !row.isTombstone {
@@ -112,23 +112,22 @@ struct DiskSalvage {
             areItemsWhole = false
             return
         }
-        let members = kind == .query ? DiskChecksum.members(ids) : 0
         let content =
             row.isTombstone
             ? context.checksum.tombstone(space, key)
-            : context.checksum.content(kind, space, key, row.entityTag, stored) ^ members
+            : context.checksum.content(kind, space, key, row.entityTag, stored) ^ members.sum
         // The bytes in a file are verified when they are read.
         guard row.blob == nil ? row.sum(of: content) == row.sum : blobSize != nil else {
             areItemsWhole = false
             return
         }
         if let name = row.blob, let blobSize { try target.run(.addBlob, [name], numbers: [blobSize]) }
-        guard try adopt(row, kind, space, key, stored.count, ids, target) else {
+        guard try adopt(row, kind, space, key, stored.count, members, target) else {
             areItemsWhole = false
             return
         }
         if row.blob == nil, !row.isTombstone { try target.put(payload: stored, of: row.row) }
-        if kind == .query { try target.put(members: ids, of: row.row) }
+        if kind == .query { try target.put(members.difference(from: ListMembers()), of: row.row) }
         itemsSaved += 1
     }
 
@@ -138,7 +137,7 @@ struct DiskSalvage {
         _ space: String,
         _ key: String,
         _ storedInline: Int,
-        _ ids: [EntityKey],
+        _ members: ListMembers,
         _ target: DiskConnection
     ) throws(SQLiteError) -> Bool {
         let statement = try target.prepared(.adoptItem)
@@ -158,7 +157,10 @@ struct DiskSalvage {
         try statement.bind(row.source, at: 13)
         let kept = DiskFlags.tombstone | DiskFlags.invalidated | DiskFlags.clockUncertain | DiskFlags.terms
         try statement.bind(row.flags & kept, at: 14)
-        try statement.bind(DiskConnection.size(space, key, row.entityTag, storedInline: storedInline, ids: ids), at: 15)
+        try statement.bind(
+            DiskConnection.size(space, key, row.entityTag, storedInline: storedInline, members: members),
+            at: 15
+        )
         try statement.bind(row.sum, at: 16)
         try statement.bind(row.blob, at: 17)
         try statement.run()

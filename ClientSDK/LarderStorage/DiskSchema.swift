@@ -10,7 +10,7 @@ enum DiskSchema {
     static let applicationID: Int32 = 0x4C72_6473
 
     /// The migrations. A released step is never changed.
-    static var migrations: Migrations { Migrations(applicationID: applicationID, [first]) }
+    static var migrations: Migrations { Migrations(applicationID: applicationID, [first, lists]) }
 
     private static var first: Migration {
         Migration("items, outbox") { database throws(SQLiteError) in
@@ -68,6 +68,23 @@ enum DiskSchema {
                 CREATE TRIGGER blobs_counted AFTER UPDATE OF refs ON blobs WHEN (new.refs = 0) <> (old.refs = 0) BEGIN
                     UPDATE totals SET bytes = bytes + CASE new.refs WHEN 0 THEN -new.size ELSE new.size END;
                 END;
+                """
+            )
+        }
+    }
+
+    /// Positions have gaps, and members have marks. Lists are fetched again.
+    private static var lists: Migration {
+        Migration("members with marks") { database throws(SQLiteError) in
+            try database.execute(
+                """
+                DROP TABLE members;
+                CREATE TABLE members (
+                    query INTEGER NOT NULL, position INTEGER NOT NULL, type TEXT NOT NULL, id TEXT NOT NULL,
+                    mark INTEGER, note TEXT, PRIMARY KEY (query, position)
+                ) WITHOUT ROWID;
+                CREATE INDEX members_entity ON members (type, id);
+                DELETE FROM items WHERE kind = 1;
                 """
             )
         }

@@ -3,7 +3,7 @@ enum DiskStatement: Int, CaseIterable {
     case begin, beginWriting, commit, dataVersion
     case find, findMembers, findListed, findPayload
     case upsert, putPayload, dropPayload, describe, bury
-    case dropMembers, putMember
+    case dropMember, putMember
     case findTimes, touch
     case remove, removeRow, removeSpace, removeKind
     case invalidate, distrust
@@ -29,7 +29,7 @@ enum DiskStatement: Int, CaseIterable {
                 i.flags, i.sum, i.blob, p.body
             FROM items i LEFT JOIN payloads p ON p.row = i.row WHERE i.kind = ?1 AND i.space = ?2 AND i.key = ?3
             """
-        case .findMembers: "SELECT type, id FROM members WHERE query = ?1 ORDER BY position"
+        case .findMembers: "SELECT position, type, id, mark, note FROM members WHERE query = ?1 ORDER BY position"
         case .findListed:
             """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
@@ -71,8 +71,13 @@ enum DiskStatement: Int, CaseIterable {
             WHERE version IS NULL OR version <= excluded.version
             RETURNING row
             """
-        case .dropMembers: "DELETE FROM members WHERE query = ?1"
-        case .putMember: "INSERT INTO members (query, position, type, id) VALUES (?1, ?2, ?3, ?4)"
+        case .dropMember: "DELETE FROM members WHERE query = ?1 AND position = ?2"
+        case .putMember:
+            """
+            INSERT INTO members (query, position, type, id, mark, note) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT (query, position) DO UPDATE SET type = excluded.type, id = excluded.id, mark = excluded.mark,
+                note = excluded.note
+            """
 
         case .findTimes:
             """

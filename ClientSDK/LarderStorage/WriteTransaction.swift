@@ -47,7 +47,7 @@ extension DiskStore {
                     expiresAt: expiresAt,
                     terms: terms,
                     ifEntityTag: entityTag
-                )
+                ) != nil
             }
         }
 
@@ -80,8 +80,13 @@ extension DiskStore {
 
         // MARK: Lists
 
-        /// Stores a list, replacing the one under its key.
-        public func put(_ query: DiskQuery) throws(DiskError) { try connection.perform { try connection.put(query) } }
+        /// Stores a list, replacing the one under its key. Only the members that differ are written.
+        public func put(_ query: DiskQuery) throws(DiskError) { _ = try store(query) }
+
+        /// Stores a list; returns it with the positions of its rows, by which the next call finds the difference without reading them.
+        package func store(_ query: DiskQuery) throws(DiskError) -> DiskQuery {
+            try connection.perform { try connection.put(query) }
+        }
 
         /// Renews a list's times.
         @discardableResult
@@ -101,8 +106,26 @@ extension DiskStore {
                     expiresAt: expiresAt,
                     terms: terms,
                     ifEntityTag: entityTag
+                ) != nil
+            }
+        }
+
+        /// Renews a list's times to those of the value.
+        package func touch(_ query: inout DiskQuery) throws(DiskError) {
+            let list = query
+            let sums = try connection.perform {
+                try connection.touch(
+                    .query,
+                    list.key.name,
+                    list.key.canonicalParameters,
+                    validatedAt: list.validatedAt,
+                    expiresAt: list.expiresAt,
+                    terms: list.terms,
+                    ifEntityTag: nil
                 )
             }
+            guard let sums, let known = query.stored.rows, known.sum == sums.old else { return }
+            query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: sums.new, members: known.members))
         }
 
         /// Removes a list. Its entities stay.

@@ -1,4 +1,5 @@
-// Measures reads of the cache, from memory and from a cold start: `swift run -c release` in this directory.
+// Measures reads of the cache, from memory and from a cold start: `swift run -c release` in this directory;
+// `swift run -c release cache-benchmark lists` measures changes of lists alone, also in lists ten times as long.
 //
 // Prints the median, the best and the worst of many runs, because the speed of a shared machine varies.
 
@@ -9,11 +10,17 @@ import Synchronization
 if CommandLine.arguments.count == 3, CommandLine.arguments[1] == "cold" {
     try await coldStart(CommandLine.arguments[2])
 } else {
-    try await measureReads()
-    try await measureCrowd()
     let scratch = NSTemporaryDirectory() + "larder-cache-benchmark-\(ProcessInfo.processInfo.processIdentifier)"
     defer { try? FileManager.default.removeItem(atPath: scratch) }
-    try await measureTaps(nil)
-    try await measureTaps(scratch + "/taps")
-    try await measureStarts(scratch + "/store")
+    if CommandLine.arguments.last != "lists" {
+        try await measureReads()
+        try await measureCrowd()
+        try await measureTaps(nil)
+        try await measureTaps(scratch + "/taps")
+        try await measureStarts(scratch + "/store")
+    }
+    try await measureEdits(scratch)
+    try await measureMainActor(scratch + "/main")
+    try await measureDrain(scratch + "/drain", factor: 1)
+    if CommandLine.arguments.last == "lists" { try await measureDrain(scratch + "/long", factor: 10) }
 }

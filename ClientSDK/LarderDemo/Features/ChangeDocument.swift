@@ -106,17 +106,18 @@ extension CacheUpdate {
     /// A list that has grown to `maximum` items is invalidated instead, so that the next read fetches a page.
     mutating func insert(_ key: EntityKey, atFrontOf list: QueryKey, keeping maximum: Int = 200) {
         let step: @Sendable (inout DiskQuery) -> Void = { query in
-            guard !query.ids.contains(key) else { return }
+            let ids = query.ids
+            guard !ids.contains(key) else { return }
             // IDs increase: an older entity than the last one belongs to a later page.
-            let last = query.ids.last { $0.type == key.type && !$0.id.hasPrefix(LocalID.prefix) }
+            let last = ids.last { $0.type == key.type && !$0.id.hasPrefix(LocalID.prefix) }
             if let last, Self.isOlder(key.id, last.id) { return }
-            guard query.ids.count < maximum else {
+            guard ids.count < maximum else {
                 query.isInvalidated = true
                 query.entityTag = nil
                 return
             }
-            let index = query.ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) }
-            query.ids.insert(key, at: index ?? (last == nil ? 0 : query.ids.count))
+            let index = ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) }
+            query.ids.insert(key, at: index ?? (last == nil ? 0 : ids.count))
         }
         editQuery(list, step)
     }

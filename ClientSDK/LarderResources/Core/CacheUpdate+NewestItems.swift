@@ -73,24 +73,26 @@ extension CacheUpdate {
 extension Commit {
     mutating func insertNewest(_ newest: NewestItems, _ disk: DiskPart) throws {
         let merge = QueryMerge(confirms: false, keys: newest.items.map(\.key)) { query, _, context in
-            let known = Set(query.ids)
             // Items that are known to be deleted are not inserted.
             let items = newest.items.filter { item in
-                context.stored.contains(item.key) && !item.isBehind(query) && (item.isOwn || !known.contains(item.key))
+                context.stored.contains(item.key) && !item.isBehind(query)
+                    && (item.isOwn || !query.members.contains(item.key))
             }
             guard !items.isEmpty else { return }
             var isFull = false
-            let layout = try query.editLayout { layout in
-                for item in items {
-                    guard item.isOwn || layout.loose.count < NewestItems.unconfirmedMaximum else {
-                        isFull = true
-                        continue
-                    }
-                    item.insert(into: &layout, at: context.startedAt)
+            let details = query.details
+            for item in items {
+                guard item.isOwn || query.members.markedCount < NewestItems.unconfirmedMaximum else {
+                    isFull = true
+                    continue
+                }
+                try item.insert(into: &query.members, at: context.startedAt) {
+                    try TimelineLayout.Details(details).tail == .end
                 }
             }
             if isFull { query.isInvalidated = true }
-            if layout.beginsLoose || isFull { query.entityTag = nil }
+            let first = query.members.entries.first { TimelineLayout.element($0.key).item != nil }
+            if first?.mark != nil || isFull { query.entityTag = nil }
         }
         try self.merge(newest.timeline, merge, disk)
     }

@@ -40,15 +40,9 @@ extension Commit {
         }
         if hasChanged || known == nil { return set(stored, key) }
         if stored.query != before {
-            let query = stored.query
             try disk.write { transaction in
-                try transaction.touch(
-                    key,
-                    validatedAt: query.validatedAt,
-                    expiresAt: query.expiresAt,
-                    terms: query.terms
-                )
-                if query.isInvalidated { try transaction.invalidate(key) }
+                try transaction.touch(&stored.query)
+                if stored.query.isInvalidated { try transaction.invalidate(key) }
             }
         }
         queries[key] = .set(stored)

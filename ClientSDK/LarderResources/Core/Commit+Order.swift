@@ -17,7 +17,7 @@ extension Commit {
         guard !edits.isEmpty else { return }
         for edit in edits { edit.change(&query) }
         var known = Set<EntityKey>()
-        query.ids.removeAll { !known.insert($0).inserted }
+        query.members.replace(with: query.members.entries.filter { known.insert($0.key).inserted })
     }
 
     /// Records that an edit or a merge has invalidated the list, so that no earlier request clears the mark.

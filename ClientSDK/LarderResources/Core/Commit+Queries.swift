@@ -2,13 +2,21 @@ import LarderStorage
 
 /// The steps that change lists.
 extension Commit {
-    func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
+    /// A list that is in memory or was changed by this commit.
+    func known(_ key: QueryKey) -> StoredQuery? {
         switch queries[key] {
-        case .set(let stored): return stored
-        case .removed, .forgotten: return nil
-        case .elsewhere, nil: break
+        case .set(let stored): stored
+        case .removed, .forgotten: nil
+        case .elsewhere, nil: core.knownQuery(key)
         }
-        if let stored = core.knownQuery(key) { return stored }
+    }
+
+    func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
+        if let stored = known(key) { return stored }
+        switch queries[key] {
+        case .removed, .forgotten: return nil
+        case .set, .elsewhere, nil: break
+        }
         var query: DiskQuery?
         try disk.write { transaction in query = try transaction.read { reading in try reading.query(key) } }
         return query.map {
@@ -27,6 +35,13 @@ extension Commit {
         query.terms = times.terms
         query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
         if isAnswer { replay(on: &query) }
+        if let known = known(key) {
+            // The members that stay keep their positions.
+            let entries = Array(query.members.entries)
+            query.members = known.query.members
+            query.members.replace(with: entries)
+            query.stored = known.query.stored
+        }
         set(StoredQuery(query, times: times, order: order), key)
         applied.insert(.query(key))
     }
@@ -69,12 +84,6 @@ extension Commit {
         }
         let new = times(stated ?? stored.times.stated)
         let isInvalidated = core.order.isInvalidated(.query(key), since: order)
-        // If the list is kept off the disk, a row under its key is another list.
-        let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
-        try part.write { transaction in
-            try transaction.touch(key, validatedAt: new.validatedAt, expiresAt: new.expiresAt, terms: new.terms)
-            if isInvalidated { try transaction.invalidate(key) }
-        }
         stored.times = Freshness.Times(
             fetchedAt: stored.times.fetchedAt,
             validatedAt: new.validatedAt,
@@ -88,6 +97,12 @@ extension Commit {
         stored.query.terms = new.terms
         stored.query.isInvalidated = isInvalidated
         stored.query.isClockUncertain = false
+        // If the list is kept off the disk, a row under its key is another list.
+        let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
+        try part.write { transaction in
+            try transaction.touch(&stored.query)
+            if isInvalidated { try transaction.invalidate(key) }
+        }
         stored.order = order
         if isMemoryOnly {
             stored.isMemoryOnly = true
@@ -100,13 +115,7 @@ extension Commit {
     mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {
         try disk.write { transaction in try transaction.invalidate(key) }
         core.order.noteInvalidated(.query(key), order)
-        let known: StoredQuery? =
-            switch queries[key] {
-            case .set(let stored): stored
-            case .removed, .forgotten: nil
-            case .elsewhere, nil: core.knownQuery(key)
-            }
-        guard var stored = known else {
+        guard var stored = known(key) else {
             if queries[key] == nil { queries[key] = .elsewhere }
             return
         }

@@ -40,6 +40,10 @@ struct Commit {
     var memberships: MembershipTable.Records?
     /// The lists to write after all steps, so that each list is written once.
     var unwritten: Set<QueryKey> = []
+    /// The lists in memory before this commit, looked at by the first removal.
+    private lazy var listsInMemory = core.queries.keys.compactMap { name in
+        core.queries.peek(name).map { (name, $0.query.members) }
+    }
     private(set) var problems: [LarderError] = []
     private(set) var hasNewMarks = false
     /// Whether a value was on disk whose key is kept off the disk.
@@ -58,11 +62,12 @@ struct Commit {
     mutating func perform(_ steps: [CacheUpdate.Step], _ disk: DiskPart) throws {
         for step in steps { try perform(step, disk) }
         for key in unwritten {
-            guard case .set(let stored) = queries[key] else { continue }
+            guard case .set(var stored) = queries[key] else { continue }
             try disk.write { transaction in
-                try transaction.put(stored.query)
+                stored.query = try transaction.store(stored.query)
                 if stored.query.isInvalidated || stored.query.isClockUncertain { try transaction.invalidate(key) }
             }
+            queries[key] = .set(stored)
         }
         unwritten = []
         try recordMemberships(disk)
@@ -267,7 +272,7 @@ struct Commit {
     private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
         if let version, let known = current(key)?.version, known > version { return }
         var isGone = true
-        var lists: [DiskQuery] = []
+        var names = Set<QueryKey>()
         try disk.write { transaction in
             if let version {
                 isGone = try transaction.remove(key, deletedInVersion: version)
@@ -275,20 +280,16 @@ struct Commit {
                 try transaction.remove(key)
             }
             guard isGone else { return }
-            lists = try transaction.read { reading in
-                try reading.queries(with: key).compactMap { name in try reading.query(name) }
-            }
+            names = Set(try transaction.read { reading in try reading.queries(with: key) })
         }
         guard isGone else { return }
         entities[key] = .removed
         applied.insert(.entity(key))
         changedValues.insert(key)
-        var names = Set(lists.map(\.key))
-        for name in core.queries.keys where core.queries.peek(name)?.query.ids.contains(key) ?? false {
-            names.insert(name)
-        }
-        for case (let name, .set(let stored)) in queries where stored.query.ids.contains(key) { names.insert(name) }
-        for name in names { try edit(name, { $0.ids.removeAll { $0 == key } }, disk) }
+        // Lists that are not on disk, and lists that this commit has changed: each finds the key by its index.
+        for (name, members) in listsInMemory where members.contains(key) { names.insert(name) }
+        for case (let name, .set(let stored)) in queries where stored.query.members.contains(key) { names.insert(name) }
+        for name in names { try edit(name, { $0.members.remove(key) }, disk) }
     }
 
     private mutating func invalidate(_ key: EntityKey, _ disk: DiskPart) throws {
@@ -331,7 +332,7 @@ struct Commit {
             hasLeftDisk = true
             try transaction.remove(key)
             leaving = try transaction.read { reading in
-                try stored.query.ids.filter { try reading.queries(with: $0).isEmpty }
+                try stored.query.members.keys.filter { try reading.queries(with: $0).isEmpty }
             }
         }
         for entity in leaving { try keepOffDisk(entity, disk) }

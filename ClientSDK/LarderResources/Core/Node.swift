@@ -195,7 +195,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
             hasMarks ? Self.judged(stored, key, core) : stored
         }
-        var lookup = EntityLookup(keys: basis.keys, overlays: core.entities) { key, decode in
+        var lookup = EntityLookup(keys: basis.keys, marks: stored.query.members.marks, overlays: core.entities) {
+            key,
+            decode in
             if let known = core.entities[key] { return judged(known, key) }
             guard let row = rows?[key], let value = try? decode(row.payload) else {
                 // A row that does not decode is reported by the read that follows.

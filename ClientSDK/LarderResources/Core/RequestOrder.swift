@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderStorage
 import Synchronization
 
@@ -8,7 +9,9 @@ import Synchronization
 final class RequestOrder: Sendable {
     private struct State {
         var last: UInt64 = 0
-        var active: Set<UInt64> = []
+        var active = ActiveOrders()
+        /// The number of records at which those that no request needs are dropped.
+        var recordsMaximum = 512
         var applied: [StoredKey: UInt64] = [:]
         var invalidated: [StoredKey: UInt64] = [:]
         var edits: [QueryKey: [QueryEdit]] = [:]
@@ -29,7 +32,7 @@ final class RequestOrder: Sendable {
     func begin() -> UInt64 {
         state.withLock { state in
             state.last += 1
-            state.active.insert(state.last)
+            state.active.append(state.last)
             return state.last
         }
     }
@@ -47,16 +50,18 @@ final class RequestOrder: Sendable {
         state.withLock { state in
             state.active.remove(order)
             guard !state.applied.isEmpty || !state.invalidated.isEmpty || !state.edits.isEmpty else { return }
-            guard let oldest = state.active.min() else {
+            guard let oldest = state.active.oldest else {
+                state.recordsMaximum = 512
                 state.applied.removeAll()
                 state.invalidated.removeAll()
                 state.edits.removeAll()
                 return
             }
-            // A scan at each end would cost more than it saves.
-            guard state.applied.count + state.invalidated.count > 512 else { return }
+            // A scan only where the number has doubled, so that it costs O(1) for each record.
+            guard state.applied.count + state.invalidated.count > state.recordsMaximum else { return }
             state.applied = state.applied.filter { $0.value > oldest }
             state.invalidated = state.invalidated.filter { $0.value > oldest }
+            state.recordsMaximum = max(512, 2 * (state.applied.count + state.invalidated.count))
         }
     }
 
@@ -84,7 +89,7 @@ final class RequestOrder: Sendable {
 
     func noteEdited(_ key: QueryKey, _ order: UInt64, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
         state.withLock { state in
-            guard let oldest = state.active.min() else { return }
+            guard let oldest = state.active.oldest else { return }
             var edits = state.edits[key] ?? []
             if edits.count >= Self.editsMaximum {
                 edits.removeAll { $0.order < oldest }
@@ -103,5 +108,24 @@ final class RequestOrder: Sendable {
             guard !state.active.isEmpty else { return }
             state.invalidated[key] = max(order, state.invalidated[key] ?? 0)
         }
+    }
+}
+
+/// The orders of the requests in flight, of which the oldest is needed. Each operation costs O(1) on average.
+struct ActiveOrders: Sendable {
+    /// In ascending order, since each is larger than those before; some have ended.
+    private var begun = FIFO<UInt64>()
+    private var ended: Set<UInt64> = []
+
+    var isEmpty: Bool { oldest == nil }
+
+    var oldest: UInt64? { begun.first }
+
+    mutating func append(_ order: UInt64) { begun.append(order) }
+
+    mutating func remove(_ order: UInt64) {
+        guard let first = begun.first, order >= first else { return }
+        ended.insert(order)
+        while let first = begun.first, ended.remove(first) != nil { _ = begun.popFirst() }
     }
 }

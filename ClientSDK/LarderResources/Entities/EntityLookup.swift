@@ -18,15 +18,19 @@ public struct EntityLookup {
     private(set) var lacksCandidates = false
     /// The results of this lookup.
     private(set) var found: [FoundEntities?] = []
+    /// The marks of members of the index.
+    let marks: [EntityKey: Int64]
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
     let overlays: EntityTable
 
     init(
         keys: [EntityKey],
+        marks: [EntityKey: Int64] = [:],
         overlays: EntityTable,
         find: @escaping (EntityKey, StoredEntityDecoder) -> StoredEntity?
     ) {
         self.keys = keys
+        self.marks = marks
         self.overlays = overlays
         self.find = find
     }

@@ -36,5 +36,5 @@ struct StoredQuery: Sendable {
         self.seenCommits = seenCommits
     }
 
-    var cost: Int { 256 + query.details.count + query.ids.count * 64 }
+    var cost: Int { 256 + query.details.count + query.members.count * 64 }
 }

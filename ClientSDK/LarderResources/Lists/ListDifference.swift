@@ -1,3 +1,5 @@
+import LarderStorage
+
 /// The edits that turn one list into another, with items matched by identifier, for views that move rows.
 ///
 /// Cost: O(n log n) for lists of n items.
@@ -45,32 +47,9 @@ public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
             .sorted { $0.index < $1.index }
         let common = after.compactMap { id, to in before[id].map { Move(id: id, from: $0, to: to) } }
             .sorted { $0.to < $1.to }
-        let staying = Self.longestIncreasingSubsequence(common.map(\.from))
+        let staying = IncreasingSubsequence.indices(of: common.map(\.from))
         moves = common.enumerated().filter { !staying.contains($0.offset) }.map(\.element)
         updates = common.filter { old[$0.from] != new[$0.to] }.map { Place(id: $0.id, index: $0.to) }
-    }
-
-    /// The positions of a longest increasing subsequence: the items that need not be moved.
-    private static func longestIncreasingSubsequence(_ numbers: [Int]) -> Set<Int> {
-        var tails: [Int] = []
-        var previous = [Int?](repeating: nil, count: numbers.count)
-        for (index, number) in numbers.enumerated() {
-            var low = 0
-            var high = tails.count
-            while low < high {
-                let middle = (low + high) / 2
-                if numbers[tails[middle]] < number { low = middle + 1 } else { high = middle }
-            }
-            previous[index] = low > 0 ? tails[low - 1] : nil
-            if low == tails.count { tails.append(index) } else { tails[low] = index }
-        }
-        var staying = Set<Int>()
-        var next = tails.last
-        while let index = next {
-            staying.insert(index)
-            next = previous[index]
-        }
-        return staying
     }
 }
 

@@ -14,17 +14,48 @@ struct NewestItems: Sendable {
 
         /// Whether the item is older than all loaded items, as most changed items are.
         func isBehind(_ query: DiskQuery) -> Bool {
-            guard let isNewer, query.nextCursor != nil, let last = query.ids.last(where: { $0.type == key.type })
+            guard let isNewer, query.nextCursor != nil,
+                let last = query.members.entries.last(where: { $0.key.type == key.type })?.key
             else { return false }
             return !isNewer(key.id, last.id)
         }
 
-        func insert(into layout: inout TimelineLayout, at time: WallTime) {
-            let time = time.nanosecondsSinceEpoch
-            guard let isNewer else { return layout.insertNewest(key, at: time, isOwn: isOwn) }
-            layout.insert(key, at: time, isOwn: isOwn, begins: isNew || isOwn) {
-                $1.type == key.type && isNewer($0.id, $1.id)
+        /// Inserts the item, unless the list contains it. An item within a gap or behind the loaded items is not inserted: the page that
+        /// contains it inserts it.
+        ///
+        /// Cost: O(1) for an item at the front, and O(items before it) elsewhere.
+        ///
+        /// - Parameter isEnd: whether the oldest item is loaded.
+        func insert(into members: inout ListMembers, at time: WallTime, isEnd: () throws -> Bool) rethrows {
+            let mark = TimelineLayout.Loose(insertedAt: time.nanosecondsSinceEpoch, isOwn: isOwn).mark
+            guard !members.contains(key) else {
+                // An item that no page has confirmed yet.
+                guard isOwn, let known = members.mark(of: key) else { return }
+                let loose = TimelineLayout.Loose(insertedAt: known, isOwn: true)
+                return members.setMark(loose.mark, of: key)
             }
+            if let offset = try place(in: members, isEnd: isEnd) {
+                members.insert(ListMembers.Entry(key, mark: mark), at: offset)
+            }
+        }
+
+        /// The offset at which the item belongs; nil if it is not inserted.
+        private func place(in members: ListMembers, isEnd: () throws -> Bool) rethrows -> Int? {
+            guard let isNewer else { return 0 }
+            var (isAnyItem, isBehindGap) = (false, false)
+            for (offset, entry) in members.entries.enumerated() {
+                switch TimelineLayout.element(entry.key) {
+                case .item(let other):
+                    isAnyItem = true
+                    if other.type == key.type, isNewer(key.id, other.id) { return isBehindGap ? nil : offset }
+                    isBehindGap = false
+                case .gap: isBehindGap = true
+                case .boundary: break
+                }
+            }
+            // Only an item that is certainly new may begin a list.
+            guard isAnyItem else { return isNew || isOwn ? 0 : nil }
+            return try !isBehindGap && isEnd() ? members.count : nil
         }
     }
 

@@ -23,22 +23,27 @@ struct TimelineLayout: Sendable, Equatable {
     }
 
     /// An item that was inserted here and that no page has confirmed. Its neighbours may be others on the server.
-    struct Loose: Sendable, Hashable, Codable {
-        var type: String
-        var id: String
-        /// The time of the insertion in nanoseconds since 1970.
+    struct Loose: Sendable, Hashable {
+        /// The time of the insertion in nanoseconds since 1970, without the lowest bit.
         var insertedAt: Int64
         /// Whether it was created on this device.
         var isOwn: Bool
+
+        init(insertedAt: Int64, isOwn: Bool) {
+            self.insertedAt = insertedAt & ~1
+            self.isOwn = isOwn
+        }
+
+        /// Decodes the mark of a member: the time, and in the lowest bit whether it is own.
+        init(mark: Int64) { self.init(insertedAt: mark, isOwn: mark & 1 != 0) }
+
+        var mark: Int64 { insertedAt | (isOwn ? 1 : 0) }
     }
 
-    /// The part of a layout that is stored beside the keys of the index.
+    /// The part of a layout that is stored beside the members of the index. Its size does not depend on their number.
     struct Details: Sendable, Hashable, Codable {
         var tail = Tail.unknown
-        var loose: [Loose] = []
         var lastGap = 0
-        /// The validators of pages, by the cursor at which a page begins.
-        var validators: [String: String] = [:]
 
         var encoded: [UInt8] {
             get throws {
@@ -68,23 +73,46 @@ struct TimelineLayout: Sendable, Equatable {
     init() {}
 
     /// Creates a layout from its stored parts.
-    init(_ keys: [EntityKey], _ details: Details) {
-        elements = keys.map(Self.element)
+    init(_ members: ListMembers, _ details: Details) {
+        for entry in members.entries {
+            let element = Self.element(entry.key)
+            elements.append(element)
+            if let mark = entry.mark { loose[entry.key] = Loose(mark: mark) }
+            if case .boundary(let cursor) = element, let note = entry.note { validators[cursor] = note }
+        }
         tail = details.tail
-        for item in details.loose { loose[EntityKey(type: item.type, id: item.id)] = item }
         lastGap = details.lastGap
-        validators = details.validators
         normalize()
     }
 
-    var keys: [EntityKey] { elements.map(Self.key) }
+    /// Creates a layout to be shown: without the validators of its pages.
+    ///
+    /// - Parameters:
+    ///   - keys: the members of the index with pending changes applied.
+    ///   - marks: the marks of members.
+    init(showing keys: [EntityKey], marks: [EntityKey: Int64], _ details: Details) {
+        elements = keys.map(Self.element)
+        loose = marks.mapValues { Loose(mark: $0) }
+        tail = details.tail
+        lastGap = details.lastGap
+        normalize()
+    }
 
-    /// The part that is stored beside the keys.
+    /// The members of the index, with the facts about items and pages as marks and notes.
+    var members: [ListMembers.Entry] {
+        elements.map { element in
+            switch element {
+            case .item(let key): ListMembers.Entry(key, mark: loose[key]?.mark)
+            case .boundary(let cursor): ListMembers.Entry(Self.key(element), note: validators[cursor])
+            case .gap: ListMembers.Entry(Self.key(element))
+            }
+        }
+    }
+
+    /// The part that is stored beside the members.
     var details: Details {
         var details = Details(tail: tail)
-        details.loose = loose.values.sorted { ($0.type, $0.id) < ($1.type, $1.id) }
         details.lastGap = lastGap
-        details.validators = validators
         return details
     }
 
@@ -171,42 +199,6 @@ struct TimelineLayout: Sendable, Equatable {
             }
         )
         validators = validators.filter { cursors.contains($0.key) }
-    }
-
-    /// Inserts an item at the front, unless the list contains it.
-    mutating func insertNewest(_ key: EntityKey, at time: Int64, isOwn: Bool) {
-        guard !elements.contains(.item(key)) else {
-            if isOwn { loose[key]?.isOwn = true }
-            return
-        }
-        elements.insert(.item(key), at: 0)
-        loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
-    }
-
-    /// Inserts an item at its position by an order, unless the list contains it. An item within a gap or behind the
-    /// loaded items is not inserted: the page that contains it inserts it.
-    ///
-    /// - Parameter begins: whether the item may begin an empty list. Only an item that is certainly new may.
-    mutating func insert(
-        _ key: EntityKey,
-        at time: Int64,
-        isOwn: Bool,
-        begins: Bool,
-        isNewer: (EntityKey, EntityKey) -> Bool
-    ) {
-        guard !elements.contains(.item(key)) else {
-            if isOwn { loose[key]?.isOwn = true }
-            return
-        }
-        guard elements.contains(where: { $0.item != nil }) else {
-            if begins { insertNewest(key, at: time, isOwn: isOwn) }
-            return
-        }
-        let index = elements.firstIndex { $0.item.map { isNewer(key, $0) } ?? false }
-        guard let index = index ?? (tail == .end ? elements.endIndex : nil) else { return }
-        guard !(elements[..<index].last { $0.item != nil || $0.isGap }?.isGap ?? false) else { return }
-        elements.insert(.item(key), at: index)
-        loose[key] = Loose(type: key.type, id: key.id, insertedAt: time, isOwn: isOwn)
     }
 
     /// Drops the oldest items, so that at most `maximum` stay. It cuts at the end of a page, from where the rest can be

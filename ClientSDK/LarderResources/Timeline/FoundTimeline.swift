@@ -34,7 +34,8 @@ extension EntityLookup {
             found = again
         } else {
             remarks = []
-            found = build(TimelineLayout(keys, try TimelineLayout.Details(details)), &remarks)
+            let layout = TimelineLayout(showing: keys, marks: marks, try TimelineLayout.Details(details))
+            found = build(layout, &remarks)
         }
         note(FoundEntities(values: found, remarks: remarks))
         return found.list

@@ -157,9 +157,9 @@ extension DiskQuery {
     /// Changes the layout in the index, and returns the new one.
     @discardableResult
     mutating func editLayout(_ change: (inout TimelineLayout) -> Void) throws -> TimelineLayout {
-        var layout = TimelineLayout(ids, try TimelineLayout.Details(details))
+        var layout = TimelineLayout(members, try TimelineLayout.Details(details))
         change(&layout)
-        ids = layout.keys
+        members.replace(with: layout.members)
         nextCursor = layout.tail.cursor
         isComplete = layout.tail == .end && !layout.elements.contains(where: \.isGap)
         details = try layout.details.encoded

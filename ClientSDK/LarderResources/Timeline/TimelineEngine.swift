@@ -148,7 +148,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     private var layout: TimelineLayout {
         get throws {
             guard let query = core.query(node.key)?.stored.query else { return TimelineLayout() }
-            return TimelineLayout(query.ids, try TimelineLayout.Details(query.details))
+            return TimelineLayout(query.members, try TimelineLayout.Details(query.details))
         }
     }
 
@@ -275,7 +275,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         update.steps = drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated, source: .network) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
-            guard !query.ids.isEmpty || !query.details.isEmpty else { return }
+            guard !query.members.isEmpty || !query.details.isEmpty else { return }
             let incoming = IncomingPage(
                 keys: keys.filter { context.stored.contains($0) },
                 cursor: page.nextCursor,

@@ -193,7 +193,7 @@ private final class FeedStory {
 
     private func looseNumbers() throws -> Set<Int> {
         guard let query = timeline.engine.core.query(feed.key)?.stored.query else { return [] }
-        let layout = TimelineLayout(query.ids, try TimelineLayout.Details(query.details))
+        let layout = TimelineLayout(query.members, try TimelineLayout.Details(query.details))
         return Set(layout.loose.keys.compactMap { Int($0.id) })
     }
 
