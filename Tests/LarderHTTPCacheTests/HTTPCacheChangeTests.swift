@@ -160,7 +160,12 @@ struct HTTPCacheChangeTests {
         async throws
     {
         let name = FieldName.custom("X-Test")
-        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60", .vary: "X-Test", .etag: "\"1\""])))
+        let stage = CacheStage(
+            Origin { request, _ throws(TransportError) in
+                let tag = "\"\(request.fields[name] ?? "")\""
+                return reply([.cacheControl: "max-age=60", .vary: "X-Test", .etag: tag])
+            }
+        )
         _ = try await stage.get([name: "1"])
         _ = try await stage.get([name: "2"])
         #expect(!stage.origin.requests[1].fields.contains(.ifNoneMatch))
@@ -170,6 +175,7 @@ struct HTTPCacheChangeTests {
         #expect(try await stage.get([name: "3"]).text == "third")
         stage.clock.advance(by: .seconds(61))
         #expect(try await stage.get([name: "1"]).source == .network)
+        #expect(stage.origin.requests.last?.fields[.ifNoneMatch] == "\"1\"")
     }
 
     // MARK: Failures
