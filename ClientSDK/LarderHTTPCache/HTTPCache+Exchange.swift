@@ -14,7 +14,9 @@ extension HTTPCache {
         let requestedAt = configuration.clock.now
         do throws(TransportError) {
             let reply = try await transport.send(request)
-            return try await settle(plan, reply, requestedAt, ticket)
+            return try await storing { () async throws(TransportError) in
+                try await self.settle(plan, reply, requestedAt, ticket)
+            }
         } catch {
             return try standIn(plan, for: error, ticket)
         }

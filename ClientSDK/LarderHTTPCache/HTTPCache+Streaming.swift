@@ -16,7 +16,7 @@ extension HTTPCache {
         guard request.method == .get, !request.hasContent, let url = HTTPURL(request.url) else {
             return try await openPast(request)
         }
-        switch look(request, url) {
+        switch await storing({ self.look(request, url) }) {
         case .answer(let response, let plan):
             count { $0.requests += 1 }
             if let plan { revalidate(plan) }
@@ -60,9 +60,11 @@ extension HTTPCache {
             // These responses are short or are combined with stored content: they are processed without streaming. The
             // content of a redirect may never be read.
             do throws(TransportError) {
-                return Self.stream(
-                    try await settle(plan, stream.whole(), requestedAt, ticket).transportResponse
-                )
+                let reply = try await stream.whole()
+                let response = try await storing { () async throws(TransportError) in
+                    try await self.settle(plan, reply, requestedAt, ticket)
+                }
+                return Self.stream(response.transportResponse)
             } catch {
                 return Self.stream(try standIn(plan, for: error, ticket).transportResponse)
             }

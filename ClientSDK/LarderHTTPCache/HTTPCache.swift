@@ -50,6 +50,8 @@ public final class HTTPCache: Transport {
     public let configuration: HTTPCache.Configuration
     let transport: any Transport
     let state = Mutex(State())
+    /// Runs the calls of a storage that may block; nil if it does not.
+    private let diskWork: DiskExecutor?
 
     /// - Parameters:
     ///   - transport: sends requests. It must not cache, and must respect `TransportRequest.followsRedirects`. A response
@@ -58,6 +60,15 @@ public final class HTTPCache: Transport {
     public init(_ transport: any Transport, _ configuration: HTTPCache.Configuration = .init()) {
         self.transport = transport
         self.configuration = configuration
+        diskWork = configuration.storage.mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
+    }
+
+    /// Runs a part that uses the storage, on threads for the disk if it may block.
+    nonisolated(nonsending) func storing<Result: Sendable, Failure: Error>(
+        _ body: @Sendable () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        guard let diskWork else { return try await body() }
+        return try await withTaskExecutorPreference(diskWork, operation: body)
     }
 
     /// What the cache has done so far.
@@ -98,7 +109,7 @@ public final class HTTPCache: Transport {
                 "What content means in a \(request.method) is not known (RFC 9110 §9.3.1)."
             )
         }
-        switch look(request, url) {
+        switch await storing({ self.look(request, url) }) {
         case .answer(let response, let plan):
             if let plan { revalidate(plan) }
             guard response.body.count <= request.bodyLimit else {
@@ -130,7 +141,7 @@ public final class HTTPCache: Transport {
         var isCompletion: Bool { conditions.contains(.range) }
     }
 
-    enum Look {
+    enum Look: Sendable {
         /// A response, and a request to validate it in the background.
         case answer(HTTPCache.Response, Plan?)
         case refusal(TransportError)

@@ -2,6 +2,10 @@
 ///
 /// A storage may lose entries at any time, but must not return content that was stored under another name.
 public protocol HTTPCacheStorage: Sendable {
+    /// Whether its calls may wait for a disk. If so, the cache makes those of its asynchronous functions on threads of its own. The
+    /// default is true.
+    var mayBlock: Bool { get }
+
     /// Returns the entries of a key.
     func entries(for key: String) throws -> [HTTPCacheEntry]
 
@@ -22,4 +26,9 @@ public protocol HTTPCacheStorage: Sendable {
 
     /// Removes everything.
     func removeAll() throws
+}
+
+extension HTTPCacheStorage {
+    /// True: the storage may wait for a disk.
+    public var mayBlock: Bool { true }
 }

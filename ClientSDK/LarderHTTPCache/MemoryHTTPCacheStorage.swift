@@ -4,6 +4,8 @@ import Synchronization
 
 /// Stores responses in memory within a budget; the least recently used are evicted.
 public final class MemoryHTTPCacheStorage: HTTPCacheStorage {
+    /// False: it is in memory.
+    public var mayBlock: Bool { false }
     private struct Stored: Sendable {
         var entries: [HTTPCacheEntry] = []
         var bodies: [String: [UInt8]] = [:]

@@ -40,7 +40,8 @@ public final class LarderCache: Sendable {
 
     // MARK: Reading
 
-    /// Reads a value. A memory hit is returned on the caller's actor, without a change of threads.
+    /// Reads a value. A memory hit is returned on the caller's actor, without a change of threads; everything that may wait for the disk
+    /// happens on threads of the cache.
     ///
     /// - Parameters:
     ///   - policy: the read policy; nil: the resource's.
@@ -52,17 +53,21 @@ public final class LarderCache: Sendable {
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) async throws(LarderError) -> Value {
-        let node = node(of: resource)
+        let core = core
+        let node = core.nodes.node(of: resource, in: core)
+        if node.mustLeaveDisk(resource) { await core.reading { node.admit(resource) } } else { node.admit(resource) }
         var options = node.options(resource, policy, fields: fields)
         options.isBare = true
         let now = core.now()
-        core.checkForeignCommits(at: now)
+        if core.isForeignCheckDue(at: now) { await core.reading { core.checkForeignCommits(at: now) } }
         if let value = node.valueAtHand(options, at: now) {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return value
         }
         node.take(resource)
-        guard let value = try await node.read(options).value else {
+        let all = options
+        guard let value = try await core.reading({ () async throws(LarderError) in try await node.read(all) }).value
+        else {
             throw LarderError(.gone, "\"\(resource.key)\" does not exist.")
         }
         return value
@@ -76,16 +81,18 @@ public final class LarderCache: Sendable {
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
     ) async throws(LarderError) -> Snapshot<Value> {
-        let node = node(of: resource)
+        let core = core
+        let node = core.nodes.node(of: resource, in: core)
+        if node.mustLeaveDisk(resource) { await core.reading { node.admit(resource) } } else { node.admit(resource) }
         let options = node.options(resource, policy, fields: fields)
         let now = core.now()
-        core.checkForeignCommits(at: now)
+        if core.isForeignCheckDue(at: now) { await core.reading { core.checkForeignCommits(at: now) } }
         if let content = node.atHand(options, at: now) {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return node.snapshot(atHand: content, options, at: now)
         }
         node.take(resource)
-        return try await node.read(options)
+        return try await core.reading { () async throws(LarderError) in try await node.read(options) }
     }
 
     /// Observes a resource for as long as the sequence is iterated. The table at `ReadPolicy` lists the snapshots of each policy.
@@ -117,7 +124,8 @@ public final class LarderCache: Sendable {
     public func refresh<Value>(_ resource: Resource<Value>) async throws(LarderError) -> Snapshot<Value> {
         let node = node(of: resource)
         node.take(resource)
-        return try await node.refresh(since: core.now().uptime, node.options(resource))
+        let (options, since) = (node.options(resource), core.now().uptime)
+        return try await core.reading { () async throws(LarderError) in try await node.refresh(since: since, options) }
     }
 
     /// A gate: returns a value that the server has confirmed within the time, and asks the server if necessary.
@@ -134,7 +142,10 @@ public final class LarderCache: Sendable {
         }
         let node = node(of: resource)
         node.take(resource)
-        let snapshot = try await node.requireValidated(within: limit, node.options(resource))
+        let options = node.options(resource)
+        let snapshot = try await core.reading { () async throws(LarderError) in
+            try await node.requireValidated(within: limit, options)
+        }
         guard let validated = Validated(snapshot, within: limit, core) else {
             throw LarderError(.gone, "\"\(resource.key)\" was removed while it was being confirmed.")
         }
@@ -144,6 +155,9 @@ public final class LarderCache: Sendable {
     // MARK: Changing
 
     /// Changes what is stored, in one commit. Every list and every observer shows the change when this returns.
+    ///
+    /// It stores the change on the calling thread and waits for at most one other change in progress: a reply, or `ChangeSync.pieceMaximum`
+    /// changes of a feed. Cost: some 20 µs for each changed value, whatever the length of the lists that contain it.
     ///
     /// - Throws: `.storage`, `.encoding`, and what `body` throws as `.fetchFailed`. Then nothing has changed.
     public func update(_ body: (inout CacheUpdate) throws -> Void) throws(LarderError) {
@@ -209,7 +223,7 @@ public final class LarderCache: Sendable {
         _ input: Input,
         _ operation: WriteThrough<Input, Receipt>
     ) async throws(LarderError) -> Receipt {
-        try await outbox.perform(input, operation)
+        try await core.changing { () async throws(LarderError) in try await self.outbox.perform(input, operation) }
     }
 
     /// Invalidates a resource until it is fetched or confirmed again. An observed resource is refreshed at once.

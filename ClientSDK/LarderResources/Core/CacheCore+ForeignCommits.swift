@@ -28,6 +28,13 @@ extension CacheCore {
         if foreign.appliedCount.load(ordering: .acquiring) != seenCommits { applyForeignCommits() }
     }
 
+    /// Whether `checkForeignCommits` has something to do, which may need the disk.
+    func isForeignCheckDue(at now: Moment) -> Bool {
+        guard disk != nil else { return false }
+        return now.uptime.nanoseconds >= foreign.due.load(ordering: .relaxed)
+            || foreign.appliedCount.load(ordering: .acquiring) != seenCommits
+    }
+
     /// Checks for foreign commits at once.
     func checkForeignCommits() {
         guard let disk else { return }

@@ -47,6 +47,9 @@ package final class CacheCore: Sendable {
     /// The thread that holds the outbox's gate.
     let gateOwner: ChangeOwner
     let delayed: DelayedEvents
+    /// Run the disk work of asynchronous functions (`reading`, `changing`); nil without a disk.
+    let reads: DiskExecutor?
+    let changes: DiskExecutor?
     /// Set within `commits`, so that no commit follows.
     private let closed = Atomic<Bool>(false)
 
@@ -71,6 +74,8 @@ package final class CacheCore: Sendable {
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         }
+        reads = disk.map { _ in DiskExecutor(threadsMaximum: 4) }
+        changes = disk.map { _ in DiskExecutor(threadsMaximum: 4) }
         let clock = configuration.monotonicClock
         // With a smaller limit a value could be evicted before its reader has it.
         let entries = max(64, configuration.memoryEntriesMaximum)
@@ -257,6 +262,7 @@ package final class CacheCore: Sendable {
     ) throws(LarderError) -> Commit {
         owner.requireOutside("A change to the cache")
         let moment = moment ?? now()
+        let update = disk == nil || update.isMemoryOnly ? update : update.encoded(unlessEqualTo: entities)
         let order = answered ?? self.order.now()
         let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
         do {

@@ -193,7 +193,7 @@ struct Commit {
             let payload: [UInt8]
             core.owner.calls(.codec)
             do {
-                payload = try draft.encode()
+                payload = try draft.encoded()
             } catch {
                 // It is shown as long as it stays in memory.
                 problems.append(

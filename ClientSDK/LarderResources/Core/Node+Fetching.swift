@@ -100,19 +100,21 @@ extension Node {
                 retryAfter: nil,
                 isUnsent: true
             )
-            return finish(flight, resource, .failure(error))
+            return await store(flight, resource, .failure(error))
         }
         do {
             let fetched = try await fetch(resource, context, flight.info.timeout)
-            guard case .notModified = fetched.content, let validator = context.validator, !isThere(validator, flight)
+            guard case .notModified = fetched.content, let validator = context.validator,
+                await !core.reading({ self.isThere(validator, flight) })
             else {
-                return finish(flight, resource, .success((fetched, context)))
+                return await store(flight, resource, .success((fetched, context)))
             }
             // The confirmed value was evicted meanwhile: it is fetched completely.
             let whole = FetchContext(isForced: context.isForced, mustRevalidate: context.mustRevalidate)
-            finish(flight, resource, .success((try await fetch(resource, whole, flight.info.timeout), whole)))
+            let answer = try await fetch(resource, whole, flight.info.timeout)
+            await store(flight, resource, .success((answer, whole)))
         } catch {
-            finish(flight, resource, .failure(LarderError(error)))
+            await store(flight, resource, .failure(LarderError(error)))
         }
     }
 
@@ -142,6 +144,15 @@ extension Node {
     private func isThere(_ validator: String, _ flight: Flight) -> Bool {
         let content = content()
         return content.facts.validator == validator || content.order > flight.order
+    }
+
+    /// Ends a request on the threads for the disk.
+    private func store(
+        _ flight: Flight,
+        _ resource: Resource<Value>,
+        _ result: Result<(Fetched<Value>, FetchContext), LarderError>
+    ) async {
+        await core.changing { self.finish(flight, resource, result) }
     }
 
     private func finish(

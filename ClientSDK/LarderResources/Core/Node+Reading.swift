@@ -25,9 +25,14 @@ extension Node {
         )
     }
 
+    /// Whether `admit` changes the disk.
+    func mustLeaveDisk(_ resource: Resource<Value>) -> Bool {
+        resource.retention == .memory && !isOffDisk.load(ordering: .relaxed)
+    }
+
     /// Applies the settings of a reader that hold for all readers: tags and retention. Called before every read.
     func admit(_ resource: Resource<Value>) {
-        if resource.retention == .memory, !isOffDisk.load(ordering: .relaxed) { keepOffDisk() }
+        if mustLeaveDisk(resource) { keepOffDisk() }
         guard !resource.tags.isEmpty, resource.tags != first.tags else { return }
         let isNew = state.withLock { state in
             guard !resource.tags.isSubset(of: state.tags) else { return false }

@@ -82,6 +82,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     // MARK: Content
 
+    /// Whether `content` returns without reading the disk.
+    var hasContent: Bool { state.withLock { $0.content != nil } }
+
     /// The assembled content. Reads from the disk if necessary.
     func content() -> Content {
         while true {

@@ -16,7 +16,7 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
 
         /// The next snapshot; nil when the task was cancelled or the cache closed.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
-            let subscription = subscription ?? Subscription(node, options)
+            let subscription = await subscribed()
             self.subscription = subscription
             // Compared here, because `==` is user code and must not run while the node is locked.
             while let snapshot = await subscription.mailbox.next() {
@@ -25,6 +25,14 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
                 return snapshot
             }
             return nil
+        }
+
+        /// The observation, which begins on the threads for the disk if the value is not in memory.
+        private nonisolated(nonsending) func subscribed() async -> Subscription {
+            if let subscription { return subscription }
+            guard !node.hasContent else { return Subscription(node, options) }
+            let (node, options) = (node, options)
+            return await node.core.reading { Subscription(node, options) }
         }
     }
 

@@ -6,7 +6,9 @@ struct EntityDraft: Sendable {
     let value: any Sendable
     let version: Int64?
     var completeness: DiskEntity.Completeness
-    let encode: @Sendable () throws -> [UInt8]
+    private let encode: @Sendable () throws -> [UInt8]
+    /// The encoded value, if it was encoded before the commit.
+    private var payload: Result<[UInt8], any Error>?
     let isEqual: @Sendable (any Sendable) -> Bool
     var isMemoryOnly: Bool
     /// Whether it came as a part of another value, and not as an answer for its own key.
@@ -52,6 +54,12 @@ struct EntityDraft: Sendable {
         isEqual = { ($0 as? Value) == value }
         merge = nil
     }
+
+    /// The encoded value.
+    func encoded() throws -> [UInt8] { try payload?.get() ?? encode() }
+
+    /// Encodes the value, so that the commit need not do it.
+    mutating func prepare() { payload = Result { try encode() } }
 
     /// The same draft as a part of another value.
     var asPart: EntityDraft {

@@ -56,21 +56,25 @@ extension LarderCache {
             return try await value(resource, policy)
         }
         let key = QueryKey(name, parameters).description
-        let configuration = configuration
+        let (core, configuration) = (core, configuration)
         var resource = Resource.request(name, parameters, lifetime: lifetime, codec: codec) {
             let now = configuration.wallClock.now
             let value = try await load()
-            do { try storage.store(RecordedAnswer(payload: try codec.encode(value), recordedAt: now), for: key) } catch
-            {
+            do {
+                let answer = RecordedAnswer(payload: try codec.encode(value), recordedAt: now)
+                try await core.changing { try storage.store(answer, for: key) }
+            } catch {
                 configuration.onEvent(.storageFailed(LarderError(error)))
             }
             return value
         }
         resource.retention = .memory
-        if stored(resource) == nil {
+        let restored = resource
+        if !core.nodes.node(of: resource, in: core).hasContent {
             do {
-                if let answer = try storage.answer(for: key) {
-                    try put(try codec.decode(answer.payload), for: resource, fetchedAt: answer.recordedAt)
+                try await core.changing {
+                    guard self.stored(restored) == nil, let answer = try storage.answer(for: key) else { return }
+                    try self.put(try codec.decode(answer.payload), for: restored, fetchedAt: answer.recordedAt)
                 }
             } catch {
                 configuration.onEvent(.storageFailed(LarderError(error)))

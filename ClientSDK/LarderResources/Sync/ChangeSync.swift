@@ -3,7 +3,8 @@ import LarderStorage
 import LarderTime
 import Synchronization
 
-/// Follows a change feed. A token and the changes it covers commit together, so that no change is skipped when the process dies.
+/// Follows a change feed. A token commits together with the last of the changes that it covers, and after all others, so that no change
+/// is skipped when the process dies.
 ///
 /// Nothing is requested while the network may not be used. A synchronisation that failed without a network is repeated when it returns
 /// (`LarderCache.networkReturned`). Safe from any task; calls run one after another.
@@ -38,6 +39,8 @@ public final class ChangeSync: Sendable {
     }
 
     private static let seenMaximum = 256
+    /// How many changes are stored in one commit.
+    public static let pieceMaximum = 25
 
     /// Follows a feed into a cache.
     public init(_ feed: ChangeFeed, into cache: LarderCache) {
@@ -74,12 +77,16 @@ public final class ChangeSync: Sendable {
 
     /// The token up to which changes are stored; nil before the first one, and if the store cannot be read.
     public var token: String? {
-        do { return try stored() } catch { return nil }
+        do { return try readToken() } catch { return nil }
     }
 
     /// The token up to which changes are stored; nil before the first one, and if it was lost with a damaged store. A read error is not
     /// treated as a missing token, because starting again would skip changes.
-    private func stored() throws(LarderError) -> String? {
+    private func stored() async throws(LarderError) -> String? {
+        try await cache.core.reading { () throws(LarderError) in try self.readToken() }
+    }
+
+    private func readToken() throws(LarderError) -> String? {
         guard let disk = cache.disk else { return state.withLock { $0.seen.last } }
         do {
             return try disk.token(feed.name)
@@ -97,7 +104,7 @@ public final class ChangeSync: Sendable {
         for wakeup in wakeups { wakeup.resume() }
     }
 
-    /// Reads and stores changes until there are no more. Each page is one commit, so that reads wait only briefly.
+    /// Reads and stores changes until there are no more. Each page is stored in small commits, so that other changes wait only briefly.
     ///
     /// - Returns: the number of changes that were applied.
     /// - Throws: the error of the feed; pages that were stored stay.
@@ -128,7 +135,7 @@ public final class ChangeSync: Sendable {
         var count = 0
         while true {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
-            guard let token = try stored() else {
+            guard let token = try await stored() else {
                 // There was a token before: the store was replaced, and values that the token covers may be missing.
                 if !state.withLock({ $0.seen.isEmpty }) || followedSince != nil {
                     try await resync()
@@ -146,7 +153,7 @@ public final class ChangeSync: Sendable {
                 // The new token is the current one: no change follows it yet.
                 break
             }
-            try store(batch.changes, token: batch.nextToken)
+            try await store(batch.changes, token: batch.nextToken)
             count += batch.changes.count
             // A page that leads back to itself would be read for ever.
             guard batch.hasMore, batch.nextToken != token else { break }
@@ -160,9 +167,12 @@ public final class ChangeSync: Sendable {
     private func begin() async throws(LarderError) {
         let since = cache.core.now().wall
         let token = try await feed.present()
-        try cache.update { update in
-            update.setToken(token, for: feed.name)
-            update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+        let (name, sinceKey) = (feed.name, sinceKey)
+        try await cache.core.changing { () throws(LarderError) in
+            try self.cache.update { update in
+                update.setToken(token, for: name)
+                update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+            }
         }
         state.withLock { state in
             state.seen = [token]
@@ -175,10 +185,13 @@ public final class ChangeSync: Sendable {
         let since = cache.core.now().wall
         let token = try await feed.present()
         let invalidateAll = feed.invalidateAll
-        try cache.update { update in
-            invalidateAll(&update)
-            update.setToken(token, for: feed.name)
-            update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+        let (name, sinceKey) = (feed.name, sinceKey)
+        try await cache.core.changing { () throws(LarderError) in
+            try self.cache.update { update in
+                invalidateAll(&update)
+                update.setToken(token, for: name)
+                update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+            }
         }
         state.withLock { state in
             state.seen = [token]
@@ -189,11 +202,21 @@ public final class ChangeSync: Sendable {
 
     private var sinceKey: String { "larder.sync " + feed.name }
 
-    private func store(_ changes: [ChangeFeed.Change], token: String) throws(LarderError) {
-        let name = feed.name
-        try cache.update { update in
-            for change in changes { change.apply(&update) }
-            update.setToken(token, for: name)
+    /// Stores a page in small commits, so that other changes wait only briefly. The token is stored with the last of them: it covers
+    /// nothing that is not stored, and after a death the page is read again.
+    private func store(_ changes: [ChangeFeed.Change], token: String) async throws(LarderError) {
+        try await cache.core.changing { () throws(LarderError) in
+            var rest = changes[...]
+            while rest.count > Self.pieceMaximum {
+                let piece = rest.prefix(Self.pieceMaximum)
+                try self.cache.update { update in for change in piece { change.apply(&update) } }
+                rest = rest.dropFirst(Self.pieceMaximum)
+            }
+            let (last, name) = (rest, self.feed.name)
+            try self.cache.update { update in
+                for change in last { change.apply(&update) }
+                update.setToken(token, for: name)
+            }
         }
         note(token)
         if !changes.isEmpty { change { $0.applied += changes.count } }
@@ -234,8 +257,9 @@ public final class ChangeSync: Sendable {
     public func receive(_ live: LiveSync.Change) async throws(LarderError) {
         try await gate.run { () async throws(LarderError) in
             if state.withLock({ $0.seen.contains(live.token) }) { return }
-            if live.previousToken == (try stored()) {
-                try store([live.change], token: live.token)
+            let stored = try await stored()
+            if live.previousToken == stored {
+                try await store([live.change], token: live.token)
                 return markCaughtUp()
             }
             _ = try await readAll()
@@ -245,13 +269,14 @@ public final class ChangeSync: Sendable {
     /// Receives a page of the feed from a live channel, as `receive(_:)` does a change.
     func receive(_ batch: ChangeFeed.Batch, since token: String) async throws(LarderError) {
         try await gate.run { () async throws(LarderError) in
-            guard token == (try stored()) else {
+            let stored = try await stored()
+            guard token == stored else {
                 // Another call has read further meanwhile: the page may be older than the stored values.
                 if state.withLock({ $0.seen.contains(batch.nextToken) }), !batch.hasMore { return }
                 _ = try await readAll()
                 return
             }
-            try store(batch.changes, token: batch.nextToken)
+            try await store(batch.changes, token: batch.nextToken)
             if batch.hasMore, batch.nextToken != token { _ = try await readAll() } else { markCaughtUp() }
         }
     }

@@ -14,7 +14,7 @@ extension Timeline {
 
             /// The next snapshot; nil when the task was cancelled or the cache closed.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Timeline<Item>.Snapshot? {
-                let subscription = subscription ?? Subscription(timeline)
+                let subscription = await subscribed()
                 self.subscription = subscription
                 while let snapshot = await subscription.mailbox.next() {
                     subscription.note(snapshot)
@@ -25,6 +25,14 @@ extension Timeline {
                     return view
                 }
                 return nil
+            }
+
+            /// The observation, which begins on the threads for the disk if the list is not in memory.
+            private nonisolated(nonsending) func subscribed() async -> Subscription {
+                if let subscription { return subscription }
+                guard !timeline.engine.node.hasContent else { return Subscription(timeline) }
+                let timeline = timeline
+                return await timeline.engine.core.reading { Subscription(timeline) }
             }
         }
 

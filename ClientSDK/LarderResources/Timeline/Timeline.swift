@@ -42,7 +42,8 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         if let content = engine.node.atHand(options, at: now) {
             return view(engine.node.snapshot(atHand: content, options, at: now))
         }
-        return view(try await engine.node.read(options))
+        let (node, options) = (engine.node, options)
+        return view(try await engine.core.reading { () async throws(LarderError) in try await node.read(options) })
     }
 
     /// Fetches the newest page, whatever is stored, and merges it by overlap. Costs one page or a 304.
@@ -53,7 +54,10 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         let isReset = separation == .reset
         if isReset { engine.core.resets.begin(key) }
         defer { if isReset { engine.core.resets.end(key) } }
-        _ = try await engine.node.refresh(since: engine.core.now().uptime, options)
+        let (node, options, since) = (engine.node, options, engine.core.now().uptime)
+        _ = try await engine.core.reading { () async throws(LarderError) in
+            try await node.refresh(since: since, options)
+        }
     }
 
     /// Fetches the page after the last item.

@@ -168,7 +168,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     /// Fetches the page of a place. If the server does not know the cursor any more, because its item is gone, the
     /// pages above are fetched again until one of them leads to the place.
     private func fetch(_ place: TimelinePlace) async throws {
-        guard let cursor = try cursor(of: place) else {
+        guard let cursor = try await core.reading({ try self.cursor(of: place) }) else {
             if place == .page(nil) { try await newest() }
             return
         }
@@ -251,7 +251,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
                 "A page of \"\(node.key)\" was reported as not modified, although the request had no validator."
             )
         case .value(let page):
-            try store(page, fetched, resource, cursor, place, order, moment)
+            try await core.changing { try self.store(page, fetched, resource, cursor, place, order, moment) }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.fetched(resource: node.key.name, took))
             return true
