@@ -56,7 +56,8 @@ public struct CacheConfiguration: Sendable {
     /// fail with `.outboxFull`.
     public var outboxBytesMaximum = 64 << 20
     /// The maximum number of batches that the outbox sends at once on a good network, for all scopes together
-    /// (`NetworkBehavior.concurrencyFactor` reduces it). The others wait; their timeouts begin when they are sent. At least 1.
+    /// (`NetworkBehavior.concurrencyFactor` reduces it), and one more for an awaited operation. The others wait; their timeouts begin
+    /// when they are sent. At least 1.
     public var concurrentSendsMaximum = 4
     /// Lets one process at a time send from the outbox if several have one store open; nil: a lock file in the store's directory, or no
     /// lock if the cache is in memory only.

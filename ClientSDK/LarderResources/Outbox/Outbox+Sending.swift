@@ -85,8 +85,7 @@ extension Outbox {
             guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
             let next = state.queue.promote(at: now)
             // When a batch has ended, this is called again.
-            let hasWork = state.queue.hasReady && state.batchesInFlight < limit
-            guard hasWork || state.looksForOthers else { return (false, next, 0) }
+            guard state.hasWork(limit) || state.looksForOthers else { return (false, next, 0) }
             if let due = state.lockRetryDue, now < due { return (false, due, 0) }
             return (true, next, state.delayResets)
         }
@@ -142,8 +141,9 @@ extension Outbox {
             let next = state.queue.promote(at: now)
             var batches: [[Outbox.Entry]] = []
             // The others stay where they are: their attempts, and so their timeouts, have not begun.
-            while state.batchesInFlight < limit {
-                let batch = state.queue.takeBatch(seen: state.lastSeen, conduct)
+            while state.hasWork(limit) {
+                let isFull = state.batchesInFlight >= limit
+                let batch = state.queue.takeBatch(seen: state.lastSeen, isAwaitedOnly: isFull, conduct)
                 guard !batch.isEmpty else { break }
                 batches.append(batch)
                 state.batchesInFlight += 1
@@ -217,6 +217,12 @@ extension Outbox {
 }
 
 extension Outbox.State {
+    /// Whether a batch can be sent now. A caller that waits for a result is not held up by requests that hang: one more batch is
+    /// allowed for it.
+    func hasWork(_ limit: Int) -> Bool {
+        batchesInFlight < limit ? queue.hasReady : batchesInFlight == limit && queue.hasReadyAwaited
+    }
+
     /// Removes all delays.
     mutating func clearDelays() {
         queue.clearDelays()

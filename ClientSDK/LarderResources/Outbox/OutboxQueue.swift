@@ -68,9 +68,6 @@ struct OutboxQueue: Sendable {
 
     var count: Int { entriesByID.count }
     var values: some Collection<Outbox.Entry> { entriesByID.values }
-    var refusedCount: Int { refusedIDs.count }
-    /// The number of operations that are not rejected.
-    var unsentCount: Int { count - refusedIDs.count }
 
     subscript(id: Int64) -> Outbox.Entry? { entriesByID[id] }
 
@@ -210,6 +207,11 @@ struct OutboxQueue: Sendable {
 
     var hasReady: Bool { !ready.isEmpty }
 
+    /// Whether an operation for whose result a caller waits can be sent.
+    var hasReadyAwaited: Bool { ready.keys.contains { isAwaited($0) } }
+
+    private func isAwaited(_ company: Company) -> Bool { operationsByName[company.operation]?.isThrough ?? false }
+
     /// Makes operations ready whose time has come.
     ///
     /// - Returns: the time of the next one.
@@ -231,10 +233,16 @@ struct OutboxQueue: Sendable {
     /// Takes a batch of ready operations, which are in flight then. Awaited operations come first, because a caller waits; among the
     /// others those come first that have been ready for the longest time, so that no lane overtakes another one again and again.
     ///
-    /// - Parameter seen: later operations are not taken, because other processes may have enqueued some before them.
+    /// - Parameters:
+    ///   - seen: later operations are not taken, because other processes may have enqueued some before them.
+    ///   - isAwaitedOnly: whether only an operation for whose result a caller waits is taken.
     /// - Returns: in the order of enqueuing; empty if none is ready.
-    mutating func takeBatch(seen: Int64, _ behavior: NetworkBehavior) -> [Outbox.Entry] {
-        var exhausted: Set<Company> = []
+    mutating func takeBatch(
+        seen: Int64,
+        isAwaitedOnly: Bool = false,
+        _ behavior: NetworkBehavior
+    ) -> [Outbox.Entry] {
+        var exhausted = isAwaitedOnly ? Set(ready.keys.filter { !isAwaited($0) }) : []
         while let company = nextCompany(except: exhausted) {
             exhausted.insert(company)
             // After a failure of a whole batch its size is halved, until the operation that causes the failure is alone.
@@ -271,7 +279,7 @@ struct OutboxQueue: Sendable {
         var best: (company: Company, isThrough: Bool, ticket: UInt64)?
         for (company, heap) in ready where !exhausted.contains(company) {
             guard let ticket = heap.first?.priority else { continue }
-            let isThrough = operationsByName[company.operation]?.isThrough ?? false
+            let isThrough = isAwaited(company)
             if let best, best.isThrough == isThrough ? best.ticket < ticket : best.isThrough { continue }
             best = (company, isThrough, ticket)
         }
