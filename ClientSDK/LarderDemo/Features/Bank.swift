@@ -52,13 +52,15 @@ public struct Bank: Sendable {
 
     private let cache: LarderCache
     private let source: HTTPSource
+    private let isCached: @Sendable () -> Bool
     /// The operation of transfers, to decode an unresolved one in the outbox (`Outbox.Entry.input`).
     public let operation: WriteThrough<TransferOrder, Transfer>
     /// The maximum age of a validated balance at a transfer.
     public static let balanceBound: Duration = .seconds(30)
 
-    init(_ cache: LarderCache, _ source: HTTPSource) {
+    init(_ cache: LarderCache, _ source: HTTPSource, isCached: @escaping @Sendable () -> Bool) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
         operation = Self.operation(source)
         cache.outbox.register(operation)
@@ -82,6 +84,7 @@ public struct Bank: Sendable {
             }
         }
         accounts.retention = .memory
+        accounts.isCached = isCached
         accounts.tags = [LarderClient.everything]
         return accounts
     }
@@ -103,6 +106,7 @@ public struct Bank: Sendable {
             )
         }
         transactions.retention = .memory
+        transactions.isCached = isCached
         transactions.tags = [LarderClient.everything]
         return transactions
     }

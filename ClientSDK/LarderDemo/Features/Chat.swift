@@ -24,13 +24,20 @@ public struct Chat: Sendable {
 
     private let cache: LarderCache
     private let source: HTTPSource
+    private let isCached: @Sendable () -> Bool
     private let session: BearerSession
     /// The operation of messages, to edit a rejected one (`Outbox.edit`) or to decode a queued one
     /// (`Outbox.Entry.input`).
     public let operation: WriteBehind<Draft, Message>
 
-    init(_ cache: LarderCache, _ source: HTTPSource, _ session: BearerSession) {
+    init(
+        _ cache: LarderCache,
+        _ source: HTTPSource,
+        _ session: BearerSession,
+        isCached: @escaping @Sendable () -> Bool
+    ) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
         self.session = session
         operation = Self.operation(source)
@@ -48,6 +55,7 @@ public struct Chat: Sendable {
             try await source.page("/v1/conversations", PageRequest(context, limit: 100), by: .demo)
         }
         conversations.tags = [LarderClient.everything]
+        conversations.isCached = isCached
         return conversations
     }
 
@@ -68,6 +76,7 @@ public struct Chat: Sendable {
         }
         pages.temporaryID = { $0.isPending ? nil : $0.clientID.map { Self.localPrefix + $0 } }
         pages.tags = [LarderClient.everything]
+        pages.isCached = isCached
         return pages
     }
 

@@ -9,9 +9,11 @@ public struct Feed: Sendable {
 
     private let cache: LarderCache
     private let source: HTTPSource
+    private let isCached: @Sendable () -> Bool
 
-    init(_ cache: LarderCache, _ source: HTTPSource) {
+    init(_ cache: LarderCache, _ source: HTTPSource, isCached: @escaping @Sendable () -> Bool) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
     }
 
@@ -26,6 +28,7 @@ public struct Feed: Sendable {
         }
         pages.pageSizeMaximum = 100
         pages.tags = [LarderClient.everything]
+        pages.isCached = isCached
         return pages
     }
 
@@ -38,9 +41,11 @@ public struct Feed: Sendable {
 
     public func post(_ id: String) -> Resource<Post> {
         let source = source
-        return .entity(id, freshness: .timeToLive(.seconds(60), as: .interactive)) { context in
+        var post = Resource<Post>.entity(id, freshness: .timeToLive(.seconds(60), as: .interactive)) { context in
             try await source.fetch("/v1/posts/\(HTTPSource.escape(id))", context: context)
         }
+        post.isCached = isCached
+        return post
     }
 
     /// Observes the newest posts.
