@@ -8,7 +8,7 @@ import LarderTime
 /// Contents above the store's `blobThreshold` are files. Updating fields after a 304 does not rewrite the content. The
 /// store's budget applies; the least recently read responses are evicted first. Several processes may share one store.
 public final class DiskHTTPCacheStorage: HTTPCacheStorage {
-    private let store: DiskStore
+    package let store: DiskStore
     private let policy: HTTPCache.Policy
     private let query: String
     private let type: String

@@ -1,4 +1,5 @@
 public import LarderTime
+public import LarderTransport
 
 extension HTTPCache {
     /// The storage, policy and environment of a cache.
@@ -14,6 +15,8 @@ extension HTTPCache {
         /// Whether the device is offline. If true, no request is sent and stale responses are used unless the server
         /// forbade it. Called for each `GET` and `HEAD`, from any thread.
         public var isOffline: @Sendable () -> Bool = { false }
+        /// Called for each `GET` and `HEAD` hop with what the cache did for it, from any thread without a lock.
+        public var onEvent: @Sendable (TransportRequest, HTTPCache.Event) -> Void = { _, _ in }
         /// Called when the storage failed, from any thread without a lock. The response is returned anyway.
         public var onStorageFailure: @Sendable (any Error) -> Void = { _ in }
 
@@ -23,5 +26,19 @@ extension HTTPCache {
             self.storage = storage
             self.clock = clock
         }
+    }
+}
+
+extension HTTPCache {
+    /// What the cache did for a request. `bytes` counts the content that was not transferred.
+    public enum Event: Sendable, Hashable {
+        /// A stored response was served; `isStale` if it was not fresh.
+        case hit(bytes: Int, isStale: Bool)
+        /// The server is asked.
+        case miss
+        /// The server has confirmed a stored response.
+        case revalidated(bytes: Int)
+        /// The request joined an equal one in flight.
+        case merged
     }
 }

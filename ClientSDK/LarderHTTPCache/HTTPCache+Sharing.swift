@@ -24,6 +24,7 @@ extension HTTPCache {
             statistics.collapsed += 1
             statistics.bytesSaved += response.body.count
         }
+        configuration.onEvent(plan.request, .merged)
         if case .stale = response.source {
         } else {
             response.source = .collapsed

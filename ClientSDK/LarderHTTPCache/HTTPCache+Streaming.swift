@@ -32,6 +32,7 @@ extension HTTPCache {
             throw error
         case .exchange(let plan):
             count { $0.requests += 1 }
+            configuration.onEvent(request, .miss)
             return try await openExchange(plan)
         }
     }

@@ -120,7 +120,9 @@ public final class HTTPCache: Transport {
             }
             return response
         case .refusal(let error): throw error
-        case .exchange(let plan): return try await exchangeShared(plan)
+        case .exchange(let plan):
+            configuration.onEvent(request, .miss)
+            return try await exchangeShared(plan)
         }
     }
 
@@ -248,6 +250,12 @@ public final class HTTPCache: Transport {
             }
             // A background validation is counted when it is confirmed.
             if source != .stale(.revalidating) { statistics.bytesSaved += made.body.count }
+        }
+        switch source {
+        case .hit: configuration.onEvent(request, .hit(bytes: made.body.count, isStale: false))
+        case .stale: configuration.onEvent(request, .hit(bytes: made.body.count, isStale: true))
+        case .revalidated: configuration.onEvent(request, .revalidated(bytes: made.body.count))
+        case .network, .collapsed, .cacheOnlyMiss: break
         }
         return HTTPCache.Response(
             status: made.status,

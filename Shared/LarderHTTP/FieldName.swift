@@ -86,6 +86,8 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
     public static let keepAlive = FieldName(trusted: "Keep-Alive")
     /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
     public static let idempotencyKey = FieldName(trusted: "Idempotency-Key")
+    /// Marks the account of a request within the SDK. It is never sent.
+    package static let larderAccount = FieldName(trusted: "Larder-Account")
     /// `If-Match` (RFC 9110 §13.1.1).
     public static let ifMatch = FieldName(trusted: "If-Match")
     /// `If-Modified-Since` (RFC 9110 §13.1.3).

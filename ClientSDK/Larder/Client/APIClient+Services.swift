@@ -35,8 +35,11 @@ extension APIClient {
         public var networkSource: (any NetworkMonitor.Source)?
         /// The source of the client's own guard; nil: the system's.
         public var memorySource: (any MemoryGuard.Source)?
-        /// Keeps the last events of the client's own telemetry on disk.
-        public var recorder: FlightRecorder?
+        /// Keeps the last events of the client's own telemetry on disk, so that they can be read after the process was killed
+        /// (`FlightRecorder.records(path:)`). The client's own recorder has the file `flight.recorder` in the account's directory, of
+        /// 128 KiB, readable by its owner only. It is left out if another process of the account has it open, and if the cache has a
+        /// given store.
+        public var recorder = Part<FlightRecorder>.own
         /// Fetches the settings of the client's own flags, at most once per `flagsLifetime`; nil: flags are local.
         public var fetchFlags: FeatureFlags.Fetch?
         /// How long fetched settings are fresh.
@@ -53,6 +56,7 @@ extension APIClient {
             services.network = .none
             services.memory = .none
             services.telemetry = .none
+            services.recorder = .none
             services.flags = .none
             services.idle = .none
             return services

@@ -21,6 +21,13 @@ public final class APIClient: Sendable {
         public var cache = CacheConfiguration()
         /// How the backend writes requests and replies.
         public var http = HTTPSource.Configuration()
+        /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
+        /// that of the resources.
+        public var httpCacheBytesMaximum = 50 << 20
+        /// Opens the WebSockets of the client.
+        public var webSockets = WebSocketClient()
+        /// How the backend says what has changed, by a live channel and by push notifications; nil: it does not.
+        public var events: Events?
         /// How the backend renews and revokes tokens.
         public var session = BearerSession.Endpoints.none
         /// Network monitor, memory guard, telemetry and flags.
@@ -43,8 +50,13 @@ public final class APIClient: Sendable {
     public let cache: LarderCache
     /// Sends requests to the backend, authorized by `session`.
     public let source: HTTPSource
+    /// Sends any other request, through the account's HTTP cache.
+    public let http: HTTPClient
     /// The image pipeline, with its own store.
     public let images: ImagePipeline
+    /// Applies the events of `Configuration.events`; nil without a live channel. It runs while a user is signed in if the events need a
+    /// session, and otherwise as long as the client; see `LiveSync.start` and `stop`.
+    public let live: LiveSync?
     /// Counters and events; `Telemetry.off` if telemetry is off.
     public var telemetry: Telemetry { services.telemetry }
     /// The network monitor; nil if it is off.
@@ -57,6 +69,11 @@ public final class APIClient: Sendable {
     /// `idle?.interacted()` for touches and scrolling. Decoding never waits if it is never called, or while the flag
     /// `FeatureFlags.BuiltIn.idleDecoding` is off. Nil if it is off.
     public var idle: IdleScheduler? { services.idle }
+    let events: Events?
+    /// The file of the client's own flight recorder; nil if it has none.
+    let recorderPath: String?
+    let channels: LiveChannelOpener
+    let receivedEvents = ReceivedEvents()
     private let limits: LimitController
     private let services: RunningServices
 
@@ -73,11 +90,13 @@ public final class APIClient: Sendable {
         directory: String,
         _ configuration: Configuration = Configuration()
     ) async throws(LarderError) {
+        events = configuration.events
         var settings = configuration.cache
         if case .memory = settings.storage {
             settings.storage = .directory(DiskStore.directory(forAccount: account, in: directory))
         }
-        let telemetry = Self.makeTelemetry(configuration.services, settings)
+        recorderPath = Self.recorderPath(configuration.services, settings)
+        let telemetry = Self.telemetry(configuration.services, settings, recorderPath)
         let reference = RunningServices.MonitorReference()
         Self.connect(&settings, telemetry, reference)
         let opened = settings
@@ -96,9 +115,9 @@ public final class APIClient: Sendable {
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }
-        let gate = HostGate(clock: settings.monotonicClock, wall: settings.wallClock)
+        let gate = HostGate(clock: settings.monotonicClock, wall: settings.wallClock, random: settings.random)
         let sending = gate.guarding(transport(refusesOffline: true))
-        var signIn = HTTPSource(server, transport: transport(refusesOffline: false))
+        var signIn = HTTPSource(server, transport: gate.guarding(transport(refusesOffline: false)))
         signIn.configuration = configuration.http
         signIn.wallClock = settings.wallClock
         session = try BearerSession(cache, signIn, configuration.session)
@@ -112,7 +131,9 @@ public final class APIClient: Sendable {
         source.wallClock = settings.wallClock
         self.source = source
         var pictures = ImagePipeline.Configuration(transport: sending)
-        pictures.disk = try Self.imageStore(settings)
+        if case .disk(let values) = settings.storage {
+            pictures.disk = try Self.store("images", values.bytesMaximum, settings)
+        }
         pictures.clock = settings.wallClock
         pictures.uptime = settings.monotonicClock
         pictures.random = settings.random
@@ -120,22 +141,27 @@ public final class APIClient: Sendable {
         pictures.onEvent = { telemetry.record($0) }
         images = ImagePipeline(pictures)
         limits = LimitController(images, cache)
+        let account = AccountTransport(base: sending, session: session, source: source)
+        channels = LiveChannelOpener(
+            account: account,
+            webSockets: gate.guarding(configuration.webSockets),
+            gate: gate,
+            clock: settings.monotonicClock
+        )
+        let httpSwitch = services.httpSwitch
+        http = try Self.http(account, configuration, settings, telemetry) { httpSwitch.isOn }
+        live = configuration.events.flatMap { [channels, receivedEvents, cache] events in
+            guard !events.channels.isEmpty else { return nil }
+            return LiveSync(.events(events, channels, receivedEvents), in: cache, afterGap: events.afterGap)
+        }
         let probe = source.url(configuration.probePath)
-        services.begin(limits, settings) {
+        services.begin(limits, settings, http.cache) {
             do { _ = try await sending.send(TransportRequest(url: probe)) } catch {
                 // The transport has reported the outcome to the monitor.
             }
         }
         cache.outbox.resume()
-    }
-
-    private static func makeTelemetry(_ services: Services, _ settings: CacheConfiguration) -> Telemetry {
-        switch services.telemetry {
-        case .none: .off
-        case .given(let telemetry): telemetry
-        case .own:
-            Telemetry(recorder: services.recorder, wall: settings.wallClock, monotonic: settings.monotonicClock)
-        }
+        if let live { services.follow(live, session, needsSession: configuration.events?.needsSession ?? false) }
     }
 
     /// Connects the settings of the cache to the monitor and to telemetry.
@@ -153,21 +179,21 @@ public final class APIClient: Sendable {
         }
     }
 
-    private static func imageStore(_ settings: CacheConfiguration) throws(LarderError) -> DiskStore? {
-        guard case .disk(let values) = settings.storage else { return nil }
-        var store = DiskStore.Configuration(directory: values.directory + "/images", clock: settings.wallClock)
-        store.bytesMaximum = values.bytesMaximum
-        // Opening is deferred so that the first screen with text is not delayed.
-        store.opensLate = true
-        let onEvent = settings.onEvent
-        store.onEvent = { onEvent(.disk($0)) }
-        do { return try DiskStore(store) } catch { throw LarderError(error) }
-    }
-
     deinit {
+        live?.stop()
         services.end()
         // The cache and the session retain each other until the cache is closed.
         cache.close()
+    }
+
+    /// Whether a feature is cached at present, for `Resource.isCached` and `PagedResource.isCached`: by the flag
+    /// `FeatureFlags.BuiltIn.cache(of:)`.
+    ///
+    ///     articles.isCached = client.isCached("articles")
+    public func isCached(_ feature: String) -> @Sendable () -> Bool {
+        guard let flags else { return { true } }
+        let flag = FeatureFlags.BuiltIn.cache(of: feature)
+        return { flags[flag] }
     }
 
     /// Reports the progress of a synchronisation to telemetry until the client is closed.
@@ -187,6 +213,7 @@ public final class APIClient: Sendable {
 
     /// Ends all tasks and releases system resources. Stored values and unsent changes are kept, and telemetry can still be read.
     public func close() {
+        live?.stop()
         services.end()
         images.cancelPending()
         cache.close()
@@ -198,12 +225,17 @@ public final class APIClient: Sendable {
     ///
     /// - Throws: `.storage` if files could not be removed.
     public func signOut() async throws(LarderError) {
+        live?.stop()
         services.end()
         cache.outbox.pause()
         await session.signOut()
-        // The image store is inside the account's directory, so it is erased first.
-        do { try images.configuration.disk?.erase() } catch { throw LarderError(error) }
+        // These stores are inside the account's directory, so they are erased first.
+        do {
+            try images.configuration.disk?.erase()
+            try httpStore?.erase()
+        } catch { throw LarderError(error) }
         images.clearMemory()
+        try eraseRecorder()
         try cache.erase()
     }
 }

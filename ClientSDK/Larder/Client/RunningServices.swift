@@ -1,6 +1,7 @@
 import LarderDevice
 import LarderEvents
 import LarderHTTP
+import LarderHTTPCache
 import LarderResources
 import LarderTelemetry
 import LarderTime
@@ -29,6 +30,9 @@ final class RunningServices: Sendable {
     let memory: MemoryGuard?
     let flags: FeatureFlags?
     let idle: IdleScheduler?
+    /// Whether the HTTP cache is used; off until the flags have been applied.
+    let httpSwitch: HTTPCacheSwitch
+    private let cache: LarderCache
     private let settings: APIClient.Services
     private let running = Mutex<Running?>(Running())
 
@@ -48,6 +52,8 @@ final class RunningServices: Sendable {
         kept.memorySource = nil
         self.settings = kept
         self.telemetry = telemetry
+        self.cache = cache
+        httpSwitch = HTTPCacheSwitch(cache)
         let configuration = cache.configuration
         if case .own = settings.telemetry {
             // Random, so that it identifies neither a person nor a device.
@@ -156,6 +162,7 @@ final class RunningServices: Sendable {
     func begin(
         _ limits: LimitController,
         _ configuration: CacheConfiguration,
+        _ http: HTTPCache?,
         probe: @escaping @Sendable () async -> Void
     ) {
         let sleeper = configuration.monotonicClock
@@ -180,7 +187,18 @@ final class RunningServices: Sendable {
                 await memory.run(sleeper: sleeper)
             }
         }
-        if let flags { follow(flags, limits) }
+        applyCacheFlags(http)
+        if let flags { follow(flags, limits, http) }
+    }
+
+    /// Turns the disk tier and the HTTP cache off or on, before the first read and after each change of the flags.
+    private func applyCacheFlags(_ http: HTTPCache?) {
+        let isDiskOn = flags?[FeatureFlags.BuiltIn.diskTier] ?? true
+        do throws(LarderError) { try cache.setDiskTier(isOn: isDiskOn) } catch {
+            // It is off, and the next start tries again.
+            cache.configuration.onEvent(.storageFailed(error))
+        }
+        if let http { httpSwitch.set(flags?[FeatureFlags.BuiltIn.httpCache] ?? true, http) }
     }
 
     func reaction(_ limits: LimitController) -> MemoryReaction {
@@ -196,7 +214,7 @@ final class RunningServices: Sendable {
         )
     }
 
-    private func follow(_ flags: FeatureFlags, _ limits: LimitController) {
+    private func follow(_ flags: FeatureFlags, _ limits: LimitController, _ http: HTTPCache?) {
         let (network, memory, telemetry, policy) = (network, memory, telemetry, settings.degradation)
         let apply: @Sendable () -> Void = {
             FeatureFlags.BuiltIn.apply(flags, monitor: network, policy: policy, guard: memory, telemetry: telemetry)
@@ -204,7 +222,12 @@ final class RunningServices: Sendable {
         }
         let changes = flags.changes
         apply()
-        run { for await _ in changes { apply() } }
+        run { [weak self] in
+            for await _ in changes {
+                apply()
+                self?.applyCacheFlags(http)
+            }
+        }
         guard settings.fetchFlags != nil else { return }
         let behaviors = network?.behaviors
         run {
@@ -239,6 +262,17 @@ final class RunningServices: Sendable {
                 }
                 if status.resyncs > resyncs { telemetry.record(.note(name: "resync")) }
                 (applied, resyncs) = (status.applied, status.resyncs)
+            }
+        }
+    }
+
+    /// Runs a live sync until the end, or while a user is signed in.
+    func follow(_ live: LiveSync, _ session: BearerSession, needsSession: Bool) {
+        guard needsSession else { return live.start() }
+        let states = session.states
+        run {
+            for await state in states {
+                if case .signedIn = state { live.start() } else { live.stop() }
             }
         }
     }

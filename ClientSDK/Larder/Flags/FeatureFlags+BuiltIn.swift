@@ -17,6 +17,18 @@ extension FeatureFlags {
         /// Whether telemetry totals are counted.
         public static let telemetryTotals = FlagKey("larder.telemetry.totals", default: true)
 
+        /// Whether content is stored on disk (`LarderCache.setDiskTier`). The outbox and the session are stored in any case.
+        public static let diskTier = FlagKey("larder.cache.disk", default: true)
+        /// Whether `APIClient.http` caches. What was stored before is removed when it is turned on again.
+        public static let httpCache = FlagKey("larder.cache.http", default: true)
+
+        /// Whether a feature's resources are cached; see `APIClient.isCached(_:)`.
+        ///
+        /// - Parameter feature: a name of the app: `feed`, `profiles`.
+        public static func cache(of feature: String) -> FlagKey<Bool> {
+            FlagKey("larder.cache.feature." + feature, default: true)
+        }
+
         /// Applies the flags to the given parts.
         ///
         /// - Parameter policy: the behavior at each level while degradation is on.

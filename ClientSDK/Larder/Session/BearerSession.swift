@@ -66,7 +66,8 @@ public final class BearerSession: HTTPSource.Authorizer {
     ///
     /// - Parameters:
     ///   - cache: the account's cache. Its store contains the tokens.
-    ///   - source: sends sign-in, renewal and revocation. It must have no authorizer.
+    ///   - source: sends sign-in, renewal and revocation. It must have no authorizer. Sign-in and revocation are marked as requests of a
+    ///     person (`TransportRequest.isUserInitiated`), renewals are not.
     ///   - endpoints: the endpoints for renewal and revocation.
     /// - Throws: `.storage` if the tokens cannot be read.
     public init(_ cache: LarderCache, _ source: HTTPSource, _ endpoints: Endpoints) throws(LarderError) {
@@ -120,7 +121,7 @@ public final class BearerSession: HTTPSource.Authorizer {
     /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
-        try keep(Self.tokens(try await request(source), asked))
+        try keep(Self.tokens(try await request(source.userInitiated), asked))
     }
 
     /// Uses a token that cannot be renewed, such as a personal access token.
@@ -137,7 +138,7 @@ public final class BearerSession: HTTPSource.Authorizer {
             announce()
         }
         guard mayUseNetwork() else { return }
-        do throws(LarderError) { try await endpoints.revoke(source, tokens.access) } catch {
+        do throws(LarderError) { try await endpoints.revoke(source.userInitiated, tokens.access) } catch {
             cache.configuration.onEvent(.failed(resource: Self.key, error))
         }
     }

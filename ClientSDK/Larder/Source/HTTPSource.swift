@@ -260,7 +260,8 @@ public struct HTTPSource: Sendable {
         switch error.code {
         case .cancelled, .closed, .unauthorized: return error
         // Nothing was sent. Retried when the network is back.
-        case .offline, .timedOut: return LarderError(TransportError(.unreachable, text))
+        case .offline, .timedOut:
+            return LarderError(TransportError(.unreachable, text, retryAfter: error.retryAfter))
         default:
             return LarderError(
                 .unauthorized,

@@ -52,13 +52,15 @@ public struct Bank: Sendable {
 
     private let cache: LarderCache
     private let source: HTTPSource
+    private let isCached: @Sendable () -> Bool
     /// The operation of transfers, which needs validated balances.
     public let operation: WriteThrough<TransferOrder, Transfer>.Gated<EntityList<Account>>
     /// The maximum age of a validated balance at a transfer.
     public static let balanceBound: Duration = .seconds(30)
 
-    init(_ cache: LarderCache, _ source: HTTPSource) {
+    init(_ cache: LarderCache, _ source: HTTPSource, isCached: @escaping @Sendable () -> Bool) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
         operation = Self.operation(source)
         cache.outbox.register(operation)
@@ -85,6 +87,7 @@ public struct Bank: Sendable {
                 EntityList($0.value.items, nextCursor: $0.value.nextCursor)
             }
         }
+        accounts.isCached = isCached
         accounts.tags = [LarderClient.everything]
         return accounts
     }
@@ -105,6 +108,7 @@ public struct Bank: Sendable {
                 by: .demo
             )
         }
+        transactions.isCached = isCached
         transactions.tags = [LarderClient.everything]
         return transactions
     }

@@ -13,12 +13,19 @@ public struct Chat: Sendable {
     let cache: LarderCache
     let session: BearerSession
     private let source: HTTPSource
+    private let isCached: @Sendable () -> Bool
     /// The operation of changes to messages, to edit a rejected one (`Outbox.edit`) or to decode a queued one
     /// (`Outbox.Entry.input`).
     public let operation: WriteBehind<Change, Message?>
 
-    init(_ cache: LarderCache, _ source: HTTPSource, _ session: BearerSession) {
+    init(
+        _ cache: LarderCache,
+        _ source: HTTPSource,
+        _ session: BearerSession,
+        isCached: @escaping @Sendable () -> Bool
+    ) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
         self.session = session
         operation = Self.operation(source, cache)
@@ -36,6 +43,7 @@ public struct Chat: Sendable {
             try await source.page("/v1/conversations", PageRequest(context, limit: 100), by: .demo)
         }
         conversations.tags = [LarderClient.everything]
+        conversations.isCached = isCached
         return conversations
     }
 
@@ -56,6 +64,7 @@ public struct Chat: Sendable {
         }
         pages.temporaryID = { $0.isPending ? nil : $0.clientID.map { LocalID.prefix + $0 } }
         pages.tags = [LarderClient.everything]
+        pages.isCached = isCached
         return pages
     }
 

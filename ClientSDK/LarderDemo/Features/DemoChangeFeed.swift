@@ -44,52 +44,15 @@ extension HTTPSource {
 
 extension LiveSync.Source {
     /// The server's live channels.
-    static func demo(
-        _ source: HTTPSource,
-        _ session: BearerSession,
-        _ webSockets: WebSocketClient,
-        _ kinds: [LiveSync.Kind],
-        _ configuration: CacheConfiguration
-    ) -> LiveSync.Source {
+    static func demo(_ client: APIClient, _ kinds: [LiveSync.Kind]) -> LiveSync.Source {
         LiveSync.Source(kinds) { kind, since throws(LarderError) in
-            var request = TransportRequest(url: source.url(kind.path, [("since", since)]))
-            try await session.authorize(&request)
-            switch kind {
+            let path = client.source.url(kind.path, [("since", since)])
+            return switch kind {
             case .webSocket:
-                let url = request.url.hasPrefix("http") ? "ws" + request.url.dropFirst(4) : request.url
-                do throws(WebSocketError) {
-                    let connection = try await webSockets.connect(
-                        url,
-                        fields: request.fields,
-                        subprotocols: ["larder.live.v1"]
-                    )
-                    return WebSocketLiveChannel(connection)
-                } catch {
-                    if error.status?.code == 401 { _ = try await session.renew(after: request) }
-                    throw LarderError(
-                        error.code == .cancelled ? .cancelled : .offline,
-                        "\(error)",
-                        cause: error,
-                        status: error.status.map { Int($0.code) },
-                        retryAfter: error.retryAfter(at: configuration.wallClock.now)
-                    )
-                }
+                WebSocketLiveChannel(try await client.openWebSocket(path, subprotocols: ["larder.live.v1"]))
             case .eventStream:
-                let client = EventStreamClient(source.transport, clock: configuration.monotonicClock)
-                do throws(EventStreamError) {
-                    let stream = try await client.open(request.url, fields: request.fields, lastEventID: since ?? "")
-                    return EventStreamLiveChannel(stream)
-                } catch {
-                    if error.status?.code == 401 { _ = try await session.renew(after: request) }
-                    throw LarderError(
-                        error.code == .cancelled ? .cancelled : .offline,
-                        "\(error)",
-                        cause: error,
-                        status: error.status.map { Int($0.code) },
-                        retryAfter: error.retryAfter(at: configuration.wallClock.now)
-                    )
-                }
-            case .longPoll: return LongPollLiveChannel(source, since: since)
+                EventStreamLiveChannel(try await client.openEventStream(path, lastEventID: since ?? ""))
+            case .longPoll: LongPollLiveChannel(client.source, since: since)
             }
         }
     }

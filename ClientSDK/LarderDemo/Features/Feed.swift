@@ -11,11 +11,18 @@ public struct Feed: Sendable {
     let cache: LarderCache
     let session: BearerSession
     private let source: HTTPSource
+    private let isCached: @Sendable () -> Bool
     /// The operation of changes to posts, to edit a rejected one (`Outbox.edit`) or to decode a queued one (`Outbox.Entry.input`).
     public let operation: WriteBehind<Change, Post?>
 
-    init(_ cache: LarderCache, _ source: HTTPSource, _ session: BearerSession) {
+    init(
+        _ cache: LarderCache,
+        _ source: HTTPSource,
+        _ session: BearerSession,
+        isCached: @escaping @Sendable () -> Bool
+    ) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
         self.session = session
         operation = Self.operation(source, cache)
@@ -33,6 +40,7 @@ public struct Feed: Sendable {
         }
         pages.pageSizeMaximum = 100
         pages.tags = [LarderClient.everything]
+        pages.isCached = isCached
         return pages
     }
 
@@ -45,9 +53,11 @@ public struct Feed: Sendable {
 
     public func post(_ id: String) -> Resource<Post> {
         let source = source
-        return .entity(id, freshness: .timeToLive(.seconds(60), as: .interactive)) { context in
+        var post = Resource<Post>.entity(id, freshness: .timeToLive(.seconds(60), as: .interactive)) { context in
             try await source.fetch("/v1/posts/\(HTTPSource.escape(id))", context: context)
         }
+        post.isCached = isCached
+        return post
     }
 
     /// Observes the newest posts.

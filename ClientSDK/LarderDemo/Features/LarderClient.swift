@@ -1,6 +1,5 @@
 public import Larder
 public import LarderModels
-import Synchronization
 
 /// A client of the demo backend for one account: `APIClient` with a feature for each part of the API and live updates.
 ///
@@ -17,6 +16,8 @@ public final class LarderClient: Sendable {
         public var cache: CacheConfiguration
         /// The kinds of live channel to try, the best first; none: no live updates.
         public var liveKinds: [LiveSync.Kind]
+        /// The maximum size of the HTTP cache of `http`; see `APIClient.Configuration`.
+        public var httpCacheBytesMaximum = 50 << 20
         /// Whether live updates start as soon as a user is signed in.
         public var followsLive = true
         /// The network monitor, the memory guard, telemetry and flags.
@@ -67,7 +68,8 @@ public final class LarderClient: Sendable {
     public var flags: FeatureFlags? { base.flags }
     /// Delays decoding of pictures that are not visible while the user interacts; see `APIClient.idle`.
     public var idle: IdleScheduler? { base.idle }
-    private let following = Mutex<Task<Void, Never>?>(nil)
+    /// Sends any other request, through the account's HTTP cache.
+    public var http: APIClient.HTTPClient { base.http }
     private let followsLive: Bool
 
     /// Opens the client of an account. Cost: several milliseconds of disk work.
@@ -87,21 +89,23 @@ public final class LarderClient: Sendable {
         settings.cache = configuration.cache
         settings.session = .demo
         settings.services = configuration.services
+        settings.webSockets = configuration.webSockets
+        settings.httpCacheBytesMaximum = configuration.httpCacheBytesMaximum
         settings.probePath = "/healthz"
         settings.isLongPoll = { Self.waitsByDesign($0) }
         settings.feature = { Self.feature(of: $0) }
         base = try await APIClient(server: server, account: account, directory: directory, settings)
         let (cache, source, session) = (base.cache, base.source, base.session)
         likes = Likes(cache, source)
-        profiles = Profiles(cache, source)
-        feed = Feed(cache, source, session)
-        bank = Bank(cache, source)
-        chat = Chat(cache, source, session)
-        tasks = Tasks(cache, source, session)
+        profiles = Profiles(cache, source, isCached: base.isCached("profiles"))
+        feed = Feed(cache, source, session, isCached: base.isCached("feed"))
+        bank = Bank(cache, source, isCached: base.isCached("bank"))
+        chat = Chat(cache, source, session, isCached: base.isCached("chat"))
+        tasks = Tasks(cache, source, session, isCached: base.isCached("tasks"))
         sync = ChangeSync(.demo(source), into: cache)
         live = LiveSync(
             sync,
-            .demo(source, session, configuration.webSockets, configuration.liveKinds, configuration.cache),
+            .demo(base, configuration.liveKinds),
             in: cache
         )
         followsLive = configuration.followsLive
@@ -144,7 +148,7 @@ public final class LarderClient: Sendable {
         }
     }
 
-    deinit { following.withLock { $0 }?.cancel() }
+    deinit { live.stop() }
 
     /// Signs in and starts live updates.
     ///
@@ -159,16 +163,24 @@ public final class LarderClient: Sendable {
 
     /// Starts live updates, unless they are running or `followsLive` is false.
     public func start() {
-        guard followsLive else { return }
-        following.withLock { following in
-            guard following == nil else { return }
-            let live = live
-            following = Task { await live.run() }
-        }
+        if followsLive { live.start() }
     }
 
     /// Stops live updates until `start`, which then applies the missed changes.
-    public func pause() { following.withLock { $0.take() }?.cancel() }
+    public func pause() { live.stop() }
+
+    /// Processes a push notification of the backend: applies the changes that this device has missed.
+    ///
+    /// - Parameters:
+    ///   - payload: the notification. If its member `token` names a change token that is stored already, nothing is requested.
+    ///   - limit: the time for everything.
+    public func received(
+        push payload: [String: any Sendable],
+        within limit: Duration = .seconds(25)
+    ) async -> APIClient.PushOutcome {
+        if let token = payload["token"] as? String, sync.hasApplied(token) { return .noData }
+        return await base.received(push: payload, within: limit) { [sync] _ in try await sync.catchUp() > 0 }
+    }
 
     /// Ends all tasks and releases system resources. Stored values and unsent changes are kept, and telemetry can still be read.
     public func close() {

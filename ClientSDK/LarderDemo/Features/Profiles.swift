@@ -5,18 +5,22 @@ public import LarderModels
 public struct Profiles: Sendable {
     private let cache: LarderCache
     private let source: HTTPSource
+    private let isCached: @Sendable () -> Bool
 
-    init(_ cache: LarderCache, _ source: HTTPSource) {
+    init(_ cache: LarderCache, _ source: HTTPSource, isCached: @escaping @Sendable () -> Bool) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
     }
 
     /// The resource of a profile, to be read and observed through `LarderClient.cache`.
     public func resource(_ id: String) -> Resource<Profile> {
         let source = source
-        return .entity(id, freshness: .timeToLive(.seconds(300), as: .interactive)) { context in
+        var profile = Resource<Profile>.entity(id, freshness: .timeToLive(.seconds(300), as: .interactive)) { context in
             try await source.fetch("/v1/profiles/\(HTTPSource.escape(id))", context: context)
         }
+        profile.isCached = isCached
+        return profile
     }
 
     public func profile(_ id: String, _ policy: ReadPolicy? = nil) async throws(LarderError) -> Snapshot<Profile> {

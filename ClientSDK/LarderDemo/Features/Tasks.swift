@@ -12,11 +12,18 @@ public struct Tasks: Sendable {
     private let cache: LarderCache
     private let source: HTTPSource
     private let session: BearerSession
+    private let isCached: @Sendable () -> Bool
     /// The operation of changes, to edit a rejected one (`Outbox.edit`) or to decode a queued one (`Outbox.Entry.input`).
     public let operation: WriteBehind<TaskWrite, WorkItem?>
 
-    init(_ cache: LarderCache, _ source: HTTPSource, _ session: BearerSession) {
+    init(
+        _ cache: LarderCache,
+        _ source: HTTPSource,
+        _ session: BearerSession,
+        isCached: @escaping @Sendable () -> Bool
+    ) {
         self.cache = cache
+        self.isCached = isCached
         self.source = source
         self.session = session
         operation = Self.operation(source)
@@ -47,15 +54,18 @@ public struct Tasks: Sendable {
             try await source.page("/v1/tasks", query: query, PageRequest(context, limit: 100), by: .demo)
         }
         list.tags = [LarderClient.everything]
+        list.isCached = isCached
         return list
     }
 
     /// A task by its ID.
     public func task(_ id: String) -> Resource<WorkItem> {
         let source = source
-        return .entity(id, freshness: Self.freshness) { context in
+        var task = Resource<WorkItem>.entity(id, freshness: Self.freshness) { context in
             try await source.fetch(Self.path(id), context: context)
         }
+        task.isCached = isCached
+        return task
     }
 
     private static func path(_ id: String) -> String { "/v1/tasks/\(HTTPSource.escape(id))" }

@@ -245,7 +245,7 @@ public final class LarderCache: Sendable {
     /// Cost: it reads the keys of all values of that name.
     public func invalidate(named name: String, where isChosen: (QueryKey) -> Bool = { _ in true }) throws(LarderError) {
         var keys = Set(core.queries.keys).union(core.nodes.all.map(\.key)).filter { $0.name == name }
-        if let disk = core.disk {
+        if let disk = core.contentDisk {
             do {
                 let (queries, wholeValues) = try disk.read { transaction in
                     (try transaction.queryKeys(named: name), try transaction.entityIDs(ofType: "=" + name))
@@ -296,7 +296,7 @@ public final class LarderCache: Sendable {
     /// Does one bounded step of background maintenance: removes expired rows, returns free pages. Call it until it reports that it is
     /// done.
     public func maintain() throws(LarderError) -> DiskStore.Maintenance {
-        guard let disk = core.disk else { return DiskStore.Maintenance() }
+        guard let disk = core.contentDisk else { return DiskStore.Maintenance() }
         do { return try disk.maintain() } catch { throw LarderError(error) }
     }
 

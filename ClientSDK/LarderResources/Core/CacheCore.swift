@@ -32,14 +32,15 @@ package final class CacheCore: Sendable {
     private let departures = EvictionTally()
     private let clocks: ClockGuard
     /// Held during a commit. The value is the latest known time that is stored.
-    private let commits: Mutex<WallTime>
+    let commits: Mutex<WallTime>
     /// The number of commits; locked while memory is changed.
-    private let memory = Mutex<UInt64>(0)
+    let memory = Mutex<UInt64>(0)
     private let hasUncertainTimes = Atomic<Bool>(false)
     /// The current lifetime factors, by the name of the freshness class.
     let stretches = Mutex<[String: Double]>([:])
     let hasStretches = Atomic<Bool>(false)
     let foreign = ForeignCommitMonitor()
+    let isDiskTierOn = Atomic<Bool>(true)
     /// The keys that readers keep off the disk.
     let memoryOnly = MemoryOnlyKeys()
     /// The thread that holds `commits`.
@@ -104,6 +105,7 @@ package final class CacheCore: Sendable {
     private func restore() throws(LarderError) {
         guard let disk else { return }
         do {
+            try restoreDiskTier(disk)
             let (marks, clock) = try disk.read { transaction in
                 (
                     try transaction.metadata(InvalidationTable.metadataKey),
@@ -161,7 +163,7 @@ package final class CacheCore: Sendable {
     /// The server value of an entity, and whether it was read from the disk.
     func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
         if let stored = entities[key] { return (stored, false) }
-        guard let disk else { return nil }
+        guard let disk = contentDisk else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
@@ -195,7 +197,7 @@ package final class CacheCore: Sendable {
     /// A query index, with its entities if it was read from the disk.
     func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
         if let stored = knownQuery(key) { return (stored, nil) }
-        guard let disk else { return nil }
+        guard let disk = contentDisk else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
@@ -310,7 +312,7 @@ package final class CacheCore: Sendable {
                 var commit = start
                 // Foreign commits up to here are known.
                 commit.seenCommits = seenCommits
-                try commit.perform(update.steps, DiskPart(connection: transaction.connection))
+                try commit.perform(update.steps, in: transaction)
                 if commit.hasNewMarks {
                     // Marks of other processes are kept.
                     let key = InvalidationTable.metadataKey
@@ -378,8 +380,6 @@ package final class CacheCore: Sendable {
 
     /// Judges the freshness of the observed values again. Their content stays assembled.
     func showAll() { for node in nodes.all { node.show() } }
-
-    // MARK: The end
 
     /// Closes the core: requests are cancelled, observations end, and nothing is written.
     func close() {

@@ -49,6 +49,9 @@ public struct CacheUpdate: Sendable {
 
     init() {}
 
+    /// Whether it changes nothing.
+    package var isEmpty: Bool { steps.isEmpty }
+
     /// Runs `body` in the transaction of this update; does nothing if there is no disk.
     package mutating func onDisk(_ body: @escaping @Sendable (borrowing DiskStore.WriteTransaction) throws -> Void) {
         steps.append(.disk(body))

@@ -17,7 +17,7 @@ extension Node {
         let usual = rule.level == .validated ? ReadPolicy(.fresh, .ifStale, fallback: .never) : resource.policy
         // Passed one by one, because a copy of the resource costs a fifth of a memory hit.
         return ReadOptions(
-            policy ?? usual,
+            resource.isCached?() == false ? Self.uncached(policy ?? usual) : policy ?? usual,
             rule,
             demands: resource.demands,
             timeout: resource.timeout,
@@ -27,12 +27,22 @@ extension Node {
 
     /// Whether `admit` changes the disk.
     func mustLeaveDisk(_ resource: Resource<Value>) -> Bool {
-        resource.retention == .memory && !isOffDisk.load(ordering: .relaxed)
+        guard !isOffDisk.load(ordering: .relaxed) else { return false }
+        return resource.retention == .memory || resource.isCached?() == false
+    }
+
+    /// The policy of a read whose resource is not cached at present.
+    private static func uncached(_ policy: ReadPolicy) -> ReadPolicy {
+        policy.remote == .never ? ReadPolicy(.never, .never, fallback: .never) : .networkOnly
     }
 
     /// Applies the settings of a reader that hold for all readers: tags and retention. Called before every read.
     func admit(_ resource: Resource<Value>) {
-        if mustLeaveDisk(resource) { keepOffDisk() }
+        if mustLeaveDisk(resource) {
+            // Read before it is removed, so that a stored value is not lost.
+            if resource.retention == .memory { _ = content() }
+            keepOffDisk()
+        }
         guard !resource.tags.isEmpty, resource.tags != first.tags else { return }
         let isNew = state.withLock { state in
             guard !resource.tags.isSubset(of: state.tags) else { return false }
@@ -52,10 +62,8 @@ extension Node {
         }
     }
 
-    /// Keeps the value in memory, removes it from the disk, and keeps everything under the key off the disk from now on.
+    /// Keeps the value in memory if it is there, removes it from the disk, and keeps everything under the key off the disk from now on.
     private func keepOffDisk() {
-        // Read before it is removed, so that a stored value is not lost.
-        _ = content()
         do {
             try core.keepOffDisk(storedKey)
             isOffDisk.store(true, ordering: .relaxed)

@@ -35,6 +35,11 @@ public struct Resource<Value: Sendable & Equatable>: Sendable {
     public var timeout: Duration? = .seconds(30)
     /// The completeness that a value needs to count as fresh.
     public var demands: Completeness
+    /// Whether the resource is cached at present; nil: always. Called for each read and observation that begins, on its thread.
+    ///
+    /// If not, the read asks the network only (a policy without the network gets nothing), and from then on the value is kept off the
+    /// disk until the cache is closed. Pending changes of the outbox are shown and sent as usual.
+    public var isCached: (@Sendable () -> Bool)?
 
     let shape: Shape<Value>
     /// The kind of the shape: a part of the resource's identity.

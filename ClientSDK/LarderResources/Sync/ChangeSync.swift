@@ -281,6 +281,17 @@ public final class ChangeSync: Sendable {
         }
     }
 
+    /// Applies a change that has no token. The feed repeats it.
+    func receive(_ body: @Sendable (inout CacheUpdate) throws -> Void) async throws(LarderError) {
+        try await gate.run { () async throws(LarderError) in try cache.update(body) }
+    }
+
+    /// Whether the changes up to a token are stored, as far as this process knows: a push notification that names it brings nothing new.
+    public func hasApplied(_ token: String) -> Bool {
+        if state.withLock({ $0.seen.contains(token) }) { return true }
+        return self.token == token
+    }
+
     /// Reports in the status that the sync has not caught up, after the live channel has ended.
     func lostLive() { change { $0.isCaughtUp = false } }
 }

@@ -21,6 +21,8 @@ extension LiveSync {
         case change(LiveSync.Change)
         /// A page of the change feed, and the token before it.
         case page(ChangeFeed.Batch, since: String)
+        /// A change of a backend without change tokens. If it throws, the messages count as missed (`afterGap`).
+        case update(@Sendable (inout CacheUpdate) throws -> Void)
     }
 }
 
@@ -28,6 +30,9 @@ extension LiveSync {
     /// An open live channel for one reader. It is closed when it is released.
     public protocol Channel: Sendable {
         /// The next message; nil after a regular end.
+        ///
+        /// - Throws: an error whose `retryAfter` is the shortest wait before the next attempt; `.gone` without the status 410 if the
+        ///   server has ended the channel for good: then the live sync ends.
         func receive() async throws(LarderError) -> LiveSync.Message?
     }
 }
@@ -51,8 +56,8 @@ extension LiveSync {
     }
 }
 
-/// Keeps a cache up to date with a change feed and a live channel: it reconnects, falls back to another kind of channel, and reads
-/// missed changes from the feed.
+/// Keeps a cache up to date with a live channel: it reconnects, falls back to another kind of channel, and makes up for missed
+/// messages: by reading the change feed, or, if the backend has no change tokens, by marking as stale what the messages cover.
 ///
 /// It does nothing while the network may not be used, and continues at once when it returns (`LarderCache.networkReturned`), but not
 /// before a time that the server has asked for (`LarderError.retryAfter` of the source). A return adds no jitter: `NetworkMonitor.resumes` spreads the return of many clients. Safe from any task.
@@ -71,10 +76,17 @@ public final class LiveSync: Sendable {
         case offline
     }
 
-    private let sync: ChangeSync
+    /// What makes up for missed messages.
+    private enum Repair: Sendable {
+        case feed(ChangeSync)
+        case invalidation(LarderCache, @Sendable (inout CacheUpdate) -> Void)
+    }
+
+    private let repair: Repair
     private let source: LiveSync.Source
     private let configuration: CacheConfiguration
     private let retry: RetryPolicy
+    private let running = Mutex<Task<Void, Never>?>(nil)
     private let hub = EventHub<State>()
     private let present = Mutex(State.idle)
     private let returns = EventHub<Void>()
@@ -84,19 +96,51 @@ public final class LiveSync: Sendable {
     /// How long a channel must work to reset the back-off.
     private static let stableAfter: Duration = .seconds(10)
 
-    /// Creates a live sync.
-    public init(
+    /// The back-off between channels.
+    public static let standardRetry = RetryPolicy(base: .milliseconds(500), ceiling: .seconds(30))
+
+    /// Creates a live sync of a change feed.
+    public convenience init(
         _ sync: ChangeSync,
         _ source: LiveSync.Source,
         in cache: LarderCache,
-        retry: RetryPolicy = RetryPolicy(base: .milliseconds(500), ceiling: .seconds(30))
+        retry: RetryPolicy = LiveSync.standardRetry
     ) {
-        self.sync = sync
+        self.init(.feed(sync), source, cache, retry)
+    }
+
+    /// Creates a live sync for a backend without change tokens. Its channels send `Message.update`.
+    ///
+    /// - Parameter afterGap: marks as stale what the messages cover. It is applied when a channel has been opened, the first one too,
+    ///   because messages may have been missed before, and when a message could not be applied. Observed values are then fetched
+    ///   again, and others at their next read.
+    public convenience init(
+        _ source: LiveSync.Source,
+        in cache: LarderCache,
+        retry: RetryPolicy = LiveSync.standardRetry,
+        afterGap: @escaping @Sendable (inout CacheUpdate) -> Void
+    ) {
+        self.init(.invalidation(cache, afterGap), source, cache, retry)
+    }
+
+    private init(_ repair: Repair, _ source: LiveSync.Source, _ cache: LarderCache, _ retry: RetryPolicy) {
+        self.repair = repair
         self.source = source
         configuration = cache.configuration
         self.retry = retry
         returning = cache.core.returns.add { [returns] _ in for wakeup in returns.post(()) { wakeup.resume() } }
     }
+
+    /// Runs in a task of its own until `stop`. Does nothing if it has been started.
+    public func start() {
+        running.withLock { running in
+            guard running == nil else { return }
+            running = Task { await self.run() }
+        }
+    }
+
+    /// Ends what `start` has begun. The next start makes up for missed messages.
+    public func stop() { running.withLock { $0.take() }?.cancel() }
 
     /// The current state.
     public var state: State { present.withLock { $0 } }
@@ -117,7 +161,8 @@ public final class LiveSync: Sendable {
         for wakeup in wakeups { wakeup.resume() }
     }
 
-    /// Runs until the calling task is cancelled. Returns at once if the source has no kind of channel.
+    /// Runs until the calling task is cancelled or the server has ended the channel for good. Returns at once if the source has no kind
+    /// of channel.
     public func run() async {
         guard !source.kinds.isEmpty else { return publish(.idle) }
         var failures = 0
@@ -142,9 +187,13 @@ public final class LiveSync: Sendable {
                 // Every error, and a regular end by the server, is followed by the same back-off: an immediate
                 // reconnection could be refused again at once, for ever.
                 if error.code != .cancelled { configuration.onEvent(.failed(resource: "larder.live", error)) }
+                if error.code == .gone, !error.isTokenGone {
+                    lost()
+                    break
+                }
                 asked = error.retryAfter
             }
-            sync.lostLive()
+            lost()
             guard !Task.isCancelled else { break }
             if let since, configuration.monotonicClock.uptime - since >= Self.stableAfter { (failures, kind) = (0, 0) }
             failures += 1
@@ -176,8 +225,36 @@ public final class LiveSync: Sendable {
         return await returns.next(until: due, by: configuration.monotonicClock) != nil
     }
 
+    private func lost() { if case .feed(let sync) = repair { sync.lostLive() } }
+
+    private func follow(_ kind: LiveSync.Kind, _ connected: () -> Void) async throws(LarderError) {
+        let channel: any LiveSync.Channel
+        var isLive = false
+        switch repair {
+        case .feed(let sync):
+            // A token must be stored before the channel opens: otherwise a gap before its first change could not be
+            // detected.
+            if sync.token == nil { try await sync.catchUp() }
+            channel = try await open(kind, sync)
+        case .invalidation(let cache, let afterGap):
+            channel = try await source.open(kind, nil)
+            // After the channel is open: a value that is fetched from now on is covered by its messages.
+            try cache.update(afterGap)
+            isLive = true
+            connected()
+            publish(.live(kind))
+        }
+        while let message = try await next(of: channel) {
+            try await receive(message)
+            guard !isLive else { continue }
+            isLive = true
+            connected()
+            publish(.live(kind))
+        }
+    }
+
     /// Opens a channel. If the token is no longer valid, the channel starts at the token of a resync.
-    private func open(_ kind: LiveSync.Kind) async throws(LarderError) -> any LiveSync.Channel {
+    private func open(_ kind: LiveSync.Kind, _ sync: ChangeSync) async throws(LarderError) -> any LiveSync.Channel {
         do {
             return try await source.open(kind, sync.token)
         } catch {
@@ -187,31 +264,31 @@ public final class LiveSync: Sendable {
         }
     }
 
-    private func follow(_ kind: LiveSync.Kind, _ connected: () -> Void) async throws(LarderError) {
-        // A token must be stored before the channel opens: otherwise a gap before its first change could not be
-        // detected.
-        if sync.token == nil { try await sync.catchUp() }
-        let channel = try await open(kind)
-        var isLive = false
-        while true {
-            let message: LiveSync.Message?
-            do throws(LarderError) { message = try await channel.receive() } catch {
-                // The next channel starts at the token that this call stores.
-                if error.isTokenGone { try await sync.catchUp() }
-                throw error
+    private func next(of channel: any LiveSync.Channel) async throws(LarderError) -> LiveSync.Message? {
+        do throws(LarderError) { return try await channel.receive() } catch {
+            // The next channel starts at the token that this call stores.
+            if error.isTokenGone, case .feed(let sync) = repair { try await sync.catchUp() }
+            throw error
+        }
+    }
+
+    private func receive(_ message: LiveSync.Message) async throws(LarderError) {
+        switch (message, repair) {
+        // Changes before the channel's token are in the feed.
+        case (.hello(let token), .feed(let sync)): if token != sync.token { try await sync.catchUp() }
+        case (.change(let change), .feed(let sync)): try await sync.receive(change)
+        case (.page(let batch, let since), .feed(let sync)): try await sync.receive(batch, since: since)
+        case (.update(let body), .feed(let sync)): try await sync.receive(body)
+        case (.update(let body), .invalidation(let cache, let afterGap)):
+            do throws(LarderError) { try cache.update(body) } catch {
+                // The message says that something has changed, and not what.
+                configuration.onEvent(.failed(resource: "larder.live", error))
+                try cache.update(afterGap)
             }
-            guard let message else { return }
-            switch message {
-            case .hello(let token):
-                // Changes before the channel's token are in the feed.
-                if token != sync.token { try await sync.catchUp() }
-            case .change(let change): try await sync.receive(change)
-            case .page(let batch, let since): try await sync.receive(batch, since: since)
-            }
-            guard !isLive else { continue }
-            isLive = true
-            connected()
-            publish(.live(kind))
+        case (.hello, .invalidation): break
+        case (.change(let change), .invalidation(let cache, _)): try cache.update { change.change.apply(&$0) }
+        case (.page(let batch, _), .invalidation(let cache, _)):
+            try cache.update { update in for change in batch.changes { change.apply(&update) } }
         }
     }
 }

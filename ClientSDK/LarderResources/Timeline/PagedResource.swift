@@ -32,6 +32,8 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
     /// The temporary client ID of an item that was created on this device. If both items are in the list, because an event came before
     /// the acknowledgement, only the server's is shown.
     public var temporaryID: (@Sendable (Item) -> String?)?
+    /// Whether the list is cached at present; nil: always. See `Resource.isCached`.
+    public var isCached: (@Sendable () -> Bool)?
     /// The time limit of a page; nil: no limit.
     public var timeout: Duration? = .seconds(30)
 
@@ -55,6 +57,7 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
         }
         list.retention = retention
         list.tags = tags
+        list.isCached = isCached
         list.timeout = timeout
         return list
     }

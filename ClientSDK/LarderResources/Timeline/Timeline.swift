@@ -62,10 +62,14 @@ public final class Timeline<Item: CacheEntity>: Sendable {
 
     /// Fetches the page after the last item.
     ///
+    /// After a failure the next request waits as reads do, with jitter and not before `Retry-After`; until then this throws the error
+    /// of the last request, with the wait in `retryAfter`.
+    ///
+    /// - Parameter isUserInitiated: whether a person has asked for another attempt: it is made at once.
     /// - Returns: whether there are more items.
     /// - Throws: the error of the request. The shown items stay.
     @discardableResult
-    public func loadOlder() async throws(LarderError) -> Timeline<Item>.Progress {
+    public func loadOlder(isUserInitiated: Bool = false) async throws(LarderError) -> Timeline<Item>.Progress {
         let before = engine.node.content().value
         guard let before, before.tail != .unknown else {
             try await refresh()
@@ -73,18 +77,22 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         }
         guard before.tail != .end else { return .finished }
         guard before.items.count < engine.resource.keptMaximum else { return .full }
-        try await engine.load(.tail)
+        try await engine.load(.tail, isUserInitiated: isUserInitiated)
         return progress(.tail)
     }
 
     /// Fetches the next page of a gap, from its newer end.
     ///
+    /// - Parameter isUserInitiated: as for `loadOlder`.
     /// - Returns: whether the gap is still there. A gap that was closed meanwhile costs no request.
     /// - Throws: the error of the request. The shown items stay.
     @discardableResult
-    public func fill(_ gap: Timeline<Item>.Gap) async throws(LarderError) -> Timeline<Item>.Progress {
+    public func fill(
+        _ gap: Timeline<Item>.Gap,
+        isUserInitiated: Bool = false
+    ) async throws(LarderError) -> Timeline<Item>.Progress {
         guard progress(gap.place) == .more else { return .finished }
-        try await engine.load(gap.place)
+        try await engine.load(gap.place, isUserInitiated: isUserInitiated)
         return progress(gap.place)
     }
 

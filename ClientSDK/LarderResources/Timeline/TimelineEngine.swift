@@ -11,11 +11,14 @@ typealias PageFlight = SingleFlight<Void, Void, LarderError>
 ///
 /// Safe from any thread. It lives as long as a reader or a request.
 final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
-    private struct State {
+    struct State {
         var resource: PagedResource<Item>
         var flights: [TimelinePlace: PageFlight] = [:]
         /// The error of the last request for each place.
         var errors: [TimelinePlace: LarderError] = [:]
+        /// The delays of places whose last request has failed.
+        var delays: [TimelinePlace: PageDelay] = [:]
+        var returning: EventRegistration?
         var watchers: [UInt64: @Sendable () -> Void] = [:]
         var lastWatcher: UInt64 = 0
         var isClosed = false
@@ -25,7 +28,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     let node: Node<Timeline<Item>.List>
     private let registry: TimelineRegistry
     private let name: TimelineRegistry.Name
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     init(
         _ resource: PagedResource<Item>,
@@ -38,6 +41,8 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         self.name = name
         state = Mutex(State(resource: resource))
         node = core.nodes.node(of: resource.list, in: core)
+        let returning = core.returns.add { [weak self] _ in self?.endBackOff() }
+        state.withLock { $0.returning = returning }
     }
 
     deinit { registry.forget(name) }
@@ -98,7 +103,9 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     // MARK: Pages
 
     /// Fetches the page of a place. Concurrent calls for one place share the request.
-    func load(_ place: TimelinePlace) async throws(LarderError) {
+    ///
+    /// - Parameter isUserInitiated: whether it is requested although the last request has just failed.
+    func load(_ place: TimelinePlace, isUserInitiated: Bool = false) async throws(LarderError) {
         guard core.configuration.networkBehavior().allowsPaging else {
             // Only the caller gets this error, because the shown list is not affected.
             throw LarderError(
@@ -107,6 +114,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
                     + "available."
             )
         }
+        if !isUserInitiated, let error = postponement(of: place) { throw error }
         let (flight, isNew) = try state.withLock { state throws(LarderError) in
             guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
             if let flight = state.flights[place], flight.hold() { return (flight, false) }
@@ -116,6 +124,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         }
         defer { flight.leave() }
         if isNew {
+            core.readRetryBudget.withLock { $0.deposit() }
             tell()
             flight.run(Task { await self.carryOut(flight, place) })
         } else {
@@ -135,11 +144,15 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     private func carryOut(_ flight: PageFlight, _ place: TimelinePlace) async {
         do {
             try await fetch(place)
+            state.withLock { $0.delays[place] = nil }
             remove(flight, place, nil)
             flight.finish(.success(()))
         } catch {
             let error = LarderError(error)
-            if error.code != .cancelled { core.configuration.onEvent(.failed(resource: node.key.name, error)) }
+            if error.code != .cancelled {
+                core.configuration.onEvent(.failed(resource: node.key.name, error))
+                delay(place, after: error)
+            }
             remove(flight, place, error.code == .cancelled ? nil : error)
             flight.finish(.failure(error))
         }

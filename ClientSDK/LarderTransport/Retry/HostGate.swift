@@ -4,61 +4,107 @@ import Synchronization
 
 /// Decides for each host whether a request may be sent now.
 ///
-/// After a 429 or 503 with `Retry-After` (RFC 9110 section 10.2.3) nothing is sent to the host before that time, except requests of a
-/// person (`TransportRequest.isUserInitiated`): they fail as `.unreachable`, and `TransportError.retryAfter` has the remaining time. One
-/// gate is shared by everything that sends: reads, outbox, images and event streams. It remembers 256 hosts. Safe from any thread.
+/// After a 429 or 503 nothing is sent to the host for the time of its `Retry-After` (RFC 9110 section 10.2.3), or, if it states none,
+/// for a back-off with full jitter that grows with each further overload until another reply arrives. Requests of a person
+/// (`TransportRequest.isUserInitiated`) are sent. All others fail as `.unreachable`, and `TransportError.retryAfter` has the remaining
+/// time. One gate is shared by everything that sends: reads, outbox, images, sessions, WebSockets and event streams. It remembers 256
+/// hosts. Safe from any thread.
 public final class HostGate: Sendable {
+    private struct Host {
+        /// Nothing is sent before this time.
+        var due: MonotonicTime
+        /// The number of overloads without another reply between them.
+        var overloads = 0
+        /// When an overload was counted last. Requests that were sent before do not count again.
+        var countedAt: MonotonicTime?
+    }
+
     private let clock: any MonotonicClock
     private let wall: any WallClock
-    private let closed = Mutex<[String: MonotonicTime]>([:])
+    private let overload: RetryPolicy
+    private let random: @Sendable () -> Double
+    private let hosts = Mutex<[String: Host]>([:])
     private static let hostsMaximum = 256
 
     /// - Parameters:
     ///   - clock: measures the waits.
     ///   - wall: used for a `Retry-After` with a date if the reply has no `Date`.
+    ///   - overload: the back-off after a 429 or 503 without `Retry-After`: `base` and `ceiling`.
+    ///   - random: returns numbers in 0..<1 for the jitter.
     public init(
         clock: any MonotonicClock = SystemMonotonicClock(),
-        wall: any WallClock = SystemWallClock()
+        wall: any WallClock = SystemWallClock(),
+        overload: RetryPolicy = RetryPolicy(base: .seconds(1), ceiling: .seconds(60)),
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         self.clock = clock
         self.wall = wall
+        self.overload = overload
+        self.random = random
     }
 
     /// A transport that sends the requests that this gate lets through, and tells it of the replies.
     public func guarding(_ transport: any Transport) -> any Transport { GuardedTransport(gate: self, base: transport) }
 
-    /// How long the host of the URL has asked to wait from now on; nil if requests may be sent.
+    /// A WebSocket client whose handshakes pass this gate: one that may not be sent fails as `.unreachable` with `retryAfter`.
+    public func guarding(_ client: WebSocketClient) -> WebSocketClient {
+        client.wrapped { GuardedWebSocketConnector(gate: self, base: $0) }
+    }
+
+    /// How long nothing may be sent to the host of the URL from now on; nil if requests may be sent. The schemes `ws` and `wss` count
+    /// as `http` and `https`.
     public func wait(for url: String) -> Duration? {
-        guard let host = HTTPURL(url)?.origin, let due = closed.withLock({ $0[host] }) else { return nil }
+        guard let host = Self.host(of: url), let due = hosts.withLock({ $0[host]?.due }) else { return nil }
         let wait = due - clock.uptime
         return wait > .zero ? wait : nil
     }
 
-    fileprivate func admit(_ request: TransportRequest) throws(TransportError) {
-        guard !request.isUserInitiated, let wait = wait(for: request.url) else { return }
-        let url = HTTPURL.redacted(request.url)
+    private static func host(of url: String) -> String? {
+        let isWebSocket = url.utf8.count > 3 && url.prefix(2).lowercased() == "ws"
+        return HTTPURL(isWebSocket ? "http" + url.dropFirst(2) : url)?.origin
+    }
+
+    /// - Returns: when the request is sent.
+    /// - Throws: `.unreachable` if it may not be sent.
+    fileprivate func admit(_ url: String, isUserInitiated: Bool) throws(TransportError) -> MonotonicTime {
+        let now = clock.uptime
+        guard !isUserInitiated, let wait = wait(for: url) else { return now }
         throw TransportError(
             .unreachable,
-            "The host of \(url) has asked to be sent nothing for another \(wait). Nothing was sent.",
+            "The host of \(HTTPURL.redacted(url)) is overloaded or has asked for a pause: no request is sent for another \(wait).",
             retryAfter: wait
         )
     }
 
-    fileprivate func note(_ status: Status, _ fields: Fields, of request: TransportRequest) {
-        guard status.code == 429 || status.code == 503,
-            // A captive portal does not speak for the host.
-            RetryVerdict(status: status, fields: fields, to: request) != .foreign,
-            let wait = RetryAfterField.wait(fields, now: wall.now), wait > .zero,
-            let host = HTTPURL(request.url)?.origin
+    fileprivate func note(_ status: Status, _ fields: Fields, of request: TransportRequest, sentAt: MonotonicTime) {
+        // A captive portal does not speak for the host.
+        guard RetryVerdict(status: status, fields: fields, to: request) != .foreign,
+            let host = Self.host(of: request.url)
         else { return }
-        let now = clock.uptime
-        closed.withLock { closed in
-            closed[host] = max(closed[host] ?? now, now + wait)
-            guard closed.count > Self.hostsMaximum else { return }
-            closed = closed.filter { $0.value > now }
+        guard status.code == 429 || status.code == 503 else {
+            // The host answers again. What it has asked for stays.
+            return hosts.withLock { $0[host]?.overloads = 0 }
+        }
+        let asked = RetryAfterField.wait(fields, now: wall.now)
+        let (now, random) = (clock.uptime, random())
+        hosts.withLock { hosts in
+            var state = hosts[host] ?? Host(due: now)
+            // Replies to requests that were sent together count once.
+            let isNew = state.countedAt.map { sentAt > $0 } ?? true
+            if isNew {
+                state.overloads += 1
+                state.countedAt = now
+            }
+            if let asked {
+                state.due = max(state.due, now + asked)
+            } else if isNew {
+                state.due = max(state.due, now + overload.backoffMaximum(attempt: state.overloads) * random)
+            }
+            hosts[host] = state
+            guard hosts.count > Self.hostsMaximum else { return }
             // With too many of them, the one that opens first is forgotten.
-            guard closed.count > Self.hostsMaximum, let first = closed.min(by: { $0.value < $1.value }) else { return }
-            closed[first.key] = nil
+            guard let first = hosts.min(by: { $0.value.due < $1.value.due }) else { return }
+            hosts[first.key] = nil
         }
     }
 }
@@ -81,16 +127,50 @@ private struct GuardedTransport: Transport {
     }
 
     private func sendOnce(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try gate.admit(request)
+        let sentAt = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
         let response = try await base.send(request)
-        gate.note(response.status, response.fields, of: request)
+        gate.note(response.status, response.fields, of: request, sentAt: sentAt)
         return response
     }
 
     private func openOnce(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try gate.admit(request)
+        let sentAt = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
         let stream = try await base.open(request)
-        gate.note(stream.status, stream.fields, of: request)
+        gate.note(stream.status, stream.fields, of: request, sentAt: sentAt)
         return stream
+    }
+}
+
+/// A WebSocket connector behind a gate.
+private struct GuardedWebSocketConnector: WebSocketConnector {
+    let gate: HostGate
+    let base: any WebSocketConnector
+
+    func connect(
+        _ request: WebSocketClient.Request,
+        _ configuration: WebSocketClient.Configuration
+    ) async throws(WebSocketError) -> any WebSocketConnection {
+        let handshake = TransportRequest(url: request.url, fields: request.fields)
+        let sentAt: MonotonicTime
+        do throws(TransportError) { sentAt = try gate.admit(request.url, isUserInitiated: false) } catch {
+            throw WebSocketError(.unreachable, error.description, retryAfter: error.retryAfter)
+        }
+        do throws(WebSocketError) {
+            let connection = try await base.connect(request, configuration)
+            gate.note(.switchingProtocols, connection.fields, of: handshake, sentAt: sentAt)
+            return connection
+        } catch {
+            guard let status = error.status else { throw error }
+            gate.note(status, error.fields, of: handshake, sentAt: sentAt)
+            guard error.retryAfter == nil, let wait = gate.wait(for: request.url) else { throw error }
+            throw WebSocketError(
+                error.code,
+                error.description,
+                status: status,
+                fields: error.fields,
+                body: error.body,
+                retryAfter: wait
+            )
+        }
     }
 }

@@ -41,6 +41,21 @@ public struct WebSocketClient: Sendable {
         secure = connector
     }
 
+    private init(
+        _ configuration: WebSocketClient.Configuration,
+        plain: any WebSocketConnector,
+        secure: (any WebSocketConnector)?
+    ) {
+        self.configuration = configuration
+        self.plain = plain
+        self.secure = secure
+    }
+
+    /// The same client with other connectors.
+    func wrapped(_ wrap: (any WebSocketConnector) -> any WebSocketConnector) -> WebSocketClient {
+        WebSocketClient(configuration, plain: wrap(plain), secure: secure.map(wrap))
+    }
+
     /// Connects and performs the handshake.
     ///
     /// - Parameters:

@@ -91,6 +91,8 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
     public let fields: Fields
     /// The content of that response, such as a problem document (RFC 9457), at most 64 KiB.
     public let body: [UInt8]
+    /// How long no request may be sent to the host (`HostGate`); nil if that is not known.
+    public let retryAfter: Duration?
 
     /// Creates an error.
     public init(
@@ -98,13 +100,15 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
         _ description: String,
         status: Status? = nil,
         fields: Fields = Fields(),
-        body: [UInt8] = []
+        body: [UInt8] = [],
+        retryAfter: Duration? = nil
     ) {
         self.code = code
         self.description = description
         self.status = status
         self.fields = fields
         self.body = body
+        self.retryAfter = retryAfter
     }
 
     /// The delay that the response has asked for (`Retry-After`, RFC 9110 §10.2.3); nil if there is none.

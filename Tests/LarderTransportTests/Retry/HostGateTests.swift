@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -43,7 +44,7 @@ struct HostGateTests {
         #expect(transport.requests.count == 5)
     }
 
-    @Test(arguments: [(500, "30"), (503, nil), (429, "nonsense"), (503, "0"), (200, "30")] as [(Int, String?)])
+    @Test(arguments: [(500, "30"), (503, "0"), (200, "30")] as [(Int, String?)])
     func `other replies close no gate`(status: Int, retryAfter: String?) async throws {
         var fields = Fields()
         if let retryAfter { fields.set(.retryAfter, retryAfter) }
@@ -94,5 +95,91 @@ struct HostGateTests {
         #expect(gate.wait(for: "http://api/") == .seconds(999))
         for host in 0..<300 { _ = try await guarded.send(TransportRequest(url: "http://\(host)/")) }
         #expect((0..<300).count { gate.wait(for: "http://\($0)/") != nil } == 255)
+    }
+
+    /// Statuses in order. Half of each longest wait is drawn.
+    private func guarded(_ gate: HostGate, _ statuses: [Status], _ fields: Fields = Fields()) -> any Transport {
+        gate.guarding(ScriptedTransport(script: statuses.map { reply($0, fields) }))
+    }
+
+    @Test(arguments: [Status.tooManyRequests, .serviceUnavailable], [nil, "nonsense"])
+    func `an overload without Retry-After holds the host with jitter, longer each time until another reply`(
+        status: Status,
+        retryAfter: String?
+    ) async throws {
+        var fields = Fields()
+        if let retryAfter { fields.set(.retryAfter, retryAfter) }
+        let gate = HostGate(clock: clock, wall: clock, random: { 0.5 })
+        let transport = guarded(gate, Array(repeating: status, count: 8) + [.notFound, status], fields)
+        let request = TransportRequest(url: "http://api/")
+        for count in 0..<8 {
+            #expect(try await transport.send(request).status == status)
+            let wait: Duration = .milliseconds(min(60_000, 1_000 << count) / 2)
+            #expect(gate.wait(for: "http://api/other") == wait)
+            let error = await #expect(throws: TransportError.self) { try await transport.send(request) }
+            #expect(error?.code == .unreachable && error?.retryAfter == wait)
+            clock.advance(by: wait)
+        }
+        #expect(try await transport.send(request).status == .notFound)
+        #expect(try await transport.send(request).status == status)
+        #expect(gate.wait(for: "http://api/") == .milliseconds(500))
+    }
+
+    @Test func `overloads of requests that were sent together count once`() async throws {
+        let held = TransportGate()
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            self.reply(.serviceUnavailable).held(by: held)
+        }
+        let gate = HostGate(clock: clock, wall: clock, random: { 0.5 })
+        let guarded = gate.guarding(transport)
+        async let first = guarded.send(TransportRequest(url: "http://api/1"))
+        async let second = guarded.send(TransportRequest(url: "http://api/2"))
+        async let third = guarded.send(TransportRequest(url: "http://api/3"))
+        await held.waitForHeld(3)
+        clock.advance(by: .milliseconds(10))
+        held.open()
+        _ = try await (first, second, third)
+        #expect(gate.wait(for: "http://api/") == .milliseconds(500))
+    }
+
+    /// Refuses every handshake with a status.
+    private struct RefusingConnector: WebSocketConnector {
+        let status: Status
+        let fields: Fields
+        let counted: @Sendable () -> Void
+
+        func connect(
+            _ request: WebSocketClient.Request,
+            _ configuration: WebSocketClient.Configuration
+        ) async throws(WebSocketError) -> any WebSocketConnection {
+            counted()
+            throw WebSocketError(.refused, "no", status: status, fields: fields)
+        }
+    }
+
+    @Test(arguments: [nil, "30"])
+    func `a WebSocket handshake closes the gate of its host, and waits at it`(retryAfter: String?) async throws {
+        let count = Mutex(0)
+        var fields = Fields()
+        if let retryAfter { fields.set(.retryAfter, retryAfter) }
+        let gate = HostGate(clock: clock, wall: clock, random: { 0.5 })
+        let client = gate.guarding(
+            WebSocketClient(
+                connector: RefusingConnector(status: .serviceUnavailable, fields: fields) { count.withLock { $0 += 1 } }
+            )
+        )
+        let wait: Duration = retryAfter == nil ? .milliseconds(500) : .seconds(30)
+        let first = await #expect(throws: WebSocketError.self) { try await client.connect("ws://api/live") }
+        #expect(first?.code == .refused && first?.retryAfter == wait && gate.wait(for: "http://api/a") == wait)
+        let second = await #expect(throws: WebSocketError.self) { try await client.connect("ws://api/live") }
+        #expect(second?.code == .unreachable && second?.retryAfter == wait && count.withLock { $0 } == 1)
+        clock.advance(by: wait)
+        _ = await #expect(throws: WebSocketError.self) { try await client.connect("ws://api/live") }
+        #expect(count.withLock { $0 } == 2)
+        // Replies to other requests hold handshakes as well.
+        _ = try await gate.guarding(ScriptedTransport(script: [reply(.tooManyRequests, [.retryAfter: "99"])]))
+            .send(TransportRequest(url: "http://other/"))
+        let third = await #expect(throws: WebSocketError.self) { try await client.connect("WS://other:80/live") }
+        #expect(third?.retryAfter == .seconds(99) && count.withLock { $0 } == 2)
     }
 }

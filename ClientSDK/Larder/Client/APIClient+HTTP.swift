@@ -1,0 +1,203 @@
+import LarderHTTP
+public import LarderHTTPCache
+import LarderResources
+import LarderStorage
+import LarderTelemetry
+public import LarderTransport
+
+extension APIClient {
+    /// Sends any request of the app through the account's HTTP cache (RFC 9111): documents, settings, calls that are no resources.
+    ///
+    /// Requests to the server's origin are authorized by the session, and sent once more after a 401 if the tokens were renewed. A
+    /// request with an `Authorization` field of its own, and one to another origin, is sent as it is. Stored responses are separated by
+    /// the account and not by the token, so that a renewed token finds them. While the network may not be used a stored response is
+    /// returned, visibly stale, unless its server has forbidden that; otherwise requests fail as `.unreachable`. Resources have their own
+    /// store and do not pass this cache. Safe from any task.
+    public struct HTTPClient: Transport {
+        /// The cache; nil if it is off (`Configuration.httpCacheBytesMaximum`).
+        public let cache: HTTPCache?
+        let account: AccountTransport
+        /// Takes the place of the cache while that is off: it stores nothing.
+        let bypass: HTTPCache
+        /// Whether the cache is used at present (`FeatureFlags.BuiltIn.httpCache`).
+        let isCacheOn: @Sendable () -> Bool
+
+        private var current: HTTPCache { isCacheOn() ? cache ?? bypass : bypass }
+
+        /// Sends a request, or returns a stored response.
+        ///
+        /// - Throws: `.unreachable` if nothing usable is stored and the network may not be used; otherwise the transport's error.
+        public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+            try await current.send(account.marked(request))
+        }
+
+        /// Opens a response, or a stored one.
+        public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+            try await current.open(account.marked(request))
+        }
+
+        /// Sends a request, or returns a stored response, with its source, its times and the reason.
+        public func response(for request: TransportRequest) async throws(TransportError) -> HTTPCache.Response {
+            try await current.response(for: account.marked(request))
+        }
+
+        /// Reads a document.
+        ///
+        /// - Parameter path: a path of the server, or an absolute URL.
+        /// - Throws: `.offline` if it is not stored and the network may not be used or does not answer; `.refused` with the status if the
+        ///   response is not 2xx.
+        public func document(_ path: String) async throws(LarderError) -> HTTPCache.Response {
+            let url = account.url(path)
+            let response: HTTPCache.Response
+            do throws(TransportError) { response = try await self.response(for: TransportRequest(url: url)) } catch {
+                throw LarderError(error)
+            }
+            guard (200..<300).contains(response.status.code) else {
+                let text = "\(HTTPURL.redacted(url)) returned the status \(response.status.code)."
+                throw LarderError(.refused, text, status: Int(response.status.code))
+            }
+            return response
+        }
+    }
+}
+
+/// Authorizes requests to the server's origin, below the HTTP cache, which sees the account and not the token.
+struct AccountTransport: Transport {
+    /// Carries the account through the cache. It is never sent.
+    static let marker = FieldName.larderAccount
+
+    let base: any Transport
+    let session: BearerSession
+    let source: HTTPSource
+
+    /// The account of a request and its own credentials, if it has any.
+    static func identity(_ fields: Fields) -> String {
+        let own = fields[.authorization].map { "own " + $0 }
+        return own ?? fields[marker] ?? ""
+    }
+
+    /// The absolute URL of a path of the server.
+    func url(_ path: String) -> String { path.contains("://") ? path : source.url(path) }
+
+    /// Whether a URL has the server's origin; `ws` counts as `http`.
+    func isOwn(_ url: String) -> Bool {
+        let url = url.prefix(2).lowercased() == "ws" ? "http" + url.dropFirst(2) : url
+        guard let origin = HTTPURL(url)?.origin else { return false }
+        return origin == HTTPURL(source.base)?.origin
+    }
+
+    /// The request with its account, if it is to be authorized.
+    func marked(_ request: TransportRequest) -> TransportRequest {
+        var request = request
+        request.fields.remove(Self.marker)
+        guard isOwn(request.url), request.fields[.authorization] == nil else { return request }
+        request.fields.set(Self.marker, "user " + (session.userID ?? ""))
+        return request
+    }
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        try await authorized(request) { (request) throws(TransportError) in
+            let response = try await base.send(request)
+            return (response, response.status)
+        }
+    }
+
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await authorized(request) { (request) throws(TransportError) in
+            let stream = try await base.open(request)
+            return (stream, stream.status)
+        }
+    }
+
+    private func authorized<Reply>(
+        _ request: TransportRequest,
+        _ send: (TransportRequest) async throws(TransportError) -> (Reply, Status)
+    ) async throws(TransportError) -> Reply {
+        var request = request
+        let mark = request.fields[Self.marker]
+        request.fields.remove(Self.marker)
+        guard source.mayUseNetwork() else {
+            let url = HTTPURL.redacted(request.url)
+            throw TransportError(.unreachable, "The network may not be used; \(url) was not requested.")
+        }
+        guard let mark else { return try await send(request).0 }
+        var sent = request
+        try await authorize(&sent, mark)
+        let (reply, status) = try await send(sent)
+        guard status.code == 401 else { return reply }
+        do throws(LarderError) { guard try await session.renew(after: sent) else { return reply } } catch {
+            // The session has ended: the 401 says so.
+            guard error.code != .unauthorized else { return reply }
+            throw Self.failure(error, request.url)
+        }
+        sent = request
+        try await authorize(&sent, mark)
+        return try await send(sent).0
+    }
+
+    private func authorize(_ request: inout TransportRequest, _ mark: String) async throws(TransportError) {
+        do throws(LarderError) { try await session.authorize(&request) } catch {
+            throw Self.failure(error, request.url)
+        }
+        // The reply would be stored for the account that has asked.
+        guard mark == "user " + (session.userID ?? "") else {
+            throw TransportError(
+                .cancelled,
+                "Another user has signed in; \(HTTPURL.redacted(request.url)) was not requested."
+            )
+        }
+    }
+
+    /// Nothing was sent, or it was rejected with a 401.
+    private static func failure(_ error: LarderError, _ url: String) -> TransportError {
+        if let cause = error.cause as? TransportError { return cause }
+        let text = "\(HTTPURL.redacted(url)) could not be authorized: \(error.description)"
+        return TransportError(error.code == .cancelled ? .cancelled : .unreachable, text, retryAfter: error.retryAfter)
+    }
+}
+
+extension APIClient {
+    /// Makes `http`, whose cache is in a store of its own beside the account's, or in memory if the account's store is not the client's.
+    static func http(
+        _ account: AccountTransport,
+        _ configuration: Configuration,
+        _ settings: CacheConfiguration,
+        _ telemetry: Telemetry,
+        isCacheOn: @escaping @Sendable () -> Bool
+    ) throws(LarderError) -> HTTPClient {
+        let (mayUseNetwork, onEvent, feature) = (settings.mayUseNetwork, settings.onEvent, configuration.feature)
+        func cache(_ storage: any HTTPCacheStorage) -> HTTPCache {
+            var caching = HTTPCache.Configuration(storage: storage, clock: settings.wallClock)
+            caching.policy.separation = .identity { AccountTransport.identity($0) }
+            caching.isOffline = { !mayUseNetwork() }
+            caching.onStorageFailure = { onEvent(.storageFailed(LarderError($0))) }
+            caching.onEvent = { request, event in telemetry.record(event, feature: feature(request)) }
+            return HTTPCache(account, caching)
+        }
+        let bytes = configuration.httpCacheBytesMaximum
+        let store = bytes > 0 ? try store("http", Int64(bytes), settings) : nil
+        let memory = MemoryHTTPCacheStorage(bytesMaximum: min(bytes, 16 << 20))
+        return HTTPClient(
+            cache: bytes > 0 ? cache(store.map { DiskHTTPCacheStorage($0) } ?? memory) : nil,
+            account: account,
+            bypass: cache(MemoryHTTPCacheStorage(bytesMaximum: 0)),
+            isCacheOn: isCacheOn
+        )
+    }
+
+    /// A store of its own in the account's directory, opened at its first use; nil if the account's store is not the client's.
+    static func store(
+        _ name: String,
+        _ bytesMaximum: Int64,
+        _ settings: CacheConfiguration
+    ) throws(LarderError) -> DiskStore? {
+        guard case .disk(let values) = settings.storage else { return nil }
+        var store = DiskStore.Configuration(directory: values.directory + "/" + name, clock: settings.wallClock)
+        store.bytesMaximum = bytesMaximum
+        // Opening is deferred so that the first screen with text is not delayed.
+        store.opensLate = true
+        let onEvent = settings.onEvent
+        store.onEvent = { onEvent(.disk($0)) }
+        do { return try DiskStore(store) } catch { throw LarderError(error) }
+    }
+}

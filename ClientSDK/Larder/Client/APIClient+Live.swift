@@ -1,0 +1,114 @@
+import LarderEvents
+import LarderHTTP
+public import LarderResources
+import LarderTime
+public import LarderTransport
+
+extension APIClient {
+    /// Opens an event stream, authorized by the session; once more after a 401 if the tokens were renewed.
+    ///
+    /// - Parameters:
+    ///   - path: a path of the server, or an absolute URL. Another origin gets no credentials.
+    ///   - lastEventID: the ID of the last received event; empty for none.
+    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.refused` with the status; `.gone` if the server has
+    ///   ended the stream for good (204); `.unauthorized`.
+    public func openEventStream(
+        _ path: String,
+        lastEventID: String = ""
+    ) async throws(LarderError) -> EventStreamClient.Stream {
+        try await channels.eventStream(path, lastEventID: lastEventID)
+    }
+
+    /// Opens a WebSocket, authorized by the session; once more after a 401 if the tokens were renewed.
+    ///
+    /// - Parameters:
+    ///   - path: a path of the server, or an absolute URL with any scheme. Another origin gets no credentials.
+    ///   - subprotocols: the offered subprotocols, in order of preference.
+    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.refused` with the status; `.unauthorized`.
+    public func openWebSocket(
+        _ path: String,
+        subprotocols: [String] = []
+    ) async throws(LarderError) -> any WebSocketConnection {
+        try await channels.webSocket(path, subprotocols: subprotocols)
+    }
+}
+
+/// Opens live channels: authorized, behind the host gate, and with one kind of error.
+struct LiveChannelOpener: Sendable {
+    private struct Failure: Error {
+        var isCancelled = false
+        var isFinished = false
+        var status: Status?
+        var cause: any Error
+        var retryAfter: Duration?
+    }
+
+    let account: AccountTransport
+    let webSockets: WebSocketClient
+    let gate: HostGate
+    let clock: any MonotonicClock & Sleeper
+
+    func eventStream(_ path: String, lastEventID: String) async throws(LarderError) -> EventStreamClient.Stream {
+        let client = EventStreamClient(account.base, clock: clock)
+        return try await open(account.url(path)) { (url, fields) throws(Failure) in
+            do throws(EventStreamError) {
+                return try await client.open(url, fields: fields, lastEventID: lastEventID)
+            } catch {
+                throw Failure(
+                    isCancelled: error.code == .cancelled,
+                    isFinished: error.code == .finished,
+                    status: error.status,
+                    cause: error,
+                    retryAfter: error.transport?.retryAfter
+                )
+            }
+        }
+    }
+
+    func webSocket(_ path: String, subprotocols: [String]) async throws(LarderError) -> any WebSocketConnection {
+        let url = account.url(path)
+        let target = url.prefix(4).lowercased() == "http" ? "ws" + url.dropFirst(4) : url
+        return try await open(target) { (url, fields) throws(Failure) in
+            do throws(WebSocketError) {
+                return try await webSockets.connect(url, fields: fields, subprotocols: subprotocols)
+            } catch {
+                throw Failure(
+                    isCancelled: error.code == .cancelled,
+                    status: error.status,
+                    cause: error,
+                    retryAfter: error.retryAfter
+                )
+            }
+        }
+    }
+
+    private func open<Channel>(
+        _ url: String,
+        _ connect: (_ url: String, Fields) async throws(Failure) -> Channel
+    ) async throws(LarderError) -> Channel {
+        guard account.source.mayUseNetwork() else {
+            let text = "The network may not be used; \(HTTPURL.redacted(url)) was not requested."
+            throw LarderError(TransportError(.unreachable, text))
+        }
+        let session = account.isOwn(url) ? account.session : nil
+        var isRenewed = false
+        while true {
+            var request = TransportRequest(url: url)
+            try await session?.authorize(&request)
+            do throws(Failure) { return try await connect(url, request.fields) } catch {
+                if error.status?.code == 401, !isRenewed, try await session?.renew(after: request) ?? false {
+                    isRenewed = true
+                    continue
+                }
+                let isRefused = error.status.map { $0.code >= 400 && $0.code < 500 && $0.code != 429 } ?? false
+                throw LarderError(
+                    error.isCancelled ? .cancelled : error.isFinished ? .gone : isRefused ? .refused : .offline,
+                    "\(error.cause)",
+                    cause: error.cause,
+                    status: error.status.map { Int($0.code) },
+                    retryAfter: error.retryAfter ?? gate.wait(for: url)
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+extension LarderCache {
+    /// Whether content is stored on disk. False without a store.
+    public var isDiskTierOn: Bool { core.contentDisk != nil }
+
+    /// Turns the disk tier for content off or on, as by a feature flag: for a store that is damaged or too slow on some devices.
+    ///
+    /// While it is off, values are in memory only and what is on disk is not read. The outbox, sessions and change tokens stay on disk,
+    /// so that no pending change is lost. The setting is stored: a cache that opens while it is off reads no content. Turning it on
+    /// removes the content on disk, which has missed changes, so that nothing stale is taken for fresh. Cost: a transaction if it
+    /// changes.
+    ///
+    /// - Throws: `.storage`. Then it is off.
+    public func setDiskTier(isOn: Bool) throws(LarderError) { try core.setDiskTier(isOn: isOn) }
+}

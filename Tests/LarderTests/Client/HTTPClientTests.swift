@@ -1,0 +1,190 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderHTTPCache
+import LarderResources
+import LarderTelemetry
+import LarderTesting
+import LarderTime
+import LarderTransport
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Client: any request through the HTTP cache", .oneMinute)
+struct HTTPClientTests {
+    private let fixture = ClientFixture()
+    private var clock: ManualClock { fixture.scene.clock }
+
+    /// A server whose documents are fresh for a minute and have a tag; it accepts the token `token`.
+    private func server(token: @escaping @Sendable () -> String = { "1" }) -> ScriptedTransport {
+        ScriptedTransport { request, number throws(TransportError) in
+            if request.url.hasSuffix("/token") { return ClientFixture.json(#"{"access": "2"}"#) }
+            let isOwn = request.url.hasPrefix("http://server/")
+            if isOwn, let sent = request.fields[.authorization], sent != "Bearer \(token())" {
+                return ClientFixture.json("{}", status: .unauthorized)
+            }
+            if request.fields[.ifNoneMatch] == "\"1\"" {
+                return .text("", status: .notModified, fields: [.cacheControl: "max-age=60", .etag: "\"1\""])
+            }
+            return .text(
+                "text \(number)",
+                fields: [.cacheControl: "max-age=60", .etag: "\"1\"", .vary: "Authorization"]
+            )
+        }
+    }
+
+    private func signedIn(_ transport: ScriptedTransport) async throws -> APIClient {
+        let client = try await fixture.client(transport)
+        try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
+        return client
+    }
+
+    @Test func `a renewed token finds what was stored under the one before`() async throws {
+        let isRotated = Flag()
+        let transport = server { isRotated.isSet ? "2" : "1" }
+        let client = try await signedIn(transport)
+        #expect(try await client.http.document("/help").source == .network)
+        #expect(transport.requests.last?.fields[.authorization] == "Bearer 1")
+        isRotated.set()
+        #expect(try await client.http.document("/help").source == .hit)
+        #expect(transport.requests.count == 1)
+        clock.advance(by: .seconds(61))
+        // Rejected, renewed, sent again, and confirmed.
+        #expect(try await client.http.document("/help").source == .revalidated)
+        #expect(transport.requests.map { $0.fields[.authorization] } == ["Bearer 1", "Bearer 1", nil, "Bearer 2"])
+        #expect(transport.requests.last?.fields[.ifNoneMatch] == "\"1\"")
+        #expect(
+            transport.requests.allSatisfy { request in
+                !request.fields.contains { $0.name.canonical == "larder-account" }
+            }
+        )
+    }
+
+    @Test func `another user does not get what is stored for the first`() async throws {
+        let transport = server()
+        let client = try await signedIn(transport)
+        _ = try await client.http.document("/help")
+        try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1", user: "ben") }
+        #expect(try await client.http.document("/help").source != .hit)
+        try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
+        #expect(try await client.http.document("/help").source == .hit)
+    }
+
+    @Test func `another origin gets no credentials, and the caller's own are kept`() async throws {
+        let transport = server()
+        let client = try await signedIn(transport)
+        _ = try await client.http.document("http://other/a")
+        _ = try await client.http.send(TransportRequest(url: "http://other/b", fields: [.authorization: "Basic x"]))
+        #expect(transport.requests.map { $0.fields[.authorization] } == [nil, "Basic x"])
+    }
+
+    @Test func `without a network a stored response is given, and otherwise a typed error`() async throws {
+        let transport = server()
+        let client = try await signedIn(transport)
+        _ = try await client.http.document("/help")
+        fixture.scene.isOnline.withLock { $0 = false }
+        clock.advance(by: .seconds(3_600))
+        let stored = try await client.http.document("/help")
+        #expect(stored.source == .stale(.offline) && String(decoding: stored.body, as: UTF8.self) == "text 1")
+        let error = await #expect(throws: LarderError.self) { try await client.http.document("/other") }
+        #expect(error?.code == .offline)
+        let post = TransportRequest(method: .post, url: "http://server/likes")
+        let unsent = await #expect(throws: TransportError.self) { try await client.http.send(post) }
+        #expect(unsent?.code == .unreachable && transport.requests.count == 1)
+    }
+
+    @Test func `a status other than 2xx is an error of a document`() async throws {
+        let transport = ScriptedTransport { _, _ in ClientFixture.json("{}", status: .notFound) }
+        let client = try await fixture.client(transport)
+        let error = await #expect(throws: LarderError.self) { try await client.http.document("/help") }
+        #expect(error?.code == .refused && error?.status == 404)
+    }
+
+    @Test func `what is stored survives a restart, in a store beside that of the resources`() async throws {
+        let transport = server()
+        do {
+            let client = try await signedIn(transport)
+            _ = try await client.http.document("/help")
+            #expect(try client.cache.disk?.statistics().items == 0)
+            client.close()
+        }
+        let client = try await fixture.client(transport)
+        #expect(try await client.http.document("/help").source == .hit)
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/http/store.lock"))
+        try await client.signOut()
+        #expect(!FileManager.default.fileExists(atPath: fixture.directory))
+    }
+
+    @Test func `resources do not pass the HTTP cache, so that nothing is stored twice`() async throws {
+        let transport = ScriptedTransport { _, _ in ClientFixture.json("\"a\"", [.cacheControl: "max-age=60"]) }
+        let client = try await fixture.client(transport)
+        let word = Resource<String>("word") { [source = client.source] in try await source.fetch("/word", context: $0) }
+        #expect(try await client.cache.value(word) == "a")
+        #expect(client.http.cache?.statistics.requests == 0)
+    }
+
+    @Test func `telemetry counts hits, misses and confirmations of the HTTP tier`() async throws {
+        let telemetry = Telemetry(wall: clock, monotonic: clock)
+        let client = try await fixture.client(server()) { $0.services.telemetry = .given(telemetry) }
+        for wait in [0, 0, 61] {
+            clock.advance(by: .seconds(wait))
+            _ = try await client.http.document("/help")
+        }
+        let feature = try #require(telemetry.totals.features["http"])
+        #expect(feature.reads[.http]?.hits == 1 && feature.reads[.http]?.misses == 2 && feature.revalidations == 1)
+    }
+
+    @Test func `an HTTP cache of size 0 stores nothing`() async throws {
+        let transport = server()
+        let client = try await fixture.client(transport) { $0.httpCacheBytesMaximum = 0 }
+        for _ in 0..<2 { #expect(try await client.http.document("/help").source == .network) }
+        #expect(client.http.cache == nil && transport.requests.count == 2)
+        #expect(!FileManager.default.fileExists(atPath: fixture.directory + "/http"))
+    }
+
+    @Test func `the flag bypasses the cache, and what was stored before is not used afterwards`() async throws {
+        let transport = server()
+        let flags = FeatureFlags()
+        func start() async throws -> APIClient {
+            try await fixture.client(transport) { $0.services.flags = .given(flags) }
+        }
+        let client = try await start()
+        _ = try await client.http.document("/help")
+        client.close()
+        try flags.setOverride(false, for: FeatureFlags.BuiltIn.httpCache)
+        let off = try await start()
+        #expect(try await off.http.document("/help").source == .network)
+        off.close()
+        try flags.setOverride(true, for: FeatureFlags.BuiltIn.httpCache)
+        let on = try await start()
+        #expect(try await on.http.document("/help").source == .network)
+        #expect(try await on.http.document("/help").source == .hit)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test(arguments: [false, true])
+    func `the flight recorder is on unless it is turned off, and readable by its owner only`(isOff: Bool) async throws {
+        let path = fixture.directory + "/flight.recorder"
+        let client = try await fixture.client(server()) { configuration in
+            configuration.services.telemetry = .own
+            configuration.services.recorder = isOff ? .none : .own
+        }
+        _ = try await client.http.document("/help")
+        guard !isOff else { return #expect(!FileManager.default.fileExists(atPath: path)) }
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        #expect(mode == 0o600 && size == 128 << 10)
+        #expect(try !FlightRecorder.records(path: path).isEmpty)
+        // A second process of the account works without one.
+        let second = try await fixture.client(server()) { configuration in
+            configuration.services.telemetry = .own
+            configuration.services.recorder = .own
+        }
+        _ = try await second.http.document("/help")
+        second.close()
+        try await client.signOut()
+        #expect(!FileManager.default.fileExists(atPath: fixture.directory))
+    }
+}

@@ -1,0 +1,49 @@
+import Larder
+import LarderHTTP
+import LarderResources
+import LarderTesting
+import LarderTime
+import LarderTransport
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@Suite("Client: sessions and overloaded hosts", .oneMinute)
+struct SessionGateTests {
+    private let fixture = ClientFixture()
+    private var clock: ManualClock { fixture.scene.clock }
+
+    @Test(arguments: [nil, "30"])
+    func `a renewal closes the gate of its host and waits at it, and a sign-in does not`(retryAfter: String?)
+        async throws
+    {
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            guard request.url.hasSuffix("/token") else { return ClientFixture.json("{}") }
+            var fields = Fields()
+            if let retryAfter { fields.set(.retryAfter, retryAfter) }
+            return ClientFixture.json("{}", status: .serviceUnavailable, fields)
+        }
+        let client = try await fixture.client(transport)
+        func signIn() async throws {
+            try await client.session.signIn { source throws(LarderError) in
+                try await source.send(.post, "/login")
+                return ClientFixture.grant("1")
+            }
+        }
+        try await signIn()
+        clock.advance(by: .seconds(601))
+        let first = await #expect(throws: LarderError.self) { try await client.session.accessToken() }
+        #expect(first?.status == 503 && transport.requests.count == 2)
+        let wait: Duration = retryAfter == nil ? .milliseconds(500) : .seconds(30)
+        let second = await #expect(throws: LarderError.self) { try await client.session.accessToken() }
+        #expect(second?.code == .offline && second?.retryAfter == wait && transport.requests.count == 2)
+        // A request that needs the token waits as long.
+        let read = await #expect(throws: LarderError.self) { try await client.source.send(.get, "/a") }
+        #expect(read?.retryAfter == wait && transport.requests.count == 2)
+        try await signIn()
+        #expect(transport.requests.count == 3)
+        clock.advance(by: wait)
+        try await client.source.send(.get, "/a")
+        #expect(transport.requests.last?.fields[.authorization] == "Bearer 1")
+    }
+}
