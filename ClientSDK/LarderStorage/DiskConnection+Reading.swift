@@ -215,9 +215,8 @@ extension DiskConnection {
             return nil
         }
         context.noteAccess(row.row, stamped: row.accessed)
-        guard let transform = context.configuration.transform else { return stored }
         do {
-            return try transform.decode(stored)
+            return try context.seal.open(stored, DiskChecksum.place(kind.rawValue, space, key))
         } catch {
             note(row, item(), .undecodable("\(error)"))
             return nil
@@ -281,8 +280,20 @@ extension DiskConnection {
         try statement.bind(kind.rawValue, at: 1)
         try statement.bind(key, at: 2)
         guard try statement.step() else { return nil }
-        let value = statement.bytes(0)
-        return DiskChecksum.plain([key], [kind.rawValue], value) == statement.int64(1) ? value : nil
+        return value(of: key, kind, statement.bytes(0), sum: statement.int64(1))
+    }
+
+    /// The decoded value; nil if it is damaged, or encoded with another transform or key.
+    func value(of key: String, _ kind: MetadataKind, _ stored: [UInt8], sum: Int64) -> [UInt8]? {
+        let plain = DiskChecksum.plain([key], [kind.rawValue], stored)
+        if sum == plain { return stored }
+        // The inverted sum says that the value is encoded.
+        guard sum == ~plain, context.seal.transform != nil else { return nil }
+        do {
+            return try context.seal.open(stored, DiskChecksum.place(DiskSeal.metadataKind + kind.rawValue, "", key))
+        } catch {
+            return nil
+        }
     }
 
     func outbox(after sequence: Int64, limit: Int) throws(SQLiteError) -> [DiskOutboxRow] {
@@ -292,7 +303,7 @@ extension DiskConnection {
         try statement.bind(Int64(limit), at: 2)
         var rows: [DiskOutboxRow] = []
         while try statement.step() {
-            guard let row = DiskOutboxRow(statement) else {
+            guard let row = DiskOutboxRow(statement, context.seal) else {
                 throw SQLiteError(code: .corrupt, message: "an operation of the outbox is damaged")
             }
             rows.append(row)
@@ -305,28 +316,5 @@ extension DiskConnection {
         defer { statement.reset() }
         guard try statement.step() else { throw SQLiteError(code: .corrupt, message: "the totals are missing") }
         return (statement.int64(0), statement.int64(1))
-    }
-}
-
-extension DiskOutboxRow {
-    /// The current row of a statement; nil if its checksum is wrong.
-    init?(_ statement: Statement) {
-        self.init(
-            operation: statement.text(1),
-            scope: statement.text(2),
-            coalescingKey: statement.isNull(3) ? nil : statement.text(3),
-            idempotencyKey: statement.text(4),
-            payload: statement.bytes(8)
-        )
-        sequence = statement.int64(0)
-        state = statement.int64(5)
-        attempts = statement.int64(6)
-        enqueued = statement.int64(7)
-        guard sum == statement.int64(9) else { return nil }
-    }
-
-    /// Excludes the row's number, which is not known when the sum is stored.
-    var sum: Int64 {
-        DiskChecksum.plain([operation, scope, coalescingKey, idempotencyKey], [state, attempts, enqueued], payload)
     }
 }

@@ -96,7 +96,8 @@ extension DiskConnection {
     private func putOnce(_ item: NewItem) throws -> DiskStore.PutOutcome {
         try checkKey(item.space, item.key)
         for id in item.ids { try checkKey(id.type, id.id) }
-        let stored = try context.encode(item.payload)
+        let place = DiskChecksum.place(item.kind.rawValue, item.space, item.key)
+        let stored = try context.seal.close(item.payload, place)
         let isBlob = stored.count > context.configuration.blobThreshold
         let size = size(of: item, storedInline: isBlob ? 0 : stored.count)
         guard size + (isBlob ? Int64(stored.count) : 0) <= context.configuration.bytesMaximum else {
@@ -299,18 +300,31 @@ extension DiskConnection {
                 "A metadata value of \(value.count) bytes: at most \(Self.metadataBytesMaximum) are taken. Store a record."
             )
         }
-        let statement = try prepared(value == nil ? .dropMetadata : .putMetadata)
+        guard let value else { return try store(nil, sum: 0, kind, key) }
+        // The store's own values are read before it is known whether the transform is the right one.
+        guard kind != .own, context.seal.transform != nil else {
+            return try store(value, sum: DiskChecksum.plain([key], [kind.rawValue], value), kind, key)
+        }
+        let place = DiskChecksum.place(DiskSeal.metadataKind + kind.rawValue, "", key)
+        let stored = try context.seal.close(value, place)
+        try store(stored, sum: ~DiskChecksum.plain([key], [kind.rawValue], stored), kind, key)
+    }
+
+    /// Stores a metadata value as it is; nil removes it.
+    func store(_ stored: [UInt8]?, sum: Int64, _ kind: MetadataKind, _ key: String) throws(SQLiteError) {
+        let statement = try prepared(stored == nil ? .dropMetadata : .putMetadata)
         try statement.bind(kind.rawValue, at: 1)
         try statement.bind(key, at: 2)
-        if let value {
-            try statement.bind(value, at: 3)
-            try statement.bind(DiskChecksum.plain([key], [kind.rawValue], value), at: 4)
+        if let stored {
+            try statement.bind(stored, at: 3)
+            try statement.bind(sum, at: 4)
         }
         try statement.run()
     }
 
     /// Stores an operation of the outbox with one of three statements; all but `outboxAppend` take its sequence too.
-    func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws(SQLiteError) {
+    func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws {
+        let row = try row.stored(context.seal)
         let statement = try prepared(kind)
         try statement.bind(row.operation, at: 1)
         try statement.bind(row.scope, at: 2)

@@ -155,6 +155,7 @@ extension DiskStore {
             if let recovery = DiskStore.Recovery(encoded: bytes) { context.post(.recovered(recovery)) }
             try connection.setMetadata(.own, DiskStore.Recovery.key, nil)
         }
+        try connection.checkTransform()
         connection.noteLog()
         return connection
     }
