@@ -262,39 +262,7 @@ extension DiskConnection {
         return keys
     }
 
-    // MARK: Metadata and the outbox
-
-    /// The owner of a metadata value.
-    enum MetadataKind: Int64 {
-        /// A value of the caller.
-        case value = 0
-        /// A change token.
-        case token = 1
-        /// A value of the store itself.
-        case own = 2
-    }
-
-    func metadata(_ kind: MetadataKind, _ key: String) throws(SQLiteError) -> [UInt8]? {
-        let statement = try prepared(.findMetadata)
-        defer { statement.reset() }
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(key, at: 2)
-        guard try statement.step() else { return nil }
-        return value(of: key, kind, statement.bytes(0), sum: statement.int64(1))
-    }
-
-    /// The decoded value; nil if it is damaged, or encoded with another transform or key.
-    func value(of key: String, _ kind: MetadataKind, _ stored: [UInt8], sum: Int64) -> [UInt8]? {
-        let plain = DiskChecksum.plain([key], [kind.rawValue], stored)
-        if sum == plain { return stored }
-        // The inverted sum says that the value is encoded.
-        guard sum == ~plain, context.seal.transform != nil else { return nil }
-        do {
-            return try context.seal.open(stored, DiskChecksum.place(DiskSeal.metadataKind + kind.rawValue, "", key))
-        } catch {
-            return nil
-        }
-    }
+    // MARK: The outbox
 
     func outbox(after sequence: Int64, limit: Int) throws(SQLiteError) -> [DiskOutboxRow] {
         let statement = try prepared(.outboxList)

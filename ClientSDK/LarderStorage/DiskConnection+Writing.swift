@@ -26,8 +26,6 @@ extension DiskConnection {
     private static let bytesPerMember: Int64 = 48
     /// Longer keys are rejected, because they would be copied into indexes.
     private static let keyBytesMaximum = 16 << 10
-    /// Metadata does not count in the budget.
-    private static let metadataBytesMaximum = 1 << 20
 
     // MARK: Items
 
@@ -96,8 +94,10 @@ extension DiskConnection {
     private func putOnce(_ item: NewItem) throws -> DiskStore.PutOutcome {
         try checkKey(item.space, item.key)
         for id in item.ids { try checkKey(id.type, id.id) }
-        let place = DiskChecksum.place(item.kind.rawValue, item.space, item.key)
-        let stored = try context.seal.close(item.payload, place)
+        let stored = try context.seal.close(
+            item.payload,
+            DiskChecksum.place(item.kind.rawValue, item.space, item.key)
+        )
         let isBlob = stored.count > context.configuration.blobThreshold
         let size = size(of: item, storedInline: isBlob ? 0 : stored.count)
         guard size + (isBlob ? Int64(stored.count) : 0) <= context.configuration.bytesMaximum else {
@@ -222,7 +222,7 @@ extension DiskConnection {
         (WallTime(nanosecondsSinceEpoch: expires) + context.configuration.staleRetention).nanosecondsSinceEpoch
     }
 
-    private func checkKey(_ parts: String...) throws(DiskError) {
+    func checkKey(_ parts: String...) throws(DiskError) {
         for part in parts where part.utf8.count > Self.keyBytesMaximum {
             throw DiskError(
                 .tooLarge,
@@ -290,37 +290,7 @@ extension DiskConnection {
         return true
     }
 
-    // MARK: Metadata and the outbox
-
-    func setMetadata(_ kind: MetadataKind, _ key: String, _ value: [UInt8]?) throws {
-        try checkKey(key)
-        if let value, value.count > Self.metadataBytesMaximum {
-            throw DiskError(
-                .tooLarge,
-                "A metadata value of \(value.count) bytes: at most \(Self.metadataBytesMaximum) are taken. Store a record."
-            )
-        }
-        guard let value else { return try store(nil, sum: 0, kind, key) }
-        // The store's own values are read before it is known whether the transform is the right one.
-        guard kind != .own, context.seal.transform != nil else {
-            return try store(value, sum: DiskChecksum.plain([key], [kind.rawValue], value), kind, key)
-        }
-        let place = DiskChecksum.place(DiskSeal.metadataKind + kind.rawValue, "", key)
-        let stored = try context.seal.close(value, place)
-        try store(stored, sum: ~DiskChecksum.plain([key], [kind.rawValue], stored), kind, key)
-    }
-
-    /// Stores a metadata value as it is; nil removes it.
-    func store(_ stored: [UInt8]?, sum: Int64, _ kind: MetadataKind, _ key: String) throws(SQLiteError) {
-        let statement = try prepared(stored == nil ? .dropMetadata : .putMetadata)
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(key, at: 2)
-        if let stored {
-            try statement.bind(stored, at: 3)
-            try statement.bind(sum, at: 4)
-        }
-        try statement.run()
-    }
+    // MARK: The outbox
 
     /// Stores an operation of the outbox with one of three statements; all but `outboxAppend` take its sequence too.
     func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws {

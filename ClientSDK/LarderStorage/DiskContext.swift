@@ -47,7 +47,8 @@ package final class DiskContext: Sendable {
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
         seal = DiskSeal(transform: configuration.transform)
         files = DiskFiles(faults: configuration.faults)
-        blobs = BlobFiles(directory: configuration.directory + "/blobs", files: files)
+        let parent = configuration.filesDirectory ?? configuration.directory
+        blobs = BlobFiles(directory: parent + "/blobs", files: files)
     }
 
     var path: String { configuration.directory + "/store.sqlite" }

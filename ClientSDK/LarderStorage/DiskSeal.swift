@@ -17,9 +17,9 @@ struct DiskSeal: Sendable {
     /// Encodes content for storage; without a transform, the content itself.
     ///
     /// - Parameter place: the digest of the content's place (`DiskChecksum.place`).
-    func close(_ content: [UInt8], _ place: UInt64) throws(DiskError) -> [UInt8] {
+    func close(_ content: [UInt8], _ place: @autoclosure () -> UInt64) throws(DiskError) -> [UInt8] {
         guard let transform else { return content }
-        let sum = DiskChecksum.content(content, at: place)
+        let sum = DiskChecksum.content(content, at: place())
         var whole: [UInt8] = []
         whole.reserveCapacity(content.count + Self.sumBytes)
         whole += content
@@ -38,13 +38,13 @@ struct DiskSeal: Sendable {
     /// Decodes stored content.
     ///
     /// - Throws: the error of the transform, or `Mismatch`.
-    func open(_ stored: [UInt8], _ place: UInt64) throws -> [UInt8] {
+    func open(_ stored: [UInt8], _ place: @autoclosure () -> UInt64) throws -> [UInt8] {
         guard let transform else { return stored }
         var whole = try transform.decode(stored)
         guard whole.count >= Self.sumBytes else { throw Mismatch() }
         let sum = whole.suffix(Self.sumBytes).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         whole.removeLast(Self.sumBytes)
-        guard DiskChecksum.content(whole, at: place) == sum else { throw Mismatch() }
+        guard DiskChecksum.content(whole, at: place()) == sum else { throw Mismatch() }
         return whole
     }
 }

@@ -29,6 +29,8 @@ extension DiskStore {
         case transformChanged(itemsRemoved: Int, operationsUnreadable: Int)
         /// The payload transform could not encode when the store was opened, so the store was left as it is.
         case transformFailed(DiskError)
+        /// The directory of the store had been removed, and the store has begun anew (`Configuration.restartsWhileExists`).
+        case purged
         /// Items were removed to keep the budget.
         case evicted(count: Int)
         /// Items were removed because of their age.

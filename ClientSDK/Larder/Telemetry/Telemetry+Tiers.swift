@@ -37,6 +37,7 @@ extension Telemetry {
             record(
                 .note(name: "transformChanged", detail: "\(items) items removed, \(operations) operations unreadable")
             )
+        case .purged: record(.note(name: "purged"))
         case .transformFailed(let error): record(.note(name: "transformFailed", detail: error.description))
         case .cleaningFailed(let error): record(.note(name: "cleaningFailed", detail: error.description))
         }
