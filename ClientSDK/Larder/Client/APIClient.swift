@@ -23,6 +23,13 @@ public final class APIClient: Sendable {
         public var http = HTTPSource.Configuration()
         /// How the backend renews and revokes tokens.
         public var session = BearerSession.Endpoints.none
+        /// Makes the place of the tokens of an account; nil: a file in the account's directory.
+        public var secrets: (@Sendable (_ account: String) -> any SecretStore)?
+        /// The parent directory of what the system may remove at any time, such as `$XDG_CACHE_HOME/my.app`: pictures and the files of
+        /// large payloads. Nil: the directory of the accounts.
+        public var purgeableDirectory: String?
+        /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
+        public var imageBytesMaximum: Int64?
         /// Network monitor, memory guard, telemetry and flags.
         public var services = Services.standard
         /// The path of a small resource, which is requested while the network counts as offline to find out whether it is back.
@@ -77,6 +84,8 @@ public final class APIClient: Sendable {
         if case .memory = settings.storage {
             settings.storage = .directory(DiskStore.directory(forAccount: account, in: directory))
         }
+        let purgeable = configuration.purgeableDirectory.map { DiskStore.directory(forAccount: account, in: $0) }
+        Self.moveFiles(of: &settings, to: purgeable)
         let telemetry = Self.makeTelemetry(configuration.services, settings)
         let reference = RunningServices.MonitorReference()
         Self.connect(&settings, telemetry, reference)
@@ -101,7 +110,12 @@ public final class APIClient: Sendable {
         var signIn = HTTPSource(server, transport: transport(refusesOffline: false))
         signIn.configuration = configuration.http
         signIn.wallClock = settings.wallClock
-        session = try BearerSession(cache, signIn, configuration.session)
+        session = try await BearerSession(
+            cache,
+            signIn,
+            configuration.session,
+            secrets: configuration.secrets?(account)
+        )
         var source = HTTPSource(
             server,
             transport: sending,
@@ -112,7 +126,7 @@ public final class APIClient: Sendable {
         source.wallClock = settings.wallClock
         self.source = source
         var pictures = ImagePipeline.Configuration(transport: sending)
-        pictures.disk = try Self.imageStore(settings)
+        pictures.disk = try Self.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
         pictures.clock = settings.wallClock
         pictures.uptime = settings.monotonicClock
         pictures.random = settings.random
@@ -126,7 +140,18 @@ public final class APIClient: Sendable {
                 // The transport has reported the outcome to the monitor.
             }
         }
+        let stores = [("data", cache.disk), ("images", images.configuration.disk)]
+        services.maintain(
+            stores.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
+            settings.monotonicClock
+        )
         cache.outbox.resume()
+    }
+
+    /// Stops the maintenance of the stores (`Services.maintenance`) after the current step, until it is set to false.
+    public var isMaintenancePaused: Bool {
+        get { services.isMaintenancePaused }
+        set { services.isMaintenancePaused = newValue }
     }
 
     private static func makeTelemetry(_ services: Services, _ settings: CacheConfiguration) -> Telemetry {
@@ -151,17 +176,6 @@ public final class APIClient: Sendable {
             telemetry.record(event)
             onEvent(event)
         }
-    }
-
-    private static func imageStore(_ settings: CacheConfiguration) throws(LarderError) -> DiskStore? {
-        guard case .disk(let values) = settings.storage else { return nil }
-        var store = DiskStore.Configuration(directory: values.directory + "/images", clock: settings.wallClock)
-        store.bytesMaximum = values.bytesMaximum
-        // Opening is deferred so that the first screen with text is not delayed.
-        store.opensLate = true
-        let onEvent = settings.onEvent
-        store.onEvent = { onEvent(.disk($0)) }
-        do { return try DiskStore(store) } catch { throw LarderError(error) }
     }
 
     deinit {
@@ -201,7 +215,7 @@ public final class APIClient: Sendable {
         services.end()
         cache.outbox.pause()
         await session.signOut()
-        // The image store is inside the account's directory, so it is erased first.
+        // The image store is inside a directory of the account, so it is erased first.
         do { try images.configuration.disk?.erase() } catch { throw LarderError(error) }
         images.clearMemory()
         try cache.erase()
