@@ -72,7 +72,7 @@ struct SecretSearchTests {
         configuration.services = .none
         configuration.services.telemetry = .given(
             Telemetry(
-                recorder: try FlightRecorder(path: directory.path + "/flight.recorder"),
+                recorder: try FlightRecorder(path: directory.path + "/flight-\(transform == nil)"),
                 wall: clock,
                 monotonic: clock
             )
@@ -87,6 +87,11 @@ struct SecretSearchTests {
 
     private static func grant(_ token: String) -> BearerSession.Grant {
         BearerSession.Grant(accessToken: token, refreshToken: token, userID: "ana", lifetime: .seconds(60))
+    }
+
+    /// A store of the HTTP cache.
+    private func store(of client: APIClient) throws -> DiskStore {
+        try #require(try APIClient.store("http", nil, client.cache.configuration, in: nil))
     }
 
     private func write(_ kind: Kind, _ client: APIClient) async throws {
@@ -141,7 +146,7 @@ struct SecretSearchTests {
             loading.cancel()
             _ = await loading.result
         case .response:
-            let store = try #require(try APIClient.store("http", nil, cache.configuration, in: nil))
+            let store = try store(of: client)
             var configuration = HTTPCache.Configuration(storage: DiskHTTPCacheStorage(store), clock: clock)
             configuration.onStorageFailure = { Issue.record($0) }
             let http = HTTPCache(client.source.transport, configuration)
@@ -170,12 +175,14 @@ struct SecretSearchTests {
             let client = try await client(Mask())
             try await write(kind, client)
             #expect(directory.files(with: needle) == [])
-            #expect(directory.files.contains { $0.hasSuffix("flight.recorder") })
+            #expect(directory.files.contains { $0.hasPrefix("flight-") })
+            try store(of: client).erase()
             try await client.signOut()
         }
         let plain = try await client(nil)
         try await write(kind, plain)
         #expect(!directory.files(with: needle).isEmpty)
+        try store(of: plain).erase()
         try await plain.signOut()
         #expect(directory.files(with: needle) == [])
     }

@@ -116,8 +116,9 @@ final class StoreMaintenanceTests: Sendable {
         killable.fail(.inputOutput, untilHealed: true)
         let running = Task { await work.run() }
         defer { running.cancel() }
-        #expect(try await !drive(sleeps: 3) { try disk.statistics().items == 0 })
+        #expect(try await !drive(sleeps: 3) { false })
         killable.heal()
+        #expect(try disk.statistics().items == 10)
         #expect(try await drive { try disk.statistics().items == 0 })
     }
 
@@ -139,7 +140,7 @@ final class StoreMaintenanceTests: Sendable {
             if case .disk(.expired(let count)) = event { expired.withLock { $0 += count } }
         }
         configuration.services = .none
-        let idle = IdleScheduler(quiet: .seconds(600), clock: clock)
+        let idle = IdleScheduler(quiet: .seconds(50 * 86_400), clock: clock)
         configuration.services.idle = .given(idle)
         configuration.services.maintenance = APIClient.Services.Maintenance()
         configuration.services.maintenance?.interval = .seconds(60)
@@ -151,10 +152,10 @@ final class StoreMaintenanceTests: Sendable {
         )
         try fill(try #require(client.cache.disk), 3)
         try fill(try #require(client.images.configuration.disk), 4)
-        clock.advance(by: .seconds(40 * 86_400))
         idle.interacted()
+        clock.advance(by: .seconds(40 * 86_400))
         #expect(try await !drive(sleeps: 30) { expired.withLock { $0 } > 0 })
-        clock.advance(by: .seconds(600))
+        clock.advance(by: .seconds(20 * 86_400))
         #expect(try await drive { expired.withLock { $0 } == 7 })
         client.close()
     }
