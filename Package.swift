@@ -232,8 +232,8 @@ let package = Package(
             "LarderTests",
             [
                 "LarderTime", "LarderHTTP", "LarderModels", "LarderStorage", "LarderTransport", "LarderHTTPCache",
-                "LarderResources", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo", "LarderTesting",
-                "TestSupport", "SDKTestSupport",
+                "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
+                "LarderTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
         tests("LarderDemoTests", ["LarderTransport", "LarderDemo", "LarderTesting", "TestSupport"]),

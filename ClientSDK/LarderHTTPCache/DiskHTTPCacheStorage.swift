@@ -7,6 +7,9 @@ import LarderTime
 ///
 /// Contents above the store's `blobThreshold` are files. Updating fields after a 304 does not rewrite the content. The
 /// store's budget applies; the least recently read responses are evicted first. Several processes may share one store.
+///
+/// A row is named by a digest of the URL. The URL is stored with the entries, so a payload transform covers it. Who has the file can
+/// still check a URL or a content that he guesses, because digests have no key.
 public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     package let store: DiskStore
     private let policy: HTTPCache.Policy
@@ -27,8 +30,7 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     /// Returns the entries of a key.
     public func entries(for key: String) throws -> [HTTPCacheEntry] {
         guard let list = try store.query(queryKey(key)) else { return [] }
-        // An entry of another format version is a miss and is replaced by the next response.
-        return HTTPCacheEntry.decode(list.details) ?? []
+        return Self.entries(in: list)
     }
 
     /// Returns the content of an entry.
@@ -41,7 +43,7 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
         let queryKey = queryKey(key)
         try store.write { transaction in
             let list = try transaction.read { try $0.query(queryKey) }
-            let old = list.flatMap { HTTPCacheEntry.decode($0.details) } ?? []
+            let old = list.map { Self.entries(in: $0) } ?? []
             var entries = old
             change(&entries)
             guard entries != old || body != nil else { return }
@@ -79,7 +81,7 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
                 isComplete: true,
                 fetchedAt: newest,
                 expiresAt: outdated,
-                details: HTTPCacheEntry.encode(entries)
+                details: Self.details(key, entries)
             )
         )
     }
@@ -87,7 +89,9 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     /// Returns all keys.
     public func keys() throws -> [String] {
         try store.read { transaction in
-            try transaction.queryKeys(named: query).compactMap { $0.parameters.first?.value }
+            try transaction.queryKeys(named: query).compactMap { key in
+                try transaction.query(key).flatMap { Self.split($0.details)?.key }
+            }
         }
     }
 
@@ -99,7 +103,26 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
         }
     }
 
-    private func queryKey(_ key: String) -> QueryKey { QueryKey(query, [QueryKey.Parameter("url", key)]) }
+    private func queryKey(_ key: String) -> QueryKey {
+        QueryKey(query, [QueryKey.Parameter("digest", hexEncode(SHA256.hash(Array(key.utf8))))])
+    }
+
+    // MARK: Details
+
+    /// The key, ended by a zero byte, and the entries.
+    private static func details(_ key: String, _ entries: [HTTPCacheEntry]) -> [UInt8] {
+        Array(key.utf8) + [0] + HTTPCacheEntry.encode(entries)
+    }
+
+    private static func split(_ details: [UInt8]) -> (key: String, entries: ArraySlice<UInt8>)? {
+        guard let end = details.firstIndex(of: 0) else { return nil }
+        return (String(decoding: details[..<end], as: UTF8.self), details[(end + 1)...])
+    }
+
+    /// An entry of another format version is a miss and is replaced by the next response.
+    private static func entries(in list: DiskQuery) -> [HTTPCacheEntry] {
+        split(list.details).flatMap { HTTPCacheEntry.decode(Array($0.entries)) } ?? []
+    }
 
     private func bodyKey(_ id: String, _ key: String) -> EntityKey {
         EntityKey(type: type, id: "\(hexEncode(SHA256.hash(Array(key.utf8))).prefix(32)).\(id)")

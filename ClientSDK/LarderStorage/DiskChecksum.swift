@@ -44,6 +44,14 @@ struct DiskChecksum: Sendable {
         return Int64(bitPattern: sum)
     }
 
+    /// A digest of a place in the store.
+    static func place(_ kind: Int64, _ space: String, _ key: String) -> UInt64 {
+        add(key, to: add(space, to: UInt64(bitPattern: kind) &+ 1))
+    }
+
+    /// The checksum of content at a place.
+    static func content(_ bytes: [UInt8], at place: UInt64) -> UInt64 { hash(bytes, seed: place) }
+
     private static func hash(_ bytes: [UInt8], seed: UInt64) -> UInt64 { unsafe hash(bytes.span.bytes, seed: seed) }
 
     private static func add(_ text: String, to sum: UInt64) -> UInt64 {

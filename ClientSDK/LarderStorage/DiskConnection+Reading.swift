@@ -221,9 +221,8 @@ extension DiskConnection {
             return nil
         }
         context.noteAccess(row.row, stamped: row.accessed)
-        guard let transform = context.configuration.transform else { return stored }
         do {
-            return try transform.decode(stored)
+            return try context.seal.open(stored, DiskChecksum.place(kind.rawValue, space, key))
         } catch {
             note(row, item(), .undecodable("\(error)"))
             return nil
@@ -269,27 +268,7 @@ extension DiskConnection {
         return keys
     }
 
-    // MARK: Metadata and the outbox
-
-    /// The owner of a metadata value.
-    enum MetadataKind: Int64 {
-        /// A value of the caller.
-        case value = 0
-        /// A change token.
-        case token = 1
-        /// A value of the store itself.
-        case own = 2
-    }
-
-    func metadata(_ kind: MetadataKind, _ key: String) throws(SQLiteError) -> [UInt8]? {
-        let statement = try prepared(.findMetadata)
-        defer { statement.reset() }
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(key, at: 2)
-        guard try statement.step() else { return nil }
-        let value = statement.bytes(0)
-        return DiskChecksum.plain([key], [kind.rawValue], value) == statement.int64(1) ? value : nil
-    }
+    // MARK: The outbox
 
     func outbox(after sequence: Int64, limit: Int) throws(SQLiteError) -> [DiskOutboxRow] {
         let statement = try prepared(.outboxList)
@@ -298,7 +277,7 @@ extension DiskConnection {
         try statement.bind(Int64(limit), at: 2)
         var rows: [DiskOutboxRow] = []
         while try statement.step() {
-            guard let row = DiskOutboxRow(statement) else {
+            guard let row = DiskOutboxRow(statement, context.seal) else {
                 throw SQLiteError(code: .corrupt, message: "an operation of the outbox is damaged")
             }
             rows.append(row)
@@ -311,28 +290,5 @@ extension DiskConnection {
         defer { statement.reset() }
         guard try statement.step() else { throw SQLiteError(code: .corrupt, message: "the totals are missing") }
         return (statement.int64(0), statement.int64(1))
-    }
-}
-
-extension DiskOutboxRow {
-    /// The current row of a statement; nil if its checksum is wrong.
-    init?(_ statement: Statement) {
-        self.init(
-            operation: statement.text(1),
-            scope: statement.text(2),
-            coalescingKey: statement.isNull(3) ? nil : statement.text(3),
-            idempotencyKey: statement.text(4),
-            payload: statement.bytes(8)
-        )
-        sequence = statement.int64(0)
-        state = statement.int64(5)
-        attempts = statement.int64(6)
-        enqueued = statement.int64(7)
-        guard sum == statement.int64(9) else { return nil }
-    }
-
-    /// Excludes the row's number, which is not known when the sum is stored.
-    var sum: Int64 {
-        DiskChecksum.plain([operation, scope, coalescingKey, idempotencyKey], [state, attempts, enqueued], payload)
     }
 }

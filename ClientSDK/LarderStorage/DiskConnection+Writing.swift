@@ -26,8 +26,6 @@ extension DiskConnection {
     static let bytesPerMember: Int64 = 48
     /// Longer keys are rejected, because they would be copied into indexes.
     private static let keyBytesMaximum = 16 << 10
-    /// Metadata does not count in the budget.
-    private static let metadataBytesMaximum = 1 << 20
 
     // MARK: Items
 
@@ -76,7 +74,10 @@ extension DiskConnection {
 
     private func putOnce(_ item: NewItem) throws -> DiskStore.PutOutcome {
         try checkKey(item.space, item.key)
-        let stored = try context.encode(item.payload)
+        let stored = try context.seal.close(
+            item.payload,
+            DiskChecksum.place(item.kind.rawValue, item.space, item.key)
+        )
         let isBlob = stored.count > context.configuration.blobThreshold
         let size = size(of: item, storedInline: isBlob ? 0 : stored.count)
         guard size + (isBlob ? Int64(stored.count) : 0) <= context.configuration.bytesMaximum else {
@@ -258,28 +259,11 @@ extension DiskConnection {
         return true
     }
 
-    // MARK: Metadata and the outbox
-
-    func setMetadata(_ kind: MetadataKind, _ key: String, _ value: [UInt8]?) throws {
-        try checkKey(key)
-        if let value, value.count > Self.metadataBytesMaximum {
-            throw DiskError(
-                .tooLarge,
-                "A metadata value of \(value.count) bytes: at most \(Self.metadataBytesMaximum) are taken. Store a record."
-            )
-        }
-        let statement = try prepared(value == nil ? .dropMetadata : .putMetadata)
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(key, at: 2)
-        if let value {
-            try statement.bind(value, at: 3)
-            try statement.bind(DiskChecksum.plain([key], [kind.rawValue], value), at: 4)
-        }
-        try statement.run()
-    }
+    // MARK: The outbox
 
     /// Stores an operation of the outbox with one of three statements; all but `outboxAppend` take its sequence too.
-    func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws(SQLiteError) {
+    func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws {
+        let row = try row.stored(context.seal)
         let statement = try prepared(kind)
         try statement.bind(row.operation, at: 1)
         try statement.bind(row.scope, at: 2)

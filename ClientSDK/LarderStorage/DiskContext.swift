@@ -25,6 +25,7 @@ package final class DiskContext: Sendable {
 
     let configuration: DiskStore.Configuration
     let checksum: DiskChecksum
+    let seal: DiskSeal
     let files: DiskFiles
     let blobs: BlobFiles
     /// The commits of other processes.
@@ -44,8 +45,10 @@ package final class DiskContext: Sendable {
         self.configuration = configuration
         granularity = max(1, configuration.accessGranularity.nanosecondsSaturating)
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
+        seal = DiskSeal(transform: configuration.transform)
         files = DiskFiles(faults: configuration.faults)
-        blobs = BlobFiles(directory: configuration.directory + "/blobs", files: files)
+        let parent = configuration.filesDirectory ?? configuration.directory
+        blobs = BlobFiles(directory: parent + "/blobs", files: files)
     }
 
     var path: String { configuration.directory + "/store.sqlite" }
@@ -149,21 +152,5 @@ package final class DiskContext: Sendable {
             return deferred.events
         }
         for event in events { configuration.onEvent(event) }
-    }
-
-    // MARK: Payloads
-
-    /// Encodes a payload for storage.
-    func encode(_ payload: [UInt8]) throws(DiskError) -> [UInt8] {
-        guard let transform = configuration.transform else { return payload }
-        do {
-            return try transform.encode(payload)
-        } catch {
-            throw DiskError(
-                .transform,
-                "The payload transform '\(transform.identifier)' could not encode; nothing was stored: \(error)",
-                cause: error
-            )
-        }
     }
 }

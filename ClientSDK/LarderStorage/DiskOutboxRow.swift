@@ -17,6 +17,8 @@ package struct DiskOutboxRow: Sendable, Hashable {
     /// When it was enqueued, in nanoseconds since the epoch.
     package var enqueued: Int64 = 0
     package var payload: [UInt8]
+    /// The stored bytes of a row that this process cannot decode; nil if it is readable. Set by the store.
+    package internal(set) var sealed: [UInt8]?
 
     package init(
         operation: String,

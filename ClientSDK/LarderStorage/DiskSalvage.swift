@@ -79,7 +79,7 @@ struct DiskSalvage {
         var isWhole = true
         do { outboxSequence = try source.outboxSequence() } catch { guard error.isDamage else { throw error } }
         let isScanWhole = try Self.scan(source, .outboxList, .outboxDown) { statement in
-            guard let row = DiskOutboxRow(statement) else {
+            guard let row = DiskOutboxRow(statement, context.seal) else {
                 isWhole = false
                 return
             }
@@ -184,14 +184,18 @@ struct DiskSalvage {
             guard error.isDamage else { throw error }
             isWhole = false
         }
-        for row in rows where isWhole || row.kind == .value { try target.setMetadata(row.kind, row.key, row.value) }
+        for row in rows where isWhole || row.kind == .value {
+            try target.store(row.stored, sum: row.sum, row.kind, row.key)
+        }
         return isWhole
     }
 
     private struct MetadataRow {
         let kind: DiskConnection.MetadataKind
         let key: String
-        let value: [UInt8]
+        /// As it is stored, and its checksum.
+        let stored: [UInt8]
+        let sum: Int64
     }
 
     private static func readMetadata(
@@ -202,11 +206,11 @@ struct DiskSalvage {
         let statement = try source.prepared(.metadataAll)
         defer { statement.reset() }
         while try statement.step() {
-            let (key, value) = (statement.text(1), statement.bytes(2))
+            let (key, stored, sum) = (statement.text(1), statement.bytes(2), statement.int64(3))
             if let kind = DiskConnection.MetadataKind(rawValue: statement.int64(0)),
-                DiskChecksum.plain([key], [kind.rawValue], value) == statement.int64(3)
+                [sum, ~sum].contains(DiskChecksum.plain([key], [kind.rawValue], stored))
             {
-                rows.append(MetadataRow(kind: kind, key: key, value: value))
+                rows.append(MetadataRow(kind: kind, key: key, stored: stored, sum: sum))
             } else {
                 isWhole = false
             }

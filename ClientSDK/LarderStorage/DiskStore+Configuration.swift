@@ -14,6 +14,13 @@ extension DiskStore {
     public struct Configuration: Sendable {
         /// The directory of the store, one for each account (`directory(forAccount:in:)`), created with mode 0700.
         public var directory: String
+        /// The parent directory of the files of large payloads; nil: `directory`. The system may remove it at any time: what was in a
+        /// file is then missing, and is fetched again.
+        public var filesDirectory: String?
+        /// A path that says whether a store whose directory has vanished begins anew, empty. With nil, and while nothing has this path,
+        /// a vanished directory counts as erased, and writes throw. For a store in a directory that the system may remove at any time:
+        /// a file that a sign-out removes, such as `store.lock` in the directory of the account's own store.
+        public var restartsWhileExists: String?
         /// The maximum number of stored bytes, files included. Beyond it the least recently read items are removed. Not negative; a
         /// budget smaller than an item does not store it.
         public var bytesMaximum: Int64 = 256 << 20

@@ -24,6 +24,13 @@ extension DiskStore {
         case recovered(Recovery)
         /// An item was damaged or cannot be decoded. The read was a miss, and the item is removed.
         case discarded(Item, DiscardReason)
+        /// The store was written with another payload transform or key, or without one. All items and change tokens were removed.
+        /// Operations of the outbox that cannot be decoded are kept, and not sent until the store is opened with their key.
+        case transformChanged(itemsRemoved: Int, operationsUnreadable: Int)
+        /// The payload transform could not encode when the store was opened, so the store was left as it is.
+        case transformFailed(DiskError)
+        /// The directory of the store had been removed, and the store has begun anew (`Configuration.restartsWhileExists`).
+        case purged
         /// Items were removed to keep the budget.
         case evicted(count: Int)
         /// Items were removed because of their age.

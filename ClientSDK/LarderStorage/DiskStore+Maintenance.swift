@@ -14,6 +14,14 @@ extension DiskStore {
         public internal(set) var isDone = true
 
         package init() {}
+
+        /// Adds the numbers of another step.
+        package mutating func add(_ step: Maintenance) {
+            expired += step.expired
+            blobsRemoved += step.blobsRemoved
+            pagesFreed += step.pagesFreed
+            isDone = step.isDone
+        }
     }
 }
 
@@ -45,23 +53,53 @@ extension DiskStore {
     ///
     /// Does not block readers; writers wait for one step. Call it until it is done when the app is idle: after the start, after
     /// large removals, and regularly.
-    public func maintain() throws(DiskError) -> Maintenance {
+    public func maintain() throws(DiskError) -> Maintenance { try maintain(limit: Int(Self.stepMaximum)) }
+
+    /// Does a step of at most `limit` items, files and pages of each kind; at least one. A writer waits for one kind only.
+    package func maintain(limit: Int) throws(DiskError) -> Maintenance {
         defer { context.deliver() }
+        let limit = max(1, min(Int64(limit), Self.stepMaximum))
+        var report = Maintenance()
         do {
             try checkIfSuspect()
-            return try writer.withLock { state in
-                var report = Maintenance()
-                report.expired = try removeOutdated(&state)
-                if report.expired > 0 { context.post(.expired(count: report.expired)) }
+            report.expired = try writer.withLock { state in try removeOutdated(&state, limit) }
+            if report.expired > 0 { context.post(.expired(count: report.expired)) }
+            report.blobsRemoved = try writer.withLock { state in
                 let connection = try connectedWriter(&state)
-                report.blobsRemoved = try connection.perform { try connection.removeUnusedBlobs(Self.stepMaximum) }
-                let isSwept = try connection.perform { try sweep(&state, connection, &report) }
-                report.pagesFreed = try connection.perform { try vacuum(connection) }
-                report.isDone =
-                    isSwept && report.expired < Self.stepMaximum && report.blobsRemoved < Self.stepMaximum
-                    && report.pagesFreed == 0 && !context.hasChores
-                return report
+                return try connection.perform { try connection.removeUnusedBlobs(limit) }
             }
+            let swept = try writer.withLock { state in
+                let connection = try connectedWriter(&state)
+                return try connection.perform { try sweep(&state, connection) }
+            }
+            report.pagesFreed = try writer.withLock { state in
+                let connection = try connectedWriter(&state)
+                return try connection.perform { try vacuum(connection, limit) }
+            }
+            report.isDone =
+                swept.isDone && report.expired < limit && report.blobsRemoved < limit && report.pagesFreed == 0
+                && !context.hasChores
+            report.blobsRemoved += swept.removed
+            return report
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
+    /// Copies the log into the database and truncates it, unless a reader or another process is using it. Never waits for them.
+    ///
+    /// - Returns: the bytes that the log had; 0 if it was empty or in use.
+    package func emptyLogIfUnused() throws(DiskError) -> Int64 {
+        defer { context.deliver() }
+        let bytes = context.files.size(context.path + "-wal") ?? 0
+        guard bytes > 0 else { return 0 }
+        do {
+            return try writer.withLock { state in
+                let connection = try connectedWriter(&state)
+                return try connection.perform { try connection.database.checkpointIfUnused() } ? bytes : 0
+            }
+        } catch let error as DiskError where error.code == .busy || error.code == .full {
+            return 0
         } catch {
             throw DiskError(error)
         }
@@ -89,13 +127,13 @@ extension DiskStore {
         }
     }
 
-    private func removeOutdated(_ state: inout WriterState) throws -> Int {
+    private func removeOutdated(_ state: inout WriterState, _ limit: Int64) throws -> Int {
         let now = context.now
         // The transaction itself carries out the chores.
         return try commit(&state, .processDeath) { transaction throws in
             let connection = transaction.connection
             return try connection.perform {
-                try connection.run(.expire, [], numbers: [now, Self.stepMaximum])
+                try connection.run(.expire, [], numbers: [now, limit])
                 return connection.database.changes
             }
         }
@@ -104,16 +142,15 @@ extension DiskStore {
     /// Removes unknown files in one folder of blobs: a process died before it committed them.
     private func sweep(
         _ state: inout WriterState,
-        _ connection: DiskConnection,
-        _ report: inout Maintenance
-    ) throws -> Bool {
+        _ connection: DiskConnection
+    ) throws -> (isDone: Bool, removed: Int) {
         let blobs = context.blobs
         var folders = state.foldersToSweep ?? blobs.entries().folders
-        guard state.foldersToSweep == nil || !folders.isEmpty else { return true }
+        guard state.foldersToSweep == nil || !folders.isEmpty else { return (true, 0) }
         let isFirst = state.foldersToSweep == nil
         let folder = folders.popLast()
         // Files are created under the write lock, so an unknown one that exists now will never be referenced.
-        report.blobsRemoved += try connection.database.transaction { () throws in
+        let removed = try connection.database.transaction { () throws in
             var removed = 0
             if isFirst { for name in blobs.entries().temporaries { try blobs.removeTemporary(name) } }
             if let folder {
@@ -125,15 +162,15 @@ extension DiskStore {
             return removed
         }
         state.foldersToSweep = folders
-        return folders.isEmpty
+        return (folders.isEmpty, removed)
     }
 
     /// Returns some pages if many are free; a few are kept for reuse.
-    private func vacuum(_ connection: DiskConnection) throws -> Int {
+    private func vacuum(_ connection: DiskConnection, _ limit: Int64) throws -> Int {
         let free = try connection.database.integer("PRAGMA freelist_count")
         let all = try connection.database.integer("PRAGMA page_count")
         guard free > 16, free > all / 10 else { return 0 }
-        try connection.database.execute("PRAGMA incremental_vacuum(64)")
+        try connection.database.releasePages(limit)
         return Int(free - (try connection.database.integer("PRAGMA freelist_count")))
     }
 
@@ -159,6 +196,10 @@ extension DiskStore {
                 giveUpConnections(&state)
                 let files = context.files
                 let directory = context.configuration.directory
+                if let parent = context.configuration.filesDirectory {
+                    try context.blobs.erase()
+                    _ = try files.removeDirectory(parent)
+                }
                 guard files.exists(directory) else { return }
                 try files.locked(context.pathOfLock) {
                     try context.blobs.erase()

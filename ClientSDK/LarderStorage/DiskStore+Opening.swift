@@ -14,7 +14,7 @@ extension DiskStore {
     ) throws -> DiskConnection {
         if state.isErased { throw Self.erased }
         if let connection = state.connection { return connection }
-        let wasOpen = state.wasOpen
+        let wasOpen = state.wasOpen && !startsAnew(&state)
         if wasOpen {
             guard context.files.exists(context.pathOfLock) else { throw hasVanished }
         } else {
@@ -40,7 +40,19 @@ extension DiskStore {
         return connection
     }
 
-    private var hasVanished: DiskError {
+    /// Whether the directory was removed by the system, and not by a sign-out. Then nothing of it is known any more.
+    private func startsAnew(_ state: inout WriterState) -> Bool {
+        guard !context.files.exists(context.pathOfLock), let path = context.configuration.restartsWhileExists,
+            context.files.exists(path)
+        else { return false }
+        state.outbox = DiskOutboxCopy()
+        state.foldersToSweep = nil
+        context.others.note()
+        context.post(.purged)
+        return true
+    }
+
+    var hasVanished: DiskError {
         DiskError(
             .cannotOpen,
             "The store in \(context.configuration.directory) has vanished: its directory was removed, or another process has erased it. "
@@ -155,6 +167,7 @@ extension DiskStore {
             if let recovery = DiskStore.Recovery(encoded: bytes) { context.post(.recovered(recovery)) }
             try connection.setMetadata(.own, DiskStore.Recovery.key, nil)
         }
+        try connection.checkTransform()
         connection.noteLog()
         return connection
     }

@@ -121,10 +121,8 @@ extension DiskConnection {
         var notes: [Int64: [UInt8]] = [:]
         while try statement.step() {
             let (key, value) = (statement.text(0), statement.bytes(1))
-            guard let number = DiskOutboxRow.sequence(ofNote: key),
-                DiskChecksum.plain([key], [MetadataKind.value.rawValue], value) == statement.int64(2)
-            else { continue }
-            notes[number] = value
+            guard let number = DiskOutboxRow.sequence(ofNote: key) else { continue }
+            notes[number] = self.value(of: key, .value, value, sum: statement.int64(2))
         }
         return notes
     }

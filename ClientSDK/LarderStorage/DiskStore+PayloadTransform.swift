@@ -1,8 +1,15 @@
 extension DiskStore {
-    /// Transforms payloads on their way to the disk and back: compression or encryption.
+    /// Transforms what is stored on its way to the disk and back: compression or encryption.
     ///
-    /// Called during reads and writes, on any thread: it must not block or call the store. Keys, versions, ETags and times are
-    /// stored untransformed.
+    /// It covers the payloads of entities and records, the cursors and details of lists, operations of the outbox with all of their
+    /// texts and rejections, metadata values and change tokens, and the files of large payloads. Not covered are the keys of entities,
+    /// lists, records and metadata, versions, ETags, times, states, sizes and numbers of rows: use a digest for a key that is secret.
+    ///
+    /// A store that is opened with another transform or key than it was written with loses its cached content, and keeps the
+    /// operations of its outbox (`DiskStore.Event.transformChanged`). Bytes that are decoded to anything but what was encoded are
+    /// detected by a checksum that is encoded with them; a cipher should be authenticated all the same.
+    ///
+    /// Called during reads and writes, on any thread: it must not block or call the store.
     public protocol PayloadTransform: Sendable {
         /// The name of the transform and its parameters (not its secrets). Items stored under another name are not read.
         var identifier: String { get }

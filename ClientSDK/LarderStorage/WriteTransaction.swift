@@ -196,6 +196,13 @@ extension DiskStore {
 
         /// Replaces the operation with the row's sequence number.
         package func update(_ row: DiskOutboxRow) throws(DiskError) {
+            guard row.operation != DiskOutboxRow.unreadableName else {
+                throw DiskError(
+                    .transform,
+                    "Operation \(row.sequence) cannot be decoded and is not changed. Open the store with the payload transform and "
+                        + "key that it was written with, or drop the operation."
+                )
+            }
             try connection.perform {
                 try connection.store(row, .outboxUpdate)
                 if connection.database.changes > 0 { connection.outboxChanges.append(.stored(row)) }

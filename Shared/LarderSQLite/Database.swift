@@ -244,6 +244,9 @@ import CSQLite
 
     // MARK: Facts
 
+    /// Returns up to `count` free pages to the file system, if the database was created with `reclaimsPages`.
+    package func releasePages(_ count: Int64) throws(SQLiteError) { try run("PRAGMA incremental_vacuum(\(count))") }
+
     /// Whether the path no longer names the opened file: it was renamed, replaced or deleted.
     package var hasMoved: Bool {
         var result: Int32 = 0
@@ -258,6 +261,14 @@ import CSQLite
 
     /// Copies the log into the file and truncates it; false if readers or writers prevented it.
     package func checkpoint() throws(SQLiteError) -> Bool { try integer("PRAGMA wal_checkpoint(TRUNCATE)") == 0 }
+
+    /// The same without waiting for readers and writers.
+    package func checkpointIfUnused() throws(SQLiteError) -> Bool {
+        let milliseconds = try integer("PRAGMA busy_timeout")
+        unsafe sqlite3_busy_timeout(handle, 0)
+        defer { unsafe sqlite3_busy_timeout(handle, Int32(clamping: milliseconds)) }
+        return try checkpoint()
+    }
 
     /// The row of the last insertion.
     package var lastInsertRowID: Int64 { unsafe sqlite3_last_insert_rowid(handle) }

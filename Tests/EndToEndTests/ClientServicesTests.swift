@@ -32,6 +32,8 @@ final class ManualSources: NetworkMonitor.Source, MemoryGuard.Source {
         var services = APIClient.Services()
         services.networkSource = self
         services.memorySource = self
+        // Its sleeps would be among those that tests wait for.
+        services.maintenance = nil
         change(&services)
         return services
     }
@@ -113,7 +115,7 @@ struct ClientServicesTests {
         do {
             let made = ManualSources()
             sources = made
-            let client = try await scene.client(services: made.services())
+            let client = try await scene.client(services: made.services { $0.maintenance = .init() })
             (gone, cache, images) = (client, client.cache, client.images)
             let network = try #require(client.network)
             _ = try await client.cache.value(client.feed.newest)

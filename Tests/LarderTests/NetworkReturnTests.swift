@@ -156,7 +156,7 @@ struct NetworkReturnTests {
                 : .text(Self.grant("old"), fields: [.contentType: "application/json"])
         }
         let cache = try scene.cache()
-        let session = try BearerSession(cache, HTTPSource("http://server", transport: transport), .demo)
+        let session = try await BearerSession(cache, HTTPSource("http://server", transport: transport), .demo)
         try await session.signIn(handle: "ana", password: "larder")
         scene.clock.advance(by: .seconds(3_600))
         scene.isOnline.withLock { $0 = false }

@@ -28,6 +28,16 @@ package final class StoreDirectory: Sendable {
         FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init) ?? []
     }
 
+    /// Whether any file has these bytes. O(n) in the bytes of all files.
+    package func contains(_ needle: [UInt8]) -> Bool { !files(with: needle).isEmpty }
+
+    /// The files that have these bytes.
+    package func files(with needle: [UInt8]) -> [String] {
+        files.filter { name in
+            FileManager.default.contents(atPath: "\(path)/\(name)")?.range(of: Data(needle)) != nil
+        }
+    }
+
     package func overwrite(_ name: String, at offset: Int, with bytes: [UInt8]) throws {
         let handle = try FileHandle(forUpdating: URL(fileURLWithPath: "\(path)/\(name)"))
         try handle.seek(toOffset: UInt64(offset))
@@ -64,6 +74,16 @@ package final class EventLog: Sendable {
 
     package var evicted: Int {
         state.withLock { $0 }.reduce(0) { if case .evicted(let count) = $1 { $0 + count } else { $0 } }
+    }
+
+    package var transformChanges: [String] {
+        state.withLock { $0 }.compactMap {
+            if case .transformChanged(let items, let operations) = $0 {
+                "\(items) items, \(operations) operations"
+            } else {
+                nil
+            }
+        }
     }
 
     package var isEmpty: Bool { state.withLock { $0.isEmpty } }

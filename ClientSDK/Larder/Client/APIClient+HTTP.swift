@@ -157,12 +157,14 @@ struct AccountTransport: Transport {
 }
 
 extension APIClient {
-    /// Makes `http`, whose cache is in a store of its own beside the account's, or in memory if the account's store is not the client's.
+    /// Makes `http`. Its cache is in a store of its own, beside the account's or in the purgeable directory; in memory if the account's
+    /// store is not the client's.
     static func http(
         _ account: AccountTransport,
         _ configuration: Configuration,
         _ settings: CacheConfiguration,
         _ telemetry: Telemetry,
+        in purgeable: String?,
         isCacheOn: @escaping @Sendable () -> Bool
     ) throws(LarderError) -> HTTPClient {
         let (mayUseNetwork, onEvent, feature) = (settings.mayUseNetwork, settings.onEvent, configuration.feature)
@@ -175,7 +177,7 @@ extension APIClient {
             return HTTPCache(account, caching)
         }
         let bytes = configuration.httpCacheBytesMaximum
-        let store = bytes > 0 ? try store("http", Int64(bytes), settings) : nil
+        let store = bytes > 0 ? try store("http", Int64(bytes), settings, in: purgeable) : nil
         let memory = MemoryHTTPCacheStorage(bytesMaximum: min(bytes, 16 << 20))
         return HTTPClient(
             cache: bytes > 0 ? cache(store.map { DiskHTTPCacheStorage($0) } ?? memory) : nil,
@@ -183,21 +185,5 @@ extension APIClient {
             bypass: cache(MemoryHTTPCacheStorage(bytesMaximum: 0)),
             isCacheOn: isCacheOn
         )
-    }
-
-    /// A store of its own in the account's directory, opened at its first use; nil if the account's store is not the client's.
-    static func store(
-        _ name: String,
-        _ bytesMaximum: Int64,
-        _ settings: CacheConfiguration
-    ) throws(LarderError) -> DiskStore? {
-        guard case .disk(let values) = settings.storage else { return nil }
-        var store = DiskStore.Configuration(directory: values.directory + "/" + name, clock: settings.wallClock)
-        store.bytesMaximum = bytesMaximum
-        // Opening is deferred so that the first screen with text is not delayed.
-        store.opensLate = true
-        let onEvent = settings.onEvent
-        store.onEvent = { onEvent(.disk($0)) }
-        do { return try DiskStore(store) } catch { throw LarderError(error) }
     }
 }

@@ -26,6 +26,9 @@ extension APIClient {
         /// Delays decoding of pictures that are not visible while the user interacts; see `APIClient.idle`.
         public var idle = Part<IdleScheduler>.own
 
+        /// Maintains the stores of the client while nobody waits; nil: off, and `LarderCache.maintain` must be called.
+        public var maintenance: Maintenance? = Maintenance()
+
         /// The allowed background work at each network level. It replaces the policy of a given monitor.
         public var degradation = DegradationPolicy.standard
         /// The limits at each memory level, for the client's own guard.
@@ -59,6 +62,7 @@ extension APIClient {
             services.recorder = .none
             services.flags = .none
             services.idle = .none
+            services.maintenance = nil
             return services
         }()
 

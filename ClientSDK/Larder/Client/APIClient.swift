@@ -30,6 +30,13 @@ public final class APIClient: Sendable {
         public var events: Events?
         /// How the backend renews and revokes tokens.
         public var session = BearerSession.Endpoints.none
+        /// Makes the place of the tokens of an account; nil: a file in the account's directory.
+        public var secrets: (@Sendable (_ account: String) -> any SecretStore)?
+        /// The parent directory of what the system may remove at any time, such as `$XDG_CACHE_HOME/my.app`: pictures, responses of
+        /// `APIClient.http` and the files of large payloads. Nil: the directory of the accounts.
+        public var purgeableDirectory: String?
+        /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
+        public var imageBytesMaximum: Int64?
         /// Network monitor, memory guard, telemetry and flags.
         public var services = Services.standard
         /// The path of a small resource, which is requested while the network counts as offline to find out whether it is back.
@@ -95,6 +102,8 @@ public final class APIClient: Sendable {
         if case .memory = settings.storage {
             settings.storage = .directory(DiskStore.directory(forAccount: account, in: directory))
         }
+        let purgeable = configuration.purgeableDirectory.map { DiskStore.directory(forAccount: account, in: $0) }
+        Self.moveFiles(of: &settings, to: purgeable)
         recorderPath = Self.recorderPath(configuration.services, settings)
         let telemetry = Self.telemetry(configuration.services, settings, recorderPath)
         let reference = RunningServices.MonitorReference()
@@ -120,7 +129,12 @@ public final class APIClient: Sendable {
         var signIn = HTTPSource(server, transport: gate.guarding(transport(refusesOffline: false)))
         signIn.configuration = configuration.http
         signIn.wallClock = settings.wallClock
-        session = try BearerSession(cache, signIn, configuration.session)
+        session = try await BearerSession(
+            cache,
+            signIn,
+            configuration.session,
+            secrets: configuration.secrets?(account)
+        )
         var source = HTTPSource(
             server,
             transport: sending,
@@ -131,9 +145,7 @@ public final class APIClient: Sendable {
         source.wallClock = settings.wallClock
         self.source = source
         var pictures = ImagePipeline.Configuration(transport: sending)
-        if case .disk(let values) = settings.storage {
-            pictures.disk = try Self.store("images", values.bytesMaximum, settings)
-        }
+        pictures.disk = try Self.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
         pictures.clock = settings.wallClock
         pictures.uptime = settings.monotonicClock
         pictures.random = settings.random
@@ -149,7 +161,7 @@ public final class APIClient: Sendable {
             clock: settings.monotonicClock
         )
         let httpSwitch = services.httpSwitch
-        http = try Self.http(account, configuration, settings, telemetry) { httpSwitch.isOn }
+        http = try Self.http(account, configuration, settings, telemetry, in: purgeable) { httpSwitch.isOn }
         live = configuration.events.flatMap { [channels, receivedEvents, cache] events in
             guard !events.channels.isEmpty else { return nil }
             return LiveSync(.events(events, channels, receivedEvents), in: cache, afterGap: events.afterGap)
@@ -160,8 +172,19 @@ public final class APIClient: Sendable {
                 // The transport has reported the outcome to the monitor.
             }
         }
+        let stores = [("data", cache.disk), ("images", images.configuration.disk), ("http", httpStore)]
+        services.maintain(
+            stores.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
+            settings.monotonicClock
+        )
         cache.outbox.resume()
         if let live { services.follow(live, session, needsSession: configuration.events?.needsSession ?? false) }
+    }
+
+    /// Stops the maintenance of the stores (`Services.maintenance`) after the current step, until it is set to false.
+    public var isMaintenancePaused: Bool {
+        get { services.isMaintenancePaused }
+        set { services.isMaintenancePaused = newValue }
     }
 
     /// Connects the settings of the cache to the monitor and to telemetry.
@@ -229,7 +252,7 @@ public final class APIClient: Sendable {
         services.end()
         cache.outbox.pause()
         await session.signOut()
-        // These stores are inside the account's directory, so they are erased first.
+        // These stores are inside directories of the account, so they are erased first.
         do {
             try images.configuration.disk?.erase()
             try httpStore?.erase()

@@ -10,8 +10,8 @@ import Synchronization
 /// Stores the bearer tokens of one account (RFC 6750), adds them to requests, and renews them. All requests that need new tokens share
 /// one renewal.
 ///
-/// The tokens are in the account's store, which only its owner can read, and never in a log. Several processes may share the store:
-/// one of them renews at a time, and the others use the tokens that it has stored. New tokens are stored before they are used.
+/// The tokens are in a `SecretStore`, by default a file that only its owner can read, and never in a log. Several processes may share
+/// an account: one of them renews at a time, and the others use the tokens that it has stored. New tokens are stored before they are used.
 /// `Endpoints.endsSession` decides which failures of a renewal end the session; after any other failure the tokens are kept, and the
 /// next request that needs them tries again. Safe from any task.
 public final class BearerSession: HTTPSource.Authorizer {
@@ -25,29 +25,14 @@ public final class BearerSession: HTTPSource.Authorizer {
         case expired(userID: String)
     }
 
-    private struct Tokens: Codable, Sendable, Equatable {
-        var access: String
-        var refresh: String
-        var userID: String
-        var expiresAt: Int64
-        var isExpired = false
-    }
-
     private struct Current {
         var tokens: Tokens?
-        /// The number of the transaction that has stored `tokens`.
-        var number: UInt64 = 0
-        var lastNumber: UInt64 = 0
         /// A grant that could not be stored yet, and the tokens that it replaces.
         var unstored: (tokens: Tokens, old: Tokens)?
         var renewal: SingleFlight<Void, Void, LarderError>?
-
-        mutating func nextNumber() -> UInt64 {
-            lastNumber += 1
-            return lastNumber
-        }
     }
 
+    /// The name of the session in events.
     private static let key = "larder.session"
     /// The delays between checks whether another process has finished its renewal.
     private static let lockRetry = RetryPolicy(base: .milliseconds(50), ceiling: .milliseconds(500))
@@ -56,6 +41,11 @@ public final class BearerSession: HTTPSource.Authorizer {
     private let cache: LarderCache
     /// Held by the process that renews the tokens; nil if no other process can access the store.
     private let renewalLock: FileProcessLock?
+    /// Held while tokens are compared with the stored ones and replaced.
+    private let storingLock: FileProcessLock?
+    private let storing = SerialGate()
+    /// The place of the tokens; nil if they are only in memory.
+    private let secrets: (any SecretStore)?
     private let source: HTTPSource
     private let endpoints: Endpoints
     private let clock: any WallClock
@@ -65,35 +55,27 @@ public final class BearerSession: HTTPSource.Authorizer {
     /// Reads the stored tokens.
     ///
     /// - Parameters:
-    ///   - cache: the account's cache. Its store contains the tokens.
+    ///   - cache: the account's cache.
     ///   - source: sends sign-in, renewal and revocation. It must have no authorizer. Sign-in and revocation are marked as requests of a
     ///     person (`TransportRequest.isUserInitiated`), renewals are not.
     ///   - endpoints: the endpoints for renewal and revocation.
+    ///   - secrets: the place of the tokens; nil: a file in the directory of the cache, or memory if the cache has none.
     /// - Throws: `.storage` if the tokens cannot be read.
-    public init(_ cache: LarderCache, _ source: HTTPSource, _ endpoints: Endpoints) throws(LarderError) {
+    public init(
+        _ cache: LarderCache,
+        _ source: HTTPSource,
+        _ endpoints: Endpoints,
+        secrets: (any SecretStore)? = nil
+    ) async throws(LarderError) {
         self.cache = cache
         self.source = source
         self.endpoints = endpoints
+        self.secrets = secrets ?? cache.disk.map { FileSecretStore(disk: $0) }
         clock = cache.configuration.wallClock
-        renewalLock = cache.disk.map { FileProcessLock(path: $0.configuration.directory + "/store.session") }
-        do {
-            current = Mutex(Current(tokens: Self.stored(try cache.disk?.metadata(Self.key), reportedTo: cache)))
-        } catch {
-            throw LarderError(error)
-        }
-    }
-
-    /// Decodes stored tokens. Bytes that cannot be decoded count as none: they are reported, and the user must sign in again.
-    ///
-    /// - Parameter cache: receives the report; nil within a transaction, where no user code may run.
-    private static func stored(_ bytes: [UInt8]?, reportedTo cache: LarderCache?) -> Tokens? {
-        guard let bytes else { return nil }
-        do { return try JSONDecoder().decode(Tokens.self, from: Data(bytes)) } catch {
-            // Without the decoder's error, which may quote the bytes: they are secret.
-            let text = "The stored session cannot be decoded and is ignored. Sign in again."
-            cache?.configuration.onEvent(.storageFailed(LarderError(.storage, text)))
-            return nil
-        }
+        let directory = cache.disk?.configuration.directory
+        renewalLock = directory.map { FileProcessLock(path: $0 + "/store.session") }
+        storingLock = directory.map { FileProcessLock(path: $0 + "/store.session-change") }
+        current = Mutex(Current(tokens: try await Self.stored(in: self.secrets, reportedTo: cache)))
     }
 
     public var state: State { current.withLock { Self.state($0.tokens) } }
@@ -121,25 +103,42 @@ public final class BearerSession: HTTPSource.Authorizer {
     /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
-        try keep(Self.tokens(try await request(source.userInitiated), asked))
+        try await keep(Self.tokens(try await request(source.userInitiated), asked))
     }
 
     /// Uses a token that cannot be renewed, such as a personal access token.
-    public func use(token: String, userID: String) throws(LarderError) {
-        try keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
+    public func use(token: String, userID: String) async throws(LarderError) {
+        try await keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
     }
 
-    /// Revokes the tokens at the server if it can be reached, and drops them from memory. The stored ones are erased with the account's
-    /// cache. A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server.
+    /// Revokes the tokens at the server if it can be reached, and deletes them from memory and from their place.
+    ///
+    /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
+    /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
     public func signOut() async {
-        guard let tokens = current.withLock({ $0.tokens }) else { return }
-        defer {
-            current.withLock { $0.tokens = nil }
-            announce()
+        if let tokens = current.withLock({ $0.tokens }), mayUseNetwork() {
+            do throws(LarderError) { try await endpoints.revoke(source.userInitiated, tokens.access) } catch {
+                cache.configuration.onEvent(.failed(resource: Self.key, error))
+            }
         }
-        guard mayUseNetwork() else { return }
-        do throws(LarderError) { try await endpoints.revoke(source.userInitiated, tokens.access) } catch {
-            cache.configuration.onEvent(.failed(resource: Self.key, error))
+        current.withLock { current in
+            current.tokens = nil
+            current.unstored = nil
+        }
+        announce()
+        // In a task of its own, so that a cancelled caller does not leave the tokens behind.
+        await Task { await deleteStored() }.value
+    }
+
+    private func deleteStored() async {
+        do throws(LarderError) {
+            // After a change that is being stored. A sign-in since then has put its tokens in place.
+            try await storing.run { () async throws(LarderError) in
+                guard current.withLock({ $0.tokens == nil }) else { return }
+                try await secrets?.delete(Self.secretName)
+            }
+        } catch {
+            cache.configuration.onEvent(.storageFailed(error))
         }
     }
 
@@ -158,55 +157,47 @@ public final class BearerSession: HTTPSource.Authorizer {
     ///
     /// - Parameter old: the tokens to be replaced; if other tokens are in use or stored, nothing happens. Nil: replaces any.
     /// - Returns: whether the new tokens are in use.
-    /// - Throws: `.storage`, `.encoding`, `.closed`. Then nothing has changed.
+    /// - Throws: `.storage`, `.encoding`, `.closed`, `.cancelled`. Then nothing has changed.
     @discardableResult
-    private func keep(_ tokens: Tokens, inPlaceOf old: Tokens? = nil) throws(LarderError) -> Bool {
-        guard let number = try store(tokens, inPlaceOf: old) else { return false }
-        let isUsed = current.withLock { current in
-            // A later transaction may have finished first, and a sign-out must not be undone.
-            guard number > current.number, old == nil || current.tokens == old else { return false }
-            current.number = number
-            current.tokens = tokens
-            current.unstored = nil
-            return true
+    private func keep(_ tokens: Tokens, inPlaceOf old: Tokens? = nil) async throws(LarderError) -> Bool {
+        let bytes: [UInt8]
+        do { bytes = Array(try JSONEncoder().encode(tokens)) } catch {
+            throw LarderError(.encoding, "The tokens of the session could not be encoded: \(error)", cause: error)
+        }
+        let isUsed = try await storing.run { () async throws(LarderError) in
+            guard try await store(bytes, inPlaceOf: old) else { return false }
+            return current.withLock { current in
+                // A sign-out must not be undone: it deletes what was stored after this.
+                guard old == nil || current.tokens == old else { return false }
+                current.tokens = tokens
+                current.unstored = nil
+                return true
+            }
         }
         if isUsed { announce() }
         return isUsed
     }
 
-    /// Stores tokens. Returns the number of the transaction; nil if other tokens were stored first.
-    private func store(_ tokens: Tokens, inPlaceOf old: Tokens?) throws(LarderError) -> UInt64? {
-        guard cache.disk != nil else { return current.withLock { $0.nextNumber() } }
-        let bytes: [UInt8]
-        do { bytes = Array(try JSONEncoder().encode(tokens)) } catch {
-            throw LarderError(.encoding, "The tokens of the session could not be encoded: \(error)", cause: error)
+    /// Stores tokens; false if other tokens were stored first.
+    private func store(_ bytes: [UInt8], inPlaceOf old: Tokens?) async throws(LarderError) -> Bool {
+        guard let secrets else { return true }
+        guard !cache.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
+        try await acquire(storingLock) { false }
+        defer { storingLock?.release() }
+        if let old {
+            // A rebuilt place contains no tokens.
+            if let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != old { return false }
+            guard current.withLock({ $0.tokens == old }) else { return false }
         }
-        let number = Mutex<UInt64?>(nil)
-        try cache.update { update in
-            update.onDisk { [self] transaction in
-                if let old {
-                    let stored = try transaction.read { reading in try reading.metadata(Self.key) }
-                    // A rebuilt store contains no tokens.
-                    if let stored = Self.stored(stored, reportedTo: nil), stored != old { return }
-                    guard current.withLock({ $0.tokens == old }) else { return }
-                }
-                try transaction.setMetadata(bytes, for: Self.key)
-                // Numbers are in the order of transactions.
-                number.withLock { $0 = current.withLock { $0.nextNumber() } }
-            }
-        }
-        return number.withLock { $0 }
+        try await secrets.save(bytes, as: Self.secretName)
+        return true
     }
 
     /// Uses the tokens that another process has stored in place of `tokens`.
     ///
     /// - Returns: false if no other tokens are stored.
-    private func adoptStored(inPlaceOf tokens: Tokens) throws(LarderError) -> Bool {
-        let stored: Tokens?
-        do { stored = Self.stored(try cache.disk?.metadata(Self.key), reportedTo: cache) } catch {
-            throw LarderError(error)
-        }
-        guard let stored, stored != tokens else { return false }
+    private func adoptStored(inPlaceOf tokens: Tokens) async throws(LarderError) -> Bool {
+        guard let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != tokens else { return false }
         let isUsed = current.withLock { current in
             guard current.tokens == tokens else { return false }
             current.tokens = stored
@@ -243,7 +234,7 @@ public final class BearerSession: HTTPSource.Authorizer {
         guard request.fields[.authorization] == "Bearer \(tokens.access)" else { return !tokens.isExpired }
         // Neither an expired session nor a token without refresh token can be renewed, but another process may have signed in.
         guard !tokens.refresh.isEmpty, !tokens.isExpired else {
-            guard try adoptStored(inPlaceOf: tokens) else { return false }
+            guard try await adoptStored(inPlaceOf: tokens) else { return false }
             return current.withLock { $0.tokens.map { !$0.isExpired } ?? false }
         }
         try await renewed()
@@ -281,7 +272,7 @@ public final class BearerSession: HTTPSource.Authorizer {
             guard try await acquireLock(tokens) else { return .success(()) }
             defer { renewalLock?.release() }
             // The process that held the lock before may have renewed the tokens.
-            if try adoptStored(inPlaceOf: tokens) { return .success(()) }
+            if try await adoptStored(inPlaceOf: tokens) { return .success(()) }
             try await exchange(tokens)
             return .success(())
         } catch {
@@ -294,13 +285,25 @@ public final class BearerSession: HTTPSource.Authorizer {
     /// - Returns: false if another process has stored new tokens, which are now in use.
     /// - Throws: `.offline` if the other process does not finish in `lockWaitMaximum`; `.storage`.
     private func acquireLock(_ tokens: Tokens) async throws(LarderError) -> Bool {
-        guard let renewalLock else { return true }
+        try await acquire(renewalLock) { () async throws(LarderError) in try await adoptStored(inPlaceOf: tokens) }
+    }
+
+    /// Waits for a lock that another process may hold.
+    ///
+    /// - Parameter isDone: whether the lock is not needed any more.
+    /// - Returns: whether the lock is held.
+    @discardableResult
+    private func acquire(
+        _ lock: FileProcessLock?,
+        unless isDone: () async throws(LarderError) -> Bool
+    ) async throws(LarderError) -> Bool {
+        guard let lock else { return true }
         let configuration = cache.configuration
         let end = configuration.monotonicClock.uptime + Self.lockWaitMaximum
         var attempts = 0
         while true {
-            do { if try renewalLock.take() { return true } } catch { throw LarderError(error) }
-            if try adoptStored(inPlaceOf: tokens) { return false }
+            do { if try lock.take() { return true } } catch { throw LarderError(error) }
+            if try await isDone() { return false }
             let now = configuration.monotonicClock.uptime
             guard now < end else {
                 let text = "Another process has been renewing the session for \(Self.lockWaitMaximum). Try again later."
@@ -323,12 +326,12 @@ public final class BearerSession: HTTPSource.Authorizer {
                 new = try await grant(tokens)
             } catch {
                 guard error.code == .unauthorized else { throw error }
-                return try end(tokens, error)
+                return try await end(tokens, error)
             }
         }
         do throws(LarderError) {
             // A sign-out or a sign-in during the renewal wins.
-            if try !keep(new, inPlaceOf: tokens) { _ = try adoptStored(inPlaceOf: tokens) }
+            if try await !keep(new, inPlaceOf: tokens) { _ = try await adoptStored(inPlaceOf: tokens) }
         } catch {
             current.withLock { $0.unstored = (new, tokens) }
             throw error
@@ -364,12 +367,12 @@ public final class BearerSession: HTTPSource.Authorizer {
     }
 
     /// Ends the session after a rejected refresh token, unless another process has stored newer tokens.
-    private func end(_ tokens: Tokens, _ refusal: LarderError) throws(LarderError) {
-        if try adoptStored(inPlaceOf: tokens) { return }
+    private func end(_ tokens: Tokens, _ refusal: LarderError) async throws(LarderError) {
+        if try await adoptStored(inPlaceOf: tokens) { return }
         var expired = tokens
         expired.isExpired = true
         // The tokens are not in use any more.
-        guard try keep(expired, inPlaceOf: tokens) else { return }
+        guard try await keep(expired, inPlaceOf: tokens) else { return }
         throw refusal
     }
 }

@@ -33,6 +33,12 @@ extension Telemetry {
             }
         case .evicted(let count): record(.eviction(.disk, reason: "budget", count: count))
         case .expired(let count): record(.eviction(.disk, reason: "expired", count: count))
+        case .transformChanged(let items, let operations):
+            record(
+                .note(name: "transformChanged", detail: "\(items) items removed, \(operations) operations unreadable")
+            )
+        case .purged: record(.note(name: "purged"))
+        case .transformFailed(let error): record(.note(name: "transformFailed", detail: error.description))
         case .cleaningFailed(let error): record(.note(name: "cleaningFailed", detail: error.description))
         }
     }

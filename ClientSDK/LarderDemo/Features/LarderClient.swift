@@ -22,6 +22,10 @@ public final class LarderClient: Sendable {
         public var followsLive = true
         /// The network monitor, the memory guard, telemetry and flags.
         public var services = APIClient.Services.standard
+        /// Makes the place of the tokens of an account; nil: a file in the account's directory.
+        public var secrets: (@Sendable (_ account: String) -> any SecretStore)?
+        /// The parent directory of what the system may remove at any time; see `APIClient.Configuration`.
+        public var purgeableDirectory: String?
 
         /// - Parameter transport: `SocketTransport` supports `http` only; use `HTTPTransport` of `LarderURLSession` for `https`.
         public init(transport: any Transport = SocketTransport()) {
@@ -88,6 +92,8 @@ public final class LarderClient: Sendable {
         var settings = APIClient.Configuration(transport: configuration.transport)
         settings.cache = configuration.cache
         settings.session = .demo
+        settings.secrets = configuration.secrets
+        settings.purgeableDirectory = configuration.purgeableDirectory
         settings.services = configuration.services
         settings.webSockets = configuration.webSockets
         settings.httpCacheBytesMaximum = configuration.httpCacheBytesMaximum

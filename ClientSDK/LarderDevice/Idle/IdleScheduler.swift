@@ -51,6 +51,12 @@ public final class IdleScheduler: Sendable {
         state.withLock { $0.queue.noteInteraction(at: now) }
     }
 
+    /// Whether nobody interacts and no work waits.
+    package var isIdle: Bool {
+        let now = clock.uptime
+        return state.withLock { $0.queue.count == 0 && $0.queue.isIdle(at: now) }
+    }
+
     /// Runs work at once if nobody interacts, otherwise later.
     ///
     /// - Parameters:

@@ -320,6 +320,9 @@ public final class LarderCache: Sendable {
     /// The disk tier; nil if the cache is in memory only.
     public var disk: DiskStore? { core.disk }
 
+    /// Whether `close` or `erase` was called.
+    package var isClosed: Bool { core.isClosed }
+
     /// Closes the cache: requests are cancelled, observations end, later calls throw `.closed`. Stored values stay.
     public func close() {
         outbox.close()

@@ -2,7 +2,7 @@ import LarderTime
 import Synchronization
 
 /// Runs one task at a time, in the order of arrival. Safe from any task.
-final class SerialGate: Sendable {
+package final class SerialGate: Sendable {
     private struct State {
         var isTaken = false
         var waiters: [(id: UInt64, turn: Pending<Bool>)] = []
@@ -11,10 +11,12 @@ final class SerialGate: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Runs `body` after all earlier calls have ended.
     ///
     /// - Throws: what `body` throws, or `.cancelled` while it waits.
-    func run<Result>(_ body: () async throws(LarderError) -> Result) async throws(LarderError) -> Result {
+    package func run<Result>(_ body: () async throws(LarderError) -> Result) async throws(LarderError) -> Result {
         guard await enter() else { throw LarderError(CancellationError()) }
         defer { leave() }
         return try await body()

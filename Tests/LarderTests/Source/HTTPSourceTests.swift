@@ -102,7 +102,7 @@ struct HTTPSourceTests {
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             .text("{}", status: .unauthorized, fields: Self.json)
         }
-        let session = try BearerSession(
+        let session = try await BearerSession(
             try scene.cache(inMemory: true),
             HTTPSource("http://server", transport: transport),
             .demo

@@ -84,13 +84,13 @@ struct SessionSharingTests {
 
     /// Sessions of two processes with one store, after the access token has expired.
     private func pair() async throws -> (BearerSession, BearerSession) {
-        let first = try BearerSession(
+        let first = try await BearerSession(
             try scene.cache(),
             HTTPSource("http://server", transport: server.transport()),
             .demo
         )
         try await first.signIn(handle: "ana", password: "larder")
-        let second = try BearerSession(
+        let second = try await BearerSession(
             try scene.cache(),
             HTTPSource("http://server", transport: server.transport()),
             .demo
@@ -141,7 +141,7 @@ struct SessionSharingTests {
         server.gate.close()
         let renewing = Task { try await second.accessToken() }
         await server.gate.waitForHeld()
-        try first.use(token: "developer", userID: "user_2")
+        try await first.use(token: "developer", userID: "user_2")
         server.gate.open()
         #expect(try await renewing.value == "developer")
         #expect(second.state == .signedIn(userID: "user_2"))
@@ -208,7 +208,7 @@ struct SessionSharingTests {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()
         configuration.storage = .store(try killable.store())
-        let session = try BearerSession(
+        let session = try await BearerSession(
             try LarderCache(configuration),
             HTTPSource("http://server", transport: server.transport()),
             .demo
@@ -225,7 +225,7 @@ struct SessionSharingTests {
         // As read by a new process.
         let store = try killable.reopen()
         configuration.storage = .store(store)
-        let next = try BearerSession(
+        let next = try await BearerSession(
             try LarderCache(configuration),
             HTTPSource("http://server", transport: server.transport()),
             .demo

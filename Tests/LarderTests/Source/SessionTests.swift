@@ -1,3 +1,4 @@
+import Foundation
 import LarderHTTP
 import LarderModels
 import LarderResources
@@ -31,7 +32,11 @@ struct SessionTests {
                 )
                 : .text(Self.grant("new"), fields: fields).held(by: gate)
         }
-        let session = try BearerSession(try scene.cache(), HTTPSource("http://server", transport: transport), .demo)
+        let session = try await BearerSession(
+            try scene.cache(),
+            HTTPSource("http://server", transport: transport),
+            .demo
+        )
         try await session.signIn(handle: "ana", password: "larder")
         scene.clock.advance(by: .seconds(3_600))
         return (session, transport)
@@ -42,7 +47,7 @@ struct SessionTests {
         let (session, _) = try await outdated(isRefused: isRefused)
         let asking = Task { try await session.accessToken() }
         await gate.waitForHeld()
-        try session.use(token: "another", userID: "user_2")
+        try await session.use(token: "another", userID: "user_2")
         gate.open()
         #expect(try await asking.value == "another")
         #expect(session.state == .signedIn(userID: "user_2"))
@@ -84,7 +89,7 @@ struct SessionTests {
             configuration.storage = .store(try killable.store())
             let cache = try LarderCache(configuration)
             let transport = ScriptedTransport { _, _ in .text(Self.grant("new"), fields: fields) }
-            let session = try BearerSession(cache, HTTPSource("http://server", transport: transport), .demo)
+            let session = try await BearerSession(cache, HTTPSource("http://server", transport: transport), .demo)
             killable.fail(.full, atStep: step, untilHealed: true)
             do {
                 let profile = try await session.signIn(handle: "ana", password: "larder")
@@ -105,11 +110,10 @@ struct SessionTests {
         }
         let source = HTTPSource("http://server", transport: transport)
         let cache = try scene.cache()
-        func damage() throws {
-            try cache.update { $0.onDisk { try $0.setMetadata(Array("secret-token".utf8), for: "larder.session") } }
-        }
+        let path = scene.path + "/store.secret-session"
+        func damage() throws { try Data("secret-token".utf8).write(to: URL(fileURLWithPath: path)) }
         try damage()
-        let session = try BearerSession(cache, source, .demo)
+        let session = try await BearerSession(cache, source, .demo)
         #expect(session.state == .signedOut)
         let reports = scene.events.withLock { events in
             events.compactMap { if case .storageFailed(let error) = $0 { error } else { nil } }
@@ -117,12 +121,12 @@ struct SessionTests {
         #expect(reports.map(\.code) == [.storage])
         #expect(!reports.contains { "\($0) \($0.cause.map { "\($0)" } ?? "")".contains("secret") })
         try await session.signIn(handle: "ana", password: "larder")
-        #expect(try BearerSession(cache, source, .demo).state == .signedIn(userID: "user_1"))
+        #expect(try await BearerSession(cache, source, .demo).state == .signedIn(userID: "user_1"))
         // Damage to the stored copy does not stop a renewal, which stores the new tokens in its place.
         try damage()
         scene.clock.advance(by: .seconds(3_600))
         #expect(try await session.accessToken() == "new")
-        #expect(try BearerSession(cache, source, .demo).state == .signedIn(userID: "user_1"))
+        #expect(try await BearerSession(cache, source, .demo).state == .signedIn(userID: "user_1"))
     }
 
     @Test func `a failed revocation is reported and does not stop the sign-out`() async throws {
@@ -131,7 +135,11 @@ struct SessionTests {
             guard request.method == .delete else { return .text(Self.grant("old"), fields: fields) }
             throw TransportError(.interrupted, "The connection was closed.")
         }
-        let session = try BearerSession(try scene.cache(), HTTPSource("http://server", transport: transport), .demo)
+        let session = try await BearerSession(
+            try scene.cache(),
+            HTTPSource("http://server", transport: transport),
+            .demo
+        )
         try await session.signIn(handle: "ana", password: "larder")
         await session.signOut()
         #expect(session.state == .signedOut)

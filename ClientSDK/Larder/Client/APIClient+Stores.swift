@@ -1,0 +1,35 @@
+import LarderResources
+import LarderStorage
+
+extension APIClient {
+    /// Puts the files of large payloads into the purgeable directory of the account.
+    static func moveFiles(of settings: inout CacheConfiguration, to purgeable: String?) {
+        guard let purgeable, case .disk(var values) = settings.storage, values.filesDirectory == nil else { return }
+        values.filesDirectory = purgeable
+        settings.storage = .disk(values)
+    }
+
+    /// Opens a store of what can be fetched again, beside that of the cache or in the purgeable directory. It has the payload transform
+    /// of the cache, and begins anew if the system removes its directory while the account is there.
+    ///
+    /// - Parameter bytesMaximum: nil: as that of the cache.
+    /// - Returns: nil if the cache has no directory.
+    static func store(
+        _ name: String,
+        _ bytesMaximum: Int64?,
+        _ settings: CacheConfiguration,
+        in purgeable: String?
+    ) throws(LarderError) -> DiskStore? {
+        guard case .disk(let values) = settings.storage else { return nil }
+        let parent = purgeable ?? values.directory
+        var store = DiskStore.Configuration(directory: "\(parent)/\(name)", clock: settings.wallClock)
+        store.bytesMaximum = bytesMaximum ?? values.bytesMaximum
+        store.restartsWhileExists = values.directory + "/store.lock"
+        store.transform = values.transform
+        // Opening is deferred so that the first screen with text is not delayed.
+        store.opensLate = true
+        let onEvent = settings.onEvent
+        store.onEvent = { onEvent(.disk($0)) }
+        do { return try DiskStore(store) } catch { throw LarderError(error) }
+    }
+}

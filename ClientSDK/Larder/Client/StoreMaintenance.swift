@@ -1,0 +1,102 @@
+import LarderDevice
+import LarderStorage
+import LarderTelemetry
+import LarderTime
+import Synchronization
+
+/// Maintains stores in rounds of small steps while nobody waits. Safe from any task.
+///
+/// A step is limited in rows, and the limit follows the time that the last step took.
+final class StoreMaintenance: Sendable {
+    /// A store and its name in telemetry.
+    struct Item: Sendable {
+        let name: String
+        let disk: DiskStore
+    }
+
+    private static let rowsMaximum = 64
+    private static let rowsMinimum = 4
+    /// More steps than this in one round say that a store is never done; the next round continues.
+    private static let stepsMaximum = 10_000
+
+    private let items: [Item]
+    private let settings: APIClient.Services.Maintenance
+    private let clock: any MonotonicClock & Sleeper
+    private let telemetry: Telemetry
+    private let mayWork: @Sendable () -> Bool
+    private let paused = Atomic<Bool>(false)
+
+    /// - Parameter mayWork: whether nobody waits now. Called before each step, while no lock is held.
+    init(
+        _ items: [Item],
+        _ settings: APIClient.Services.Maintenance,
+        clock: any MonotonicClock & Sleeper,
+        telemetry: Telemetry,
+        mayWork: @escaping @Sendable () -> Bool
+    ) {
+        self.items = items
+        self.settings = settings
+        self.clock = clock
+        self.telemetry = telemetry
+        self.mayWork = mayWork
+    }
+
+    var isPaused: Bool {
+        get { paused.load(ordering: .relaxed) }
+        set { paused.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Runs rounds until the task is cancelled.
+    func run() async {
+        do throws(CancellationError) {
+            try await clock.sleep(until: clock.uptime + settings.delay)
+            while true {
+                for item in items { try await maintain(item) }
+                try await clock.sleep(until: clock.uptime + settings.interval)
+            }
+        } catch {
+            // The client was closed.
+        }
+    }
+
+    private func maintain(_ item: Item) async throws(CancellationError) {
+        var total = DiskStore.Maintenance()
+        var rows = Self.rowsMaximum
+        for _ in 0..<Self.stepsMaximum {
+            try await waitForTurn()
+            let began = clock.uptime
+            guard let step = carryOut(item, { disk throws(DiskError) in try disk.maintain(limit: rows) }) else {
+                return
+            }
+            total.add(step)
+            if step.isDone { break }
+            rows = Self.rows(after: rows, took: clock.uptime - began, intended: settings.stepDuration)
+            try await clock.sleep(until: clock.uptime + settings.pause)
+        }
+        try await waitForTurn()
+        let bytes = carryOut(item) { disk throws(DiskError) in try disk.emptyLogIfUnused() } ?? 0
+        guard total.expired + total.blobsRemoved + total.pagesFreed > 0 || bytes > 0 else { return }
+        let detail =
+            "\(item.name): \(total.expired) rows, \(total.blobsRemoved) files, \(total.pagesFreed) pages, \(bytes) log bytes"
+        telemetry.record(.note(name: "maintenance", detail: detail))
+    }
+
+    /// Waits until nobody waits for anything else.
+    private func waitForTurn() async throws(CancellationError) {
+        while isPaused || !mayWork() { try await clock.sleep(until: clock.uptime + settings.pause) }
+    }
+
+    /// Returns nil if the store failed. The next round tries again.
+    private func carryOut<Result>(_ item: Item, _ work: (DiskStore) throws(DiskError) -> Result) -> Result? {
+        do { return try work(item.disk) } catch {
+            telemetry.record(.note(name: "maintenanceFailed", detail: "\(item.name): \(error)"))
+            return nil
+        }
+    }
+
+    /// The limit of the next step.
+    static func rows(after rows: Int, took time: Duration, intended: Duration) -> Int {
+        if time > intended { return max(rowsMinimum, rows / 2) }
+        return time < intended / 4 ? min(rowsMaximum, rows * 2) : rows
+    }
+}

@@ -1,0 +1,69 @@
+import LarderSQLite
+
+/// Metadata values and change tokens.
+extension DiskConnection {
+    /// Metadata does not count in the budget.
+    private static let metadataBytesMaximum = 1 << 20
+
+    /// The owner of a metadata value.
+    enum MetadataKind: Int64 {
+        /// A value of the caller.
+        case value = 0
+        /// A change token.
+        case token = 1
+        /// A value of the store itself.
+        case own = 2
+    }
+
+    func metadata(_ kind: MetadataKind, _ key: String) throws(SQLiteError) -> [UInt8]? {
+        let statement = try prepared(.findMetadata)
+        defer { statement.reset() }
+        try statement.bind(kind.rawValue, at: 1)
+        try statement.bind(key, at: 2)
+        guard try statement.step() else { return nil }
+        return value(of: key, kind, statement.bytes(0), sum: statement.int64(1))
+    }
+
+    /// The decoded value; nil if it is damaged, or encoded with another transform or key.
+    func value(of key: String, _ kind: MetadataKind, _ stored: [UInt8], sum: Int64) -> [UInt8]? {
+        let plain = DiskChecksum.plain([key], [kind.rawValue], stored)
+        if sum == plain { return stored }
+        // The inverted sum says that the value is encoded.
+        guard sum == ~plain, context.seal.transform != nil else { return nil }
+        do {
+            return try context.seal.open(stored, DiskChecksum.place(DiskSeal.metadataKind + kind.rawValue, "", key))
+        } catch {
+            return nil
+        }
+    }
+
+    func setMetadata(_ kind: MetadataKind, _ key: String, _ value: [UInt8]?) throws {
+        try checkKey(key)
+        if let value, value.count > Self.metadataBytesMaximum {
+            throw DiskError(
+                .tooLarge,
+                "A metadata value of \(value.count) bytes: at most \(Self.metadataBytesMaximum) are taken. Store a record."
+            )
+        }
+        guard let value else { return try store(nil, sum: 0, kind, key) }
+        // The store's own values are read before it is known whether the transform is the right one.
+        guard kind != .own, context.seal.transform != nil else {
+            return try store(value, sum: DiskChecksum.plain([key], [kind.rawValue], value), kind, key)
+        }
+        let place = DiskChecksum.place(DiskSeal.metadataKind + kind.rawValue, "", key)
+        let stored = try context.seal.close(value, place)
+        try store(stored, sum: ~DiskChecksum.plain([key], [kind.rawValue], stored), kind, key)
+    }
+
+    /// Stores a metadata value as it is; nil removes it.
+    func store(_ stored: [UInt8]?, sum: Int64, _ kind: MetadataKind, _ key: String) throws(SQLiteError) {
+        let statement = try prepared(stored == nil ? .dropMetadata : .putMetadata)
+        try statement.bind(kind.rawValue, at: 1)
+        try statement.bind(key, at: 2)
+        if let stored {
+            try statement.bind(stored, at: 3)
+            try statement.bind(sum, at: 4)
+        }
+        try statement.run()
+    }
+}

@@ -1,0 +1,142 @@
+import LarderSQLite
+
+/// Encodes what the store keeps with the payload transform, and checks it when it is decoded.
+///
+/// Under a transform, a checksum over the content and its place in the store is encoded with the content. Bytes that were decoded with
+/// a wrong key, or that belong to another row, are detected although the transform itself may check nothing.
+struct DiskSeal: Sendable {
+    let transform: (any DiskStore.PayloadTransform)?
+
+    /// The decoded bytes do not have their checksum.
+    struct Mismatch: Error, CustomStringConvertible {
+        var description: String { "the key is wrong, or the stored bytes are damaged" }
+    }
+
+    private static let sumBytes = 8
+
+    /// Encodes content for storage; without a transform, the content itself.
+    ///
+    /// - Parameter place: the digest of the content's place (`DiskChecksum.place`).
+    func close(_ content: [UInt8], _ place: @autoclosure () -> UInt64) throws(DiskError) -> [UInt8] {
+        guard let transform else { return content }
+        let sum = DiskChecksum.content(content, at: place())
+        var whole: [UInt8] = []
+        whole.reserveCapacity(content.count + Self.sumBytes)
+        whole += content
+        for shift in 0..<Self.sumBytes { whole.append(UInt8(truncatingIfNeeded: sum >> (8 * UInt64(shift)))) }
+        do {
+            return try transform.encode(whole)
+        } catch {
+            throw DiskError(
+                .transform,
+                "The payload transform '\(transform.identifier)' could not encode; nothing was stored: \(error)",
+                cause: error
+            )
+        }
+    }
+
+    /// Decodes stored content.
+    ///
+    /// - Throws: the error of the transform, or `Mismatch`.
+    func open(_ stored: [UInt8], _ place: @autoclosure () -> UInt64) throws -> [UInt8] {
+        guard let transform else { return stored }
+        var whole = try transform.decode(stored)
+        guard whole.count >= Self.sumBytes else { throw Mismatch() }
+        let sum = whole.suffix(Self.sumBytes).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        whole.removeLast(Self.sumBytes)
+        guard DiskChecksum.content(whole, at: place()) == sum else { throw Mismatch() }
+        return whole
+    }
+}
+
+extension DiskStore {
+    /// Encodes a secret that is stored beside the database, as the payloads in it are.
+    ///
+    /// - Parameter name: must be the same when it is decoded.
+    package func sealed(_ content: [UInt8], as name: String) throws(DiskError) -> [UInt8] {
+        try context.seal.close(content, DiskChecksum.place(DiskSeal.besideKind, "", name))
+    }
+
+    /// Decodes what `sealed` has encoded.
+    ///
+    /// - Throws: `.transform` if the key is wrong or the bytes are damaged.
+    package func opened(_ stored: [UInt8], as name: String) throws(DiskError) -> [UInt8] {
+        do {
+            return try context.seal.open(stored, DiskChecksum.place(DiskSeal.besideKind, "", name))
+        } catch {
+            throw DiskError(.transform, "'\(name)' cannot be decoded: \(error)", cause: error)
+        }
+    }
+}
+
+extension DiskSeal {
+    /// The first parts of places: items have 0, 1 and 2.
+    static let metadataKind: Int64 = 16
+    static let outboxKind: Int64 = 32
+    static let besideKind: Int64 = 33
+    static let probeKind: Int64 = 34
+}
+
+extension DiskConnection {
+    /// The key of an encoded constant, from which a process finds out whether it has the transform and the key of the store.
+    private static let probeKey = "seal"
+    private static let probe = Array("larder".utf8)
+
+    /// Adapts the store to a transform or a key that it was not written with: removes all items and change tokens, and encodes the
+    /// operations and metadata that are readable. Operations that are not readable stay as they are.
+    ///
+    /// While the transform itself cannot encode (its key is not available), nothing is changed.
+    func checkTransform() throws {
+        let seal = context.seal
+        let place = DiskChecksum.place(DiskSeal.probeKind, seal.transform?.identifier ?? "", "")
+        let known = try metadata(.own, Self.probeKey)
+        if known == nil, seal.transform == nil { return }
+        if let known, seal.transform != nil, isProbe(known, place) { return }
+        var new: [UInt8]?
+        if seal.transform != nil {
+            do { new = try seal.close(Self.probe, place) } catch { return context.post(.transformFailed(error)) }
+        }
+        let (items, unreadable) = try database.transaction { () throws in
+            let items = try totals().items
+            for kind in [DiskKind.entity, .query, .record] { try run(.removeKind, [], numbers: [kind.rawValue]) }
+            try resealMetadata()
+            let unreadable = try resealOutbox()
+            try setMetadata(.own, Self.probeKey, new)
+            return (Int(items), unreadable)
+        }
+        guard known != nil || items > 0 || unreadable > 0 else { return }
+        context.post(.transformChanged(itemsRemoved: items, operationsUnreadable: unreadable))
+        // The log has the content as it was written before.
+        do { _ = try database.checkpoint() } catch { context.post(.cleaningFailed(DiskError(error))) }
+    }
+
+    private func isProbe(_ stored: [UInt8], _ place: UInt64) -> Bool {
+        do { return try context.seal.open(stored, place) == Self.probe } catch { return false }
+    }
+
+    private func resealMetadata() throws {
+        var plain: [(key: String, value: [UInt8])] = []
+        var tokens: [String] = []
+        let statement = try prepared(.metadataAll)
+        defer { statement.reset() }
+        while try statement.step() {
+            let (kind, key, value) = (statement.int64(0), statement.text(1), statement.bytes(2))
+            switch MetadataKind(rawValue: kind) {
+            case .value where DiskChecksum.plain([key], [kind], value) == statement.int64(3): plain.append((key, value))
+            case .token: tokens.append(key)
+            default: break
+            }
+        }
+        statement.reset()
+        for token in tokens { try setMetadata(.token, token, nil) }
+        guard context.seal.transform != nil else { return }
+        for (key, value) in plain { try setMetadata(.value, key, value) }
+    }
+
+    /// Encodes all readable operations; returns how many are not readable.
+    private func resealOutbox() throws -> Int {
+        let rows = try outbox(after: Int64.min, limit: .max)
+        for row in rows where row.sealed == nil { try store(row, .outboxUpdate) }
+        return rows.count { $0.sealed != nil }
+    }
+}

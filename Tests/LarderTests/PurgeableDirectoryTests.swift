@@ -1,0 +1,111 @@
+import Foundation
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import LarderTransport
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("A purgeable directory", .oneMinute)
+struct PurgeableDirectoryTests {
+    private let state = StoreDirectory()
+    private let purgeable = StoreDirectory()
+    private let scene = CacheScene()
+    private let large = String(repeating: "x", count: 100_000)
+
+    private func client() async throws -> APIClient {
+        var configuration = APIClient.Configuration(transport: ScriptedTransport { _, _ in .text("") })
+        configuration.cache = scene.configuration()
+        configuration.cache.storage = .memory
+        configuration.services = .none
+        configuration.purgeableDirectory = purgeable.path
+        configuration.imageBytesMaximum = 5 << 20
+        return try await APIClient(server: "http://server", account: "ana", directory: state.path, configuration)
+    }
+
+    private var operation: WriteBehind<String, Bool> {
+        WriteBehind("send", scope: { $0 }, changes: { _, _ in }) { attempts in
+            attempts.map { _ in .retry(LarderError(.offline, "no network")) }
+        }
+    }
+
+    private func record(_ key: String) -> DiskRecord {
+        DiskRecord(key, payload: [1], recordedAt: scene.clock.now, expiresAt: scene.clock.now + .seconds(60))
+    }
+
+    @Test func `pictures and large payloads are in the purgeable directory, tokens and operations are not`()
+        async throws
+    {
+        let client = try await client()
+        client.cache.outbox.register(operation)
+        try client.cache.update { $0.put(Note(id: "1", text: large)) }
+        try client.cache.enqueue("a", operation)
+        try await client.session.use(token: "t", userID: "ana")
+        let images = try #require(client.images.configuration.disk)
+        try images.put(record("picture"))
+        #expect(images.configuration.bytesMaximum == 5 << 20)
+        #expect(purgeable.files.contains { $0.hasSuffix("images/store.sqlite") })
+        #expect(purgeable.files.contains { $0.contains("/blobs/") && $0.utf8.count > 100 })
+        #expect(!state.files.contains { $0.contains("blobs") || $0.contains("images") })
+        #expect(state.files.contains { $0.hasSuffix("store.secret-session") })
+        try await client.signOut()
+        #expect(purgeable.files == [] && state.files == [])
+    }
+
+    @Test(arguments: [true, false])
+    func `when it is removed, nothing pending is lost, and what was in it is fetched again`(isOpen: Bool) async throws {
+        var client = try await client()
+        client.cache.outbox.register(operation)
+        try client.cache.update { update in
+            update.put(Note(id: "1", text: large))
+            update.put(Note(id: "2", text: "small"))
+        }
+        try client.cache.enqueue("a", operation)
+        try await client.session.use(token: "t", userID: "ana")
+        try #require(client.images.configuration.disk).put(record("picture"))
+        if !isOpen { client.close() }
+        try FileManager.default.removeItem(atPath: purgeable.path)
+        if !isOpen {
+            client = try await self.client()
+            client.cache.outbox.register(operation)
+        }
+        let images = try #require(client.images.configuration.disk)
+        let disk = try #require(client.cache.disk)
+        #expect(try disk.entity(Note.key("1")) == nil)
+        #expect(try disk.entity(Note.key("2")) != nil)
+        #expect(client.cache.outbox.entries.map(\.operation) == ["send"])
+        #expect(client.session.state == .signedIn(userID: "ana"))
+        // Both are stored again.
+        try disk.put(
+            DiskEntity(
+                Note.key("3"),
+                payload: [UInt8](repeating: 1, count: 100_000),
+                fetchedAt: scene.clock.now,
+                expiresAt: scene.clock.now
+            )
+        )
+        #expect(try disk.entity(Note.key("3")) != nil)
+        try images.put(record("new"))
+        #expect(try images.record("new") != nil && images.record("picture") == nil)
+        #expect(purgeable.files.contains { $0.hasSuffix("images/store.sqlite") })
+        let purges = scene.events.withLock { $0.count { if case .disk(.purged) = $0 { true } else { false } } }
+        #expect(purges == (isOpen ? 1 : 0))
+        client.close()
+    }
+
+    @Test func `after a sign-out by another process no picture is stored any more`() async throws {
+        let first = try await client()
+        let second = try await client()
+        let images = try #require(first.images.configuration.disk)
+        try images.put(record("picture"))
+        try await second.signOut()
+        #expect(throws: DiskError.self) { try images.put(record("late")) }
+        #expect(purgeable.files == [] && state.files == [])
+        first.close()
+    }
+}

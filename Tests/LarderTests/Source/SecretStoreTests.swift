@@ -1,0 +1,163 @@
+import Foundation
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import LarderTransport
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Session: places of tokens", .oneMinute)
+struct SecretStoreTests {
+    /// A keychain of an app.
+    private final class Keychain: SecretStore {
+        let values = Mutex<[String: [UInt8]]>([:])
+        let isLocked = Mutex(false)
+
+        private func check() throws(LarderError) {
+            guard isLocked.withLock({ $0 }) else { return }
+            throw LarderError(.storage, "The keychain is locked. Unlock it.")
+        }
+
+        func load(_ name: String) async throws(LarderError) -> [UInt8]? {
+            try check()
+            return values.withLock { $0[name] }
+        }
+
+        func save(_ secret: [UInt8], as name: String) async throws(LarderError) {
+            try check()
+            values.withLock { $0[name] = secret }
+        }
+
+        func delete(_ name: String) async throws(LarderError) {
+            try check()
+            values.withLock { $0[name] = nil }
+        }
+    }
+
+    private struct Mask: DiskStore.PayloadTransform {
+        let byte: UInt8
+        var identifier: String { "mask" }
+
+        func encode(_ payload: [UInt8]) throws -> [UInt8] { payload.map { $0 ^ byte } }
+
+        func decode(_ stored: [UInt8]) throws -> [UInt8] { stored.map { $0 ^ byte } }
+    }
+
+    private let scene = CacheScene()
+    private let keychain = Keychain()
+
+    private func session(
+        _ secrets: (any SecretStore)? = nil,
+        _ cache: LarderCache? = nil
+    ) async throws -> BearerSession {
+        try await BearerSession(
+            try cache ?? scene.cache(),
+            HTTPSource("http://server", transport: ScriptedTransport { _, _ in .text("") }),
+            .none,
+            secrets: secrets
+        )
+    }
+
+    private var file: String { scene.path + "/store.secret-session" }
+
+    @Test func `tokens are in a file that its owner alone can read, in no other file, and leave with the sign-out`()
+        async throws
+    {
+        let session = try await session()
+        try await session.use(token: "secret-token", userID: "ana")
+        let attributes = try FileManager.default.attributesOfItem(atPath: file)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        let names = try FileManager.default.subpathsOfDirectory(atPath: scene.path).filter { name in
+            FileManager.default.contents(atPath: "\(scene.path)/\(name)")?.range(of: Data("secret-token".utf8)) != nil
+        }
+        #expect(names == ["store.secret-session"])
+        #expect(try await self.session().state == .signedIn(userID: "ana"))
+        await session.signOut()
+        #expect(!FileManager.default.fileExists(atPath: file))
+        #expect(try await self.session().state == .signedOut)
+    }
+
+    @Test func `a sign-out whose task is cancelled deletes the tokens`() async throws {
+        let session = try await session()
+        try await session.use(token: "secret-token", userID: "ana")
+        let gate = TransportGate()
+        let leaving = Task {
+            // The cancelled task does not pass.
+            try? await gate.pass()
+            await session.signOut()
+        }
+        leaving.cancel()
+        gate.open()
+        await leaving.value
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test func `an app's own place is used instead, also without a directory`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        let session = try await session(keychain, cache)
+        try await session.use(token: "secret-token", userID: "ana")
+        #expect(keychain.values.withLock { Array($0.keys) } == ["session"])
+        #expect(try await self.session(keychain, cache).state == .signedIn(userID: "ana"))
+        await session.signOut()
+        #expect(keychain.values.withLock { $0.isEmpty })
+    }
+
+    @Test func `a place that cannot be read fails the start, and one that cannot be written fails the sign-in`()
+        async throws
+    {
+        let session = try await session(keychain)
+        keychain.isLocked.withLock { $0 = true }
+        let unread = await #expect(throws: LarderError.self) { try await self.session(keychain) }
+        #expect(unread?.code == .storage)
+        let unsaved = await #expect(throws: LarderError.self) { try await session.use(token: "a", userID: "ana") }
+        #expect(unsaved?.code == .storage && session.state == .signedOut)
+        // A deletion that failed is reported.
+        keychain.isLocked.withLock { $0 = false }
+        try await session.use(token: "a", userID: "ana")
+        keychain.isLocked.withLock { $0 = true }
+        await session.signOut()
+        #expect(session.state == .signedOut)
+        let reports = scene.events.withLock { $0.count { if case .storageFailed = $0 { true } else { false } } }
+        #expect(reports == 1)
+    }
+
+    @Test func `with another key the session is reported as unreadable, and a sign-in replaces it`() async throws {
+        func cache(_ byte: UInt8) throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.editStore { $0.transform = Mask(byte: byte) }
+            return try LarderCache(configuration)
+        }
+        let first = try cache(1)
+        try await session(nil, first).use(token: "secret-token", userID: "ana")
+        first.close()
+        let second = try await session(nil, try cache(2))
+        #expect(second.state == .signedOut)
+        let reports = scene.events.withLock { events in
+            events.compactMap { if case .storageFailed(let error) = $0 { error.code } else { nil } }
+        }
+        #expect(reports == [.storage])
+        try await second.use(token: "other", userID: "ben")
+        #expect(try await session(nil, try cache(2)).state == .signedIn(userID: "ben"))
+    }
+
+    @Test func `nothing is saved after the cache was erased`() async throws {
+        let cache = try scene.cache()
+        let session = try await session(nil, cache)
+        try cache.erase()
+        let error = await #expect(throws: LarderError.self) { try await session.use(token: "a", userID: "ana") }
+        #expect(error?.code == .closed)
+        #expect(!FileManager.default.fileExists(atPath: file))
+        // Another instance, which does not know of the end, finds no directory.
+        let other = try scene.cache()
+        let late = try await self.session(nil, other)
+        try scene.cache().erase()
+        let lost = await #expect(throws: LarderError.self) { try await late.use(token: "a", userID: "ana") }
+        #expect(lost?.code == .storage)
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+}
