@@ -1,9 +1,11 @@
 # Larder: the two commands are `make run` and `make test`.
 SHELL := /bin/bash
 ARGS ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
 SOURCES := Package.swift Shared Server ClientSDK Tests
 
-.PHONY: help run test build lint format bench fuzz clean prepare
+.PHONY: help run test build lint format bench fuzz clean prepare static install uninstall dist
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -22,6 +24,19 @@ test: prepare ## build and run every test
 
 build: prepare ## build everything for release
 	@swift build -c release
+
+static: prepare
+	@swift build -c release --static-swift-stdlib --scratch-path .build/static --product larder-server
+	@swift build -c release --static-swift-stdlib --scratch-path .build/static --product larder
+
+install: static ## install both commands, fixtures, manual pages and completions (PREFIX=/usr/local)
+	@Server/packaging/install.sh .build/static/release "$(DESTDIR)$(PREFIX)"
+
+uninstall: ## remove what install has installed (PREFIX=/usr/local)
+	@Server/packaging/install.sh --remove "$(DESTDIR)$(PREFIX)"
+
+dist: static ## pack an installation into .build/larder-VERSION-ARCH.tar.gz
+	@Server/packaging/dist.sh .build/static/release
 
 lint: ## check formatting and repository rules
 	@swift format lint --strict --recursive --parallel $(SOURCES)

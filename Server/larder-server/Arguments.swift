@@ -16,7 +16,8 @@ struct Arguments {
     var host = "127.0.0.1"
     var port = 8080
     var database: String?
-    var fixtures = "Fixtures"
+    /// Nil: see `FixtureDirectory`.
+    var fixtures: String?
     var worldSize: WorldSize?
     var loops = 1
     var log: String?
@@ -36,7 +37,7 @@ struct Arguments {
     var script: String?
     var clock: ClockSetting?
     var worldSeed: UInt64?
-    var controlToken: String?
+    var controlToken = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
     var controlOrigins: Set<String> = []
     var hasControl = true
     var journal: Int?

@@ -10,9 +10,9 @@ import LarderServer
 
 /// A command to a running server: `larder-server clock advance 30`, `larder-server faults add '{…}'`.
 struct ControlCommand {
-    private var server = "http://127.0.0.1:8080"
+    private var server = Environment["LARDER_SERVER"].flatMap { $0.isEmpty ? nil : $0 } ?? "http://127.0.0.1:8080"
     private var world: String?
-    private var token: String?
+    private var token = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
     private var isJSON = false
     private var words: [String] = []
     /// Nil for a command that needs no server.

@@ -2,7 +2,15 @@ import LarderServer
 
 /// The text of `--help`.
 enum Help {
-    static let version = MockBackend.version
+    /// The version, and the commit if the server was installed from one (`share/larder/COMMIT`).
+    static var versionLine: String {
+        let path = FixtureDirectory.executable.flatMap { executable in
+            executable.lastIndex(of: "/").map { executable[..<$0] + "/../share/larder/COMMIT" }
+        }
+        // A server that was built and not installed has no such file.
+        let commit = path.flatMap { try? TextFile.bytes($0) }.map { String(decoding: $0.prefix(12), as: UTF8.self) }
+        return "larder-server \(MockBackend.version)" + (commit.map { " (\($0))" } ?? "")
+    }
 
     static let text = """
         larder-server — a mobile backend for local work and tests
@@ -16,7 +24,8 @@ enum Help {
           --loops N               event loops, one thread each    1
 
         DATA
-          --fixtures DIR          a directory of fixtures         ./Fixtures
+          --fixtures DIR          a directory of fixtures; otherwise $LARDER_FIXTURES, ./Fixtures, or those that
+                                  are installed with the server; if there are none, a generated world
           --seed N                generated data instead; sizes:
           --people N --posts N --conversations N --messages N --tasks N --transfers N
           --database PATH         store the state in a SQLite file (default: in memory)
@@ -59,6 +68,11 @@ enum Help {
           --no-response-cache     disable the response cache (for measurements)
           --poll                  use poll(2) instead of epoll
           --version, --help
+
+        ENVIRONMENT
+          LARDER_FIXTURES         a directory of fixtures
+          LARDER_CONTROL_TOKEN    the default of --control-token, also for commands
+          LARDER_SERVER           the default of --server, for commands
 
         An invalid option prints one line and exits with code 2. SIGTERM and SIGINT stop gracefully.
         """

@@ -20,7 +20,7 @@ enum Main {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
             switch arguments.action {
             case .help: Terminal.print(Help.text)
-            case .version: Terminal.print("larder-server \(Help.version)")
+            case .version: Terminal.print(Help.versionLine)
             case .check: try check(arguments)
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
@@ -90,10 +90,16 @@ enum Main {
     }
 
     private static func source(_ arguments: Arguments) -> WorldSource {
-        guard let worldSize = arguments.worldSize else { return .fixtures(directory: arguments.fixtures) }
+        let found = arguments.fixtures ?? FixtureDirectory.find()
+        if arguments.worldSize == nil, let found { return .fixtures(directory: found) }
+        if arguments.worldSize == nil {
+            Terminal.warn(
+                "there are no fixtures in ./Fixtures or beside the executable; serving a generated world (see --fixtures)"
+            )
+        }
         return .generated(
-            worldSize,
-            picturesFrom: unsafe access(arguments.fixtures, R_OK) == 0 ? arguments.fixtures : nil
+            arguments.worldSize ?? WorldSize(),
+            picturesFrom: found.flatMap { unsafe access($0, R_OK) == 0 ? $0 : nil }
         )
     }
 

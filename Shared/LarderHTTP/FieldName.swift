@@ -1,7 +1,7 @@
 /// The name of a header field: a token, compared case-insensitively (RFC 9110 §5.1).
 ///
 /// The original spelling is kept for display.
-public struct FieldName: Sendable, Hashable, CustomStringConvertible {
+public struct FieldName: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
     /// The name as written.
     public let description: String
     /// The name in lower case, used for comparison.
@@ -9,9 +9,20 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible {
 
     /// Makes a name; nil if the text is not a token (RFC 9110 §5.6.2).
     public init?(_ text: String) {
-        guard !text.isEmpty, text.utf8.allSatisfy(isTokenByte) else { return nil }
+        guard Self.isToken(text) else { return nil }
         self.init(trusted: text)
     }
+
+    /// Makes a name from a literal, which must be a token: `fields.set("X-API-Key", key)`.
+    public init(stringLiteral text: String) {
+        precondition(
+            Self.isToken(text),
+            "\"\(text)\" is not the name of a header field. Use letters, digits and hyphens."
+        )
+        self.init(trusted: text)
+    }
+
+    private static func isToken(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy(isTokenByte) }
 
     private init(trusted text: String) {
         description = text

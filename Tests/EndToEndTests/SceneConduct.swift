@@ -16,7 +16,7 @@ struct NamedTransport: Transport {
 
     private func named(_ request: TransportRequest) -> TransportRequest {
         var request = request
-        if let name = FieldName("Larder-Device") { request.fields.set(name, device) }
+        request.fields.set("Larder-Device", device)
         return request
     }
 

@@ -28,12 +28,14 @@ struct ServerCommandTests {
     private func start(
         _ words: [String],
         executable: String = executable,
+        adding variables: [String: String] = [:],
         watch: ProcessWatch? = nil
     ) throws -> CommandProcess {
         var environment = ["HOME": directory, "XDG_CACHE_HOME": directory, "SWIFT_BACKTRACE": "enable=no"]
         for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH"] {
             environment[name] = ProcessInfo.processInfo.environment[name]
         }
+        environment.merge(variables) { $1 }
         return try CommandProcess(executable, words, environment: environment, watch: watch)
     }
 
@@ -92,6 +94,46 @@ struct ServerCommandTests {
         for (words, text) in table { try await expect(words, 1, text) }
         withExtendedLifetime(closed) {}
         await backend.stop()
+    }
+
+    @Test func `fixtures are found by the environment, beside the executable, and where they are installed`()
+        async throws
+    {
+        defer { clean() }
+        let manager = FileManager.default
+        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Fixtures").path
+        for folder in ["installed/bin", "installed/share/larder", "beside", "alone"] {
+            try manager.createDirectory(atPath: "\(directory)/\(folder)", withIntermediateDirectories: true)
+        }
+        for folder in ["installed/bin", "beside", "alone"] {
+            try manager.copyItem(atPath: Self.executable, toPath: "\(directory)/\(folder)/larder-server")
+        }
+        try manager.createSymbolicLink(
+            atPath: directory + "/installed/share/larder/Fixtures",
+            withDestinationPath: fixtures
+        )
+        try manager.createSymbolicLink(atPath: directory + "/beside/Fixtures", withDestinationPath: fixtures)
+        let table: [(folder: String, environment: [String: String], hasFixtures: Bool)] = [
+            ("installed/bin", [:], true), ("beside", [:], true), ("alone", ["LARDER_FIXTURES": fixtures], true),
+            ("alone", [:], false),
+        ]
+        for (folder, environment, hasFixtures) in table {
+            let command = "\(directory)/\(folder)/larder-server"
+            let server = try start(
+                ["-c", "cd \"$1\" && exec \"$2\" --port 0", "sh", directory, command],
+                executable: "/bin/sh",
+                adding: environment
+            )
+            await server.printed("Try:")
+            let line = try #require(server.run.output.split(separator: "\n").first, "\(server.run)")
+            let url = try #require(line.split(separator: " ").last)
+            let reply = try await SocketTransport().send(TransportRequest(url: "\(url)/v1/profiles/user_1"))
+            #expect(String(decoding: reply.body, as: UTF8.self).contains("Ana Ruiz") == hasFixtures, "\(folder)")
+            server.send(SIGTERM)
+            await server.ended()
+            #expect(server.run.errors.contains("generated world") == !hasFixtures, "\(folder): \(server.run.errors)")
+        }
     }
 
     @Test func `a foreign database file is named and left unchanged`() async throws {

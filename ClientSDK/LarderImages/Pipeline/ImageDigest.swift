@@ -7,10 +7,7 @@ enum ImageDigest {
     ///
     /// - Parameter fields: the fields of the first reply, which began the file.
     static func contradicts(_ fields: Fields, _ bytes: [UInt8]) -> Bool {
-        let expected = [reprDigest, contentDigest].compactMap { name -> [UInt8]? in
-            guard let name, let text = fields.combined(name) else { return nil }
-            return sha256(text)
-        }
+        let expected = [reprDigest, contentDigest].compactMap { fields.combined($0).flatMap(sha256) }
         guard !expected.isEmpty else { return false }
         let digest = SHA256.hash(bytes)
         return !expected.allSatisfy { $0 == digest }

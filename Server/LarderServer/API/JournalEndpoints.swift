@@ -20,9 +20,7 @@ enum JournalEndpoints {
         case (.get, "har"?):
             let document = HAR.document(journal.entries, base: base(call), version: serverVersion)
             var fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
-            if let name = FieldName("Content-Disposition") {
-                fields.set(name, "attachment; filename=\"\(call.world.id).har\"")
-            }
+            fields.set("Content-Disposition", "attachment; filename=\"\(call.world.id).har\"")
             return .response(Response(status: .ok, fields: fields, body: .bytes(document.encoded)))
         case (.get, let text?):
             guard let number = Int(text), let entry = journal.entry(number) else {

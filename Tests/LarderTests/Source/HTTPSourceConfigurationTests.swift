@@ -97,7 +97,7 @@ struct HTTPSourceConfigurationTests {
     @Test func `the fields of a reply can become a part of the value`() async throws {
         let cache = try scene.cache()
         var fields = Self.json
-        fields.add(try #require(FieldName("X-Total-Count")), "42")
+        fields.add("X-Total-Count", "42")
         fields.set(.etag, "\"1\"")
         let transport = ScriptedTransport(script: [
             .text("[1]", fields: fields), .text("", status: .notModified, fields: [.etag: "\"1\""]),
@@ -105,7 +105,7 @@ struct HTTPSourceConfigurationTests {
         let source = source(HTTPSource.Configuration(), transport)
         let total = Resource<Int>("total") { context in
             try await source.fetch("/items", context: context, as: [Int].self) { reply in
-                FieldName("X-Total-Count").flatMap { reply.fields[$0] }.flatMap { Int($0) } ?? reply.value.count
+                reply.fields["X-Total-Count"].flatMap { Int($0) } ?? reply.value.count
             }
         }
         #expect(try await cache.value(total) == 42)
