@@ -374,18 +374,4 @@ struct StoriesTests {
         #expect(await scene.count("GET", "/v1/profiles/user_3", status: "304") == 2)
         await scene.expectGoodConduct(saves: true)
     }
-
-    @Test func `balances never touch the disk`() async throws {
-        let scene = try ClientScene()
-        let client = try await scene.client()
-        let account = try #require(try await client.cache.value(client.bank.accounts).items.first)
-        _ = try await client.cache.value(client.bank.transactions(account.id))
-        client.close()
-        let again = try await scene.client()
-        let error = await #expect(throws: LarderError.self) {
-            try await again.cache.value(again.bank.accounts, .cacheOnly)
-        }
-        #expect(error?.code == .notCached)
-        await scene.expectGoodConduct()
-    }
 }
