@@ -38,6 +38,8 @@ struct TaskTests {
     }
 
     private func filled(_ client: LarderClient) async throws {
+        // Begins to follow the change feed.
+        try await client.sync.catchUp()
         for filter in [open, done] { _ = try await client.cache.value(client.tasks.list(filter)) }
     }
 

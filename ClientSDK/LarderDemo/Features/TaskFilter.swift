@@ -24,7 +24,7 @@ public struct TaskFilter: Sendable, Hashable {
     public var assignee: Assignee
     /// The last due date to include, `YYYY-MM-DD`; nil: any, and tasks without one.
     public var dueUntil: String?
-    /// The order.
+    /// How the list is sorted; it is a part of the identity, because the server sorts.
     public var order: Order
 
     public init(
