@@ -1,5 +1,6 @@
 import Foundation
 import LarderHTTP
+import LarderTime
 import LarderTransport
 
 #if canImport(FoundationNetworking)
@@ -10,12 +11,20 @@ import LarderTransport
 final class URLSessionExchange: ReplyExchange {
     let task: URLSessionDataTask
     let inbox: ReplyInbox
-    /// The body that is sent in pieces; nil if there is none.
+    /// The body that is sent from a file; nil if there is none. Kept until the end, because it removes a temporary file.
     let upload: URLSessionUpload?
+    private let clock: any MonotonicClock
 
-    init(_ task: URLSessionDataTask, _ upload: URLSessionUpload?, bodyLimit: Int, bufferMaximum: Int) {
+    init(
+        _ task: URLSessionDataTask,
+        _ upload: URLSessionUpload?,
+        _ clock: any MonotonicClock,
+        bodyLimit: Int,
+        bufferMaximum: Int
+    ) {
         self.task = task
         self.upload = upload
+        self.clock = clock
         #if canImport(FoundationNetworking)
             let canPause = false
         #else
@@ -26,10 +35,7 @@ final class URLSessionExchange: ReplyExchange {
 
     func resumeReading() { task.resume() }
 
-    func stop() {
-        upload?.stop()
-        task.cancel()
-    }
+    func stop() { task.cancel() }
 
     // MARK: The session
 
@@ -43,8 +49,9 @@ final class URLSessionExchange: ReplyExchange {
         }
     }
 
+    func sent(_ count: Int) { upload?.sent(count, clock) }
+
     func completed(_ error: (any Error)?) {
-        upload?.stop()
         guard let error else {
             let none = TransportError(.interrupted, "The reply has no head.")
             inbox.finish(inbox.hasHead ? .success(()) : .failure(none))

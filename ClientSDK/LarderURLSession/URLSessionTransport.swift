@@ -16,8 +16,8 @@ public import LarderTransport
 /// Foundation keeps neither the order of fields nor repeats, which it joins with commas, so fields are sorted by name.
 /// It overrides some fields of a request, `Host` and `Content-Length` among them.
 ///
-/// A body in pieces (`TransportRequest.upload`) of at most 1 MiB of known length is sent with its length, every other one in chunks, over a
-/// session of its own. An early response is received when the next piece has been read.
+/// A body in pieces (`TransportRequest.upload`) is sent from a file with its length. One that is not a file is copied to a temporary file
+/// first, readable by its owner only and removed at the end, because Foundation cannot read pieces from a task.
 ///
 /// On Linux Foundation stops the process when a connection is closed in order within a reply's head (swift-corelibs-foundation,
 /// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that, so `HTTPTransport` takes it there for
@@ -36,9 +36,6 @@ public final class URLSessionTransport: Transport {
         /// The defaults.
         public init() {}
     }
-
-    /// The largest body of a known length that is read whole, in bytes.
-    private static let wholeBodyMaximum = 1 << 20
 
     private let configuration: Configuration
     private let clock: any MonotonicClock & Sleeper
@@ -113,21 +110,19 @@ public final class URLSessionTransport: Transport {
         _ request: TransportRequest,
         _ bufferMaximum: Int
     ) async throws(TransportError) -> TransportStream {
-        var foreign = try foreign(request)
-        let upload = try await upload(of: request, &foreign)
+        let foreign = try foreign(request)
+        var upload: URLSessionUpload?
+        if let body = request.upload { upload = try await URLSessionUpload(body, length: try await body.length()) }
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
-        // Foundation blocks the queue of a session while it reads a body.
-        let ownSession = upload.map { _ in Self.session(configuration, delegate) }
-        defer { ownSession?.finishTasksAndInvalidate() }
-        let session = ownSession ?? (isFresh(request) ? freshSession : session)
+        let session = isFresh(request) ? freshSession : session
         let exchange = URLSessionExchange(
-            session.dataTask(with: foreign),
+            upload.map { session.uploadTask(with: foreign, fromFile: $0.url) } ?? session.dataTask(with: foreign),
             upload,
+            clock,
             bodyLimit: request.bodyLimit,
             bufferMaximum: bufferMaximum
         )
         delegate.start(exchange)
-        upload?.start(clock) { [weak exchange] error in exchange?.abandon(error) }
         let timeout = max(.zero, request.timeout ?? configuration.timeout)
         // Released with the body; its release ends the exchange.
         let retainer = ExchangeRetainer(exchange, self)
@@ -158,30 +153,6 @@ public final class URLSessionTransport: Transport {
         return await upload.untilIdle(for: timeout, clock) { await exchange.head() }
     }
 
-    /// Reads a small body with a known length whole, because Foundation does not state the length of one that it reads in pieces.
-    private func upload(
-        of request: TransportRequest,
-        _ foreign: inout URLRequest
-    ) async throws(TransportError) -> URLSessionUpload? {
-        guard let body = request.upload else { return nil }
-        guard request.body.isEmpty else {
-            throw TransportError(.invalidRequest, "The request has both 'body' and 'upload'. Set one of them.")
-        }
-        let length = try await body.length()
-        if let length, length <= Self.wholeBodyMaximum {
-            var bytes: [UInt8] = []
-            _ = try await body.write(length) { piece, _ in
-                bytes += piece
-                return true
-            }
-            foreign.httpBody = Data(bytes)
-            return nil
-        }
-        let upload = URLSessionUpload(body, length: length)
-        foreign.httpBodyStream = RequestBodyStream(upload.pipe)
-        return upload
-    }
-
     private static func late(_ exchange: any ReplyExchange, _ timeout: Duration) -> TransportError {
         let error = TransportError(.timedOut, "No data was received for \(timeout).")
         exchange.abandon(error)
@@ -196,6 +167,9 @@ public final class URLSessionTransport: Transport {
                 .invalidURL,
                 "'\(HTTPURL.redacted(request.url))' is not an absolute http or https URL."
             )
+        }
+        guard request.body.isEmpty || request.upload == nil else {
+            throw TransportError(.invalidRequest, "The request has both 'body' and 'upload'. Set one of them.")
         }
         var foreign = URLRequest(url: url)
         foreign.httpMethod = request.method.rawValue

@@ -1,57 +1,73 @@
-import Dispatch
 import Foundation
 import LarderTime
 import LarderTransport
 import Synchronization
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
-/// A body that a session reads from a pipe while another task fills the pipe, one piece at a time.
+/// A body that a session sends from a file: its own, or a temporary one with the pieces of a sequence.
+///
+/// A session cannot read a body from a task: Foundation on Linux reads a stream on a queue that all sessions of the process share, and
+/// a stream without a piece would block it.
 final class URLSessionUpload: Sendable {
-    private struct State {
-        var task: Task<Void, Never>?
-        var lastProgress: MonotonicTime?
-    }
-
-    let pipe = RequestBodyPipe()
     private let body: RequestBody
     private let length: Int?
-    private let state = Mutex(State())
+    private let isTemporary: Bool
+    private let lastProgress = Mutex<MonotonicTime?>(nil)
+    /// The file to send.
+    let url: URL
 
-    init(_ body: RequestBody, length: Int?) {
+    /// Copies the body to a temporary file unless it is a file.
+    ///
+    /// - Throws: `.bodyNotReplayable`, `.bodyFailed` or `.cancelled`.
+    init(_ body: RequestBody, length: Int?) async throws(TransportError) {
         self.body = body
         self.length = length
+        isTemporary = body.filePath == nil
+        url =
+            body.filePath.map { URL(fileURLWithPath: $0) }
+            ?? FileManager.default.temporaryDirectory.appendingPathComponent("larder-upload-\(UUID().uuidString)")
+        // Complete from here on, so that `deinit` removes the file if copying fails.
+        if isTemporary { try await copy() }
     }
 
-    /// Begins to read the body.
-    ///
-    /// - Parameter failed: called if it cannot be read. The session gets an error then.
-    func start(_ clock: any MonotonicClock, failed: @escaping @Sendable (TransportError) -> Void) {
-        let task = Task.detached { [self] in
-            do throws(TransportError) {
-                let isWhole = try await body.write(length) { piece, _ in
-                    guard await pipe.write(piece) else { return false }
-                    state.withLock { $0.lastProgress = clock.uptime }
-                    return true
-                }
-                pipe.finish(isWhole: isWhole)
+    deinit {
+        // A file that is gone needs no removal.
+        if isTemporary { try? FileManager.default.removeItem(at: url) }
+    }
+
+    private func copy() async throws(TransportError) {
+        let path = url.path
+        guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]),
+            let file = FileHandle(forWritingAtPath: path)
+        else { throw Self.failure(path, "cannot be created") }
+        var failure: TransportError?
+        let isWhole = try await body.write(length, reports: false) { piece, _ in
+            do {
+                try file.write(contentsOf: Data(piece))
+                return true
             } catch {
-                pipe.finish(isWhole: false)
-                failed(error)
+                failure = Self.failure(path, "cannot be written: \(error)")
+                return false
             }
         }
-        state.withLock { $0.task = task }
+        do { try file.close() } catch { failure = failure ?? Self.failure(path, "cannot be written: \(error)") }
+        if let failure { throw failure }
+        guard isWhole else { throw Self.failure(path, "is not complete") }
     }
 
-    /// Stops reading the body. The session gets an error and not an end, which could make a part look complete.
-    func stop() {
-        pipe.finish(isWhole: false)
-        state.withLock { $0.task.take() }?.cancel()
+    private static func failure(_ path: String, _ reason: String) -> TransportError {
+        TransportError(
+            .bodyFailed,
+            "The temporary file '\(path)' of the body \(reason). Nothing was sent; free some space."
+        )
     }
 
-    /// Runs `work`, but not beyond the time in which no piece was sent.
+    /// Notes that the session has sent so many bytes.
+    func sent(_ count: Int, _ clock: any MonotonicClock) {
+        lastProgress.withLock { $0 = clock.uptime }
+        body.note(count, length ?? count)
+    }
+
+    /// Runs `work`, but not beyond the time in which nothing was sent.
     ///
     /// - Returns: nil if that time came first.
     func untilIdle<Value: Sendable>(
@@ -64,7 +80,7 @@ final class URLSessionUpload: Sendable {
             group.addTask { .done(await work()) }
             group.addTask {
                 while true {
-                    let begin = self.state.withLock { $0.lastProgress } ?? start
+                    let begin = self.lastProgress.withLock { $0 } ?? start
                     guard clock.uptime < begin + timeout else { return .late }
                     do { try await clock.sleep(until: begin + timeout) } catch { return .cancelled }
                 }
@@ -86,104 +102,4 @@ private enum IdleEnd<Value: Sendable>: Sendable {
     case done(Value)
     case late
     case cancelled
-}
-
-/// One piece between the task that reads a body and the queue of the session that sends it.
-final class RequestBodyPipe: Sendable {
-    private struct State {
-        var piece: [UInt8] = []
-        var start = 0
-        var taken: Pending<Bool>?
-        /// Whether the end is that of the whole body; nil before the end.
-        var isWhole: Bool?
-    }
-
-    private let state = Mutex(State())
-    private let changed = DispatchSemaphore(value: 0)
-
-    /// Whether the end is that of the whole body; nil before the end.
-    var isWhole: Bool? { state.withLock { $0.isWhole } }
-
-    /// Waits until the session has taken the whole piece.
-    ///
-    /// - Returns: false if the pipe has ended.
-    func write(_ piece: [UInt8]) async -> Bool {
-        guard !piece.isEmpty else { return true }
-        let taken = Pending<Bool>()
-        let isOver = state.withLock { state in
-            guard state.isWhole == nil else { return true }
-            state.piece = piece
-            state.start = 0
-            state.taken = taken
-            return false
-        }
-        guard !isOver else { return false }
-        changed.signal()
-        return await taken.value(ifCancelled: false)
-    }
-
-    /// Sets the end; only the first call has an effect.
-    func finish(isWhole: Bool) {
-        let waiting: Pending<Bool>? = state.withLock { state in
-            guard state.isWhole == nil else { return nil }
-            state.isWhole = isWhole
-            return state.taken.take()
-        }
-        waiting?.finish(false)
-        changed.signal()
-    }
-
-    /// Waits for bytes and copies them; 0 at the end of the whole body, -1 if it is not complete.
-    func read(_ buffer: UnsafeMutablePointer<UInt8>, _ maximum: Int) -> Int {
-        while true {
-            let (count, taken): (Int?, Pending<Bool>?) = state.withLock { state in
-                if state.isWhole == false { return (-1, nil) }
-                let count = min(maximum, state.piece.count - state.start)
-                guard count > 0 else { return (state.isWhole == nil ? nil : 0, nil) }
-                let target = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: count)
-                unsafe target.copyBytes(from: state.piece[state.start..<state.start + count])
-                state.start += count
-                guard state.start == state.piece.count else { return (count, nil) }
-                state.piece = []
-                state.start = 0
-                return (count, state.taken.take())
-            }
-            taken?.finish(true)
-            if let count { return count }
-            changed.wait()
-        }
-    }
-}
-
-/// A pipe as a stream that a session reads on a queue of its own. Reading blocks this queue until there is a piece.
-final class RequestBodyStream: InputStream {
-    private let pipe: RequestBodyPipe
-    private let isOpen = Mutex(false)
-
-    init(_ pipe: RequestBodyPipe) {
-        self.pipe = pipe
-        super.init(data: Data())
-    }
-
-    override func open() { isOpen.withLock { $0 = true } }
-
-    override func close() { pipe.finish(isWhole: false) }
-
-    override var streamStatus: Stream.Status { isOpen.withLock { $0 } ? .open : .notOpen }
-
-    override var streamError: (any Error)? { pipe.isWhole == false ? URLError(.cancelled) : nil }
-
-    /// Whether `read` has a result, which may be the end.
-    override var hasBytesAvailable: Bool { pipe.isWhole != true }
-
-    override func getBuffer(
-        _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>,
-        length: UnsafeMutablePointer<Int>
-    ) -> Bool {
-        false
-    }
-
-    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
-        unsafe pipe.read(buffer, maxLength)
-    }
 }

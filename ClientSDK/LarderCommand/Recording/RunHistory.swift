@@ -62,7 +62,8 @@ struct RunHistory {
     private mutating func read(_ records: [FlightRecorder.Record], isBusy: Bool) {
         let lives = Dictionary(grouping: records, by: \.life)
         let newest = lives.keys.max()
-        for (life, records) in lives {
+        // In the order of the lives, so that the labels of the totals are those of the newest.
+        for (life, records) in lives.sorted(by: { $0.key < $1.key }) {
             var (command, end): (String?, Run.End) = (nil, isBusy && life == newest ? .running : .interrupted)
             for record in records {
                 guard let kind = TelemetryEvent.Kind(record) else { continue }
