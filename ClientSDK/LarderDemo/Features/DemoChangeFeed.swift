@@ -45,7 +45,9 @@ extension HTTPSource {
 extension LiveSync.Source {
     /// The server's live channels.
     static func demo(_ client: APIClient, _ kinds: [LiveSync.Kind]) -> LiveSync.Source {
-        LiveSync.Source(kinds) { kind, since throws(LarderError) in
+        // Weak, so that releasing the client ends its services at once and not with the last channel.
+        LiveSync.Source(kinds) { [weak client] kind, since throws(LarderError) in
+            guard let client else { throw LarderError(.closed, "The client was released.") }
             let path = client.source.url(kind.path, [("since", since)])
             return switch kind {
             case .webSocket:

@@ -184,7 +184,7 @@ struct TimelineRaceTests {
         last = try #require(await seen.wait { $0.last?.gapErrors[gap.id] != nil }.last)
         #expect(last.line == "12 11 | 6 5 4" && last.freshness == .fresh)
         source.prepare([3])
-        try await timeline.loadOlder()
+        try await timeline.loadOlder(isUserInitiated: true)
         last = try #require(
             await seen.wait { $0.last?.hasReachedEnd ?? false && $0.last?.isLoadingOlder == false }.last
         )

@@ -189,9 +189,10 @@ struct EventsTests {
         let server = Server([ScriptedTransport.Reply(status: .noContent)])
         let transport = server.transport()
         let client = try await client(transport)
-        let states = SequenceRecorder(try #require(client.live).states)
+        let live = try #require(client.live)
         await transport.waitForRequests(1)
-        await states.wait { $0.last == .idle }
+        while live.state == .connecting(.eventStream) { await Task.yield() }
+        #expect(live.state == .idle)
         #expect(transport.requests.count == 1)
         client.close()
     }
