@@ -38,7 +38,7 @@ struct VisibilityTests {
         let reads = await scene.count("GET", "/v1/changes")
         #expect(reads <= 22 + 4, "\(reads) reads of the change feed")
         #expect(await scene.count("GET", path) == 1)
-        await scene.expectGoodConduct(kind == .longPoll ? [] : [.polledBesideLive])
+        await scene.expectGoodConduct()
         client.close()
     }
 }

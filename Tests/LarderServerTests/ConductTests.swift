@@ -47,6 +47,19 @@ struct ConductTests {
         await stage.backend.stop()
     }
 
+    @Test func `a request that was in flight when another one was refused is no retry`() async throws {
+        let stage = try Stage()
+        try refuse(stage, for: .seconds(30))
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/feed"), stage: .request, count: 1))
+        let refused = try stage.send("GET", page)
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
+        #expect(try await stage.ask("GET", page).status == 200)
+        stage.world.releaseAll()
+        #expect(try await refused.reply().status == 503)
+        #expect(await findings(stage, .retriedTooSoon) == 0)
+        await stage.backend.stop()
+    }
+
     @Test func `one reload within Retry-After is a person's, a second one is a finding`() async throws {
         let stage = try Stage()
         try refuse(stage, for: .seconds(30), times: 3)

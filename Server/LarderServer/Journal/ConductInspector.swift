@@ -19,6 +19,8 @@ struct ConductInspector {
         let number: Int
         let at: MonotonicTime
         let until: MonotonicTime
+        /// When it was answered, on the server's clock.
+        let ended: MonotonicTime
         /// Whether a person has reloaded since.
         var isReloaded = false
     }
@@ -98,7 +100,8 @@ struct ConductInspector {
         _ refusals: inout [String: Refusal],
         _ gaps: inout [(number: Int, gap: Duration)]
     ) {
-        if let refusal = refusals[request] {
+        // What was in flight when the refusal was sent is no retry.
+        if let refusal = refusals[request], refusal.ended <= entry.started {
             if Self.isReload(entry), !refusal.isReloaded {
                 refusals[request]?.isReloaded = true
             } else {
@@ -123,7 +126,7 @@ struct ConductInspector {
             wait = RetryAfter(parsing: text, now: entry.at)?.wait(from: entry.at) ?? .zero
         }
         let end = entry.endedInWorld
-        var refusal = Refusal(number: entry.number, at: end, until: end + wait)
+        var refusal = Refusal(number: entry.number, at: end, until: end + wait, ended: entry.ended)
         refusal.isReloaded = Self.isReload(entry) && refusals[request]?.isReloaded ?? false
         refusals[request] = refusal
     }
