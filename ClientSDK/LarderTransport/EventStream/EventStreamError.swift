@@ -35,13 +35,6 @@ public struct EventStreamError: Error, Sendable, CustomStringConvertible {
         self.body = body
         self.transport = transport
     }
-
-    /// The delay that the response (`Retry-After`, RFC 9110 §10.2.3) or the gate of the host has asked for; nil if there is none.
-    ///
-    /// - Parameter now: used for a date if the response has no `Date`.
-    public func retryAfter(at now: WallTime) -> Duration? {
-        transport?.retryAfter ?? RetryAfterField.wait(fields, now: now)
-    }
 }
 
 extension ErrorCode where Scope == EventStreamError {

@@ -110,11 +110,6 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
         self.body = body
         self.retryAfter = retryAfter
     }
-
-    /// The delay that the response has asked for (`Retry-After`, RFC 9110 §10.2.3); nil if there is none.
-    ///
-    /// - Parameter now: used for a date if the response has no `Date`.
-    public func retryAfter(at now: WallTime) -> Duration? { RetryAfterField.wait(fields, now: now) }
 }
 
 extension ErrorCode where Scope == WebSocketError {
