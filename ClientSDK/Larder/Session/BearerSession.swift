@@ -97,18 +97,20 @@ public final class BearerSession: HTTPSource.Authorizer {
 
     // MARK: Signing in
 
-    /// Signs in: stores the granted tokens and uses them from then on.
+    /// Signs in: stores the granted tokens, uses them from then on, and lets the cache send what has waited for a session.
     ///
     /// - Parameter request: sends the credentials, without authorization.
     /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
         try await keep(Self.tokens(try await request(source.userInitiated), asked))
+        cache.networkReturned()
     }
 
-    /// Uses a token that cannot be renewed, such as a personal access token.
+    /// Uses a token that cannot be renewed, such as a personal access token, as after `signIn`.
     public func use(token: String, userID: String) async throws(LarderError) {
         try await keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
+        cache.networkReturned()
     }
 
     /// Revokes the tokens at the server if it can be reached, and deletes them from memory and from their place.
@@ -217,8 +219,22 @@ public final class BearerSession: HTTPSource.Authorizer {
     // MARK: Authorising
 
     /// Adds the access token to a request, and renews it before if it has expired.
+    ///
+    /// - Throws: `.unauthorized` for a write after the session has ended: the server would reject it again. A read is sent, because its
+    ///   resource may be public.
     public func authorize(_ request: inout TransportRequest) async throws(LarderError) {
-        guard let tokens = current.withLock({ $0.tokens }) else { return }
+        guard var tokens = current.withLock({ $0.tokens }) else { return }
+        if tokens.isExpired, !request.method.isSafe {
+            // Another process may have signed in.
+            guard try await adoptStored(inPlaceOf: tokens), let new = current.withLock({ $0.tokens }), !new.isExpired
+            else {
+                throw LarderError(
+                    .unauthorized,
+                    "The session has ended; \(HTTPURL.redacted(request.url)) was not requested. Sign in again."
+                )
+            }
+            tokens = new
+        }
         var access = tokens.access
         // The local clock is only a hint; the server decides.
         if !tokens.isExpired, clock.now.nanosecondsSinceEpoch >= tokens.expiresAt, !tokens.refresh.isEmpty {

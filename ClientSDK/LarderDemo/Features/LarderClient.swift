@@ -163,7 +163,6 @@ public final class LarderClient: Sendable {
     public func signIn(handle: String, password: String) async throws(LarderError) -> Profile {
         let profile = try await session.signIn(handle: handle, password: password)
         start()
-        cache.networkReturned()
         return profile
     }
 

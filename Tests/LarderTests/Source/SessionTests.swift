@@ -65,6 +65,23 @@ struct SessionTests {
         #expect(session.state == .signedOut)
     }
 
+    @Test func `an ended session sends reads, and no writes until the next sign-in`() async throws {
+        let (session, transport) = try await outdated(isRefused: true)
+        gate.open()
+        let source = HTTPSource("http://server", transport: transport, authorizer: session)
+        for _ in 1...3 {
+            let error = await #expect(throws: LarderError.self) { try await source.send(.put, "/v1/thing") }
+            #expect(error?.code == .unauthorized)
+        }
+        #expect(session.state == .expired(userID: "user_1"))
+        #expect(!transport.requests.contains { $0.method == .put })
+        #expect(transport.requests.count { $0.url.hasSuffix("/refresh") } == 1)
+        _ = try await source.send(TransportRequest(url: "http://server/v1/feed"))
+        try await session.use(token: "another", userID: "user_1")
+        try await source.send(.put, "/v1/thing")
+        #expect(transport.requests.last?.fields[.authorization] == "Bearer another")
+    }
+
     @Test func `cancelling a waiter does not cancel the renewal`() async throws {
         let (session, transport) = try await outdated(isRefused: false)
         let asking = Task { try await session.accessToken() }
