@@ -31,11 +31,9 @@ enum FixtureDirectory {
         #if canImport(Darwin)
             return CommandLine.arguments.first
         #else
-            var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-            let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-                unsafe readlink("/proc/self/exe", buffer.baseAddress?.assumingMemoryBound(to: CChar.self), buffer.count)
-            }
-            return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
+            guard let path = unsafe realpath("/proc/self/exe", nil) else { return nil }
+            defer { unsafe free(path) }
+            return unsafe String(cString: path)
         #endif
     }
 }

@@ -5,7 +5,7 @@ enum Help {
     /// The version, and the commit if the server was installed from one (`share/larder/COMMIT`).
     static var versionLine: String {
         let path = FixtureDirectory.executable.flatMap { executable in
-            executable.lastIndex(of: "/").map { executable[..<$0] + "/../share/larder/COMMIT" }
+            executable.lastIndex(of: "/").map { "\(executable[..<$0])/../share/larder/COMMIT" }
         }
         // A server that was built and not installed has no such file.
         let commit = path.flatMap { try? TextFile.bytes($0) }.map { String(decoding: $0.prefix(12), as: UTF8.self) }
