@@ -10,12 +10,12 @@ import Testing
 struct ListMembersTests {
     typealias Entry = ListMembers.Entry
 
-    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
     func `random edits leave the same members as an array, and the rows follow by differences`(_ seed: UInt64) {
         var script = ListScript(seed)
         var (list, model) = (ListMembers(), [Entry]())
         var rows: [Int64: Entry] = [:]
-        for step in 0..<300 {
+        for step in 0..<150 {
             let before = list
             let text = "seed \(seed), step \(step): \(script.edit(&list, &model))"
             let difference = list.difference(from: before)
@@ -45,7 +45,7 @@ struct ListMembersTests {
         var store = try fixture.store()
         let key = QueryKey("list")
         var (query, model) = (fixture.query(key), [Entry]())
-        for step in 0..<120 {
+        for step in 0..<80 {
             for _ in 0..<script.number(1...4) { _ = script.edit(&query.members, &model) }
             let text = "seed \(seed), step \(step)"
             let list = query

@@ -42,12 +42,12 @@ struct ListCostTests {
         #expect(try rows { $0.edit(key) { $0.swapAt(0, 5) } } <= 12)
         #expect(try rows { $0.invalidate(key) } <= 2)
         // Unconfirmed items of this device do not add up either.
-        for number in 0..<150 {
+        for number in 0..<60 {
             let new = Self.note(count + 2 + number)
             #expect(try rows { $0.insert(new, in: key, isNew: true, isOwn: true) { $0 > $1 } } <= 8)
         }
         let shown = try await cache.timeline(feed, .cacheOnly).snapshot()
-        #expect(shown.items.count == count + 151 && !shown.items.contains { $0.id == middle })
+        #expect(shown.items.count == count + 61 && !shown.items.contains { $0.id == middle })
         let again = try LarderCache(configuration)
         let stored = try await again.timeline(feed, .cacheOnly).snapshot()
         #expect(stored.items.map(\.id) == shown.items.map(\.id))
