@@ -47,7 +47,7 @@ struct ClientRequestTests {
         let error = await #expect(throws: LarderError.self) { try await client.http.document("/v1/profiles/user_3") }
         #expect(error?.code == .offline)
         #expect(await scene.count("GET", "/v1/profiles/*") == 2)
-        await scene.expectGoodConduct(saves: true, [.refetchedFresh])
+        await scene.expectGoodConduct(saves: true)
         client.close()
     }
 

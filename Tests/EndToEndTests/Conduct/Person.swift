@@ -179,7 +179,7 @@ final class Person: Sendable {
         deeds.withLock { $0.transfers[note] = .unknown }
         await attempt("transfer") { [self] client in
             do {
-                _ = try await client.bank.transfer(order)
+                _ = try await client.bank.transfer(order, given: client.bank.validatedAccounts())
                 deeds.withLock { $0.transfers[note] = .confirmed }
             } catch {
                 if (error as? LarderError)?.code != .inDoubt { deeds.withLock { $0.transfers[note] = .failed } }

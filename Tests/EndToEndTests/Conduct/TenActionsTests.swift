@@ -108,7 +108,8 @@ struct TenActionsTests {
         let (from, to) = try world.accounts(of: "ana")
         let transfer = try await cost(of: "make a transfer", visit) {
             let amount = Money(minorUnits: 1, currency: from.balance.currency)
-            _ = try await client.bank.transfer(Bank.TransferOrder(from: from.id, to: to.id, amount))
+            let order = Bank.TransferOrder(from: from.id, to: to.id, amount)
+            _ = try await client.bank.transfer(order, given: client.bank.validatedAccounts())
         }
         #expect(transfer.requests <= 2, "\(transfer)")
         let image = try #require(posts.compactMap(\.image).first)
