@@ -69,8 +69,11 @@ package final class DiskExecutor: TaskExecutor {
         if wakes { workshop.wakeUps.signal() }
         guard starts else { return }
         let workshop = workshop
-        let thread = Thread { workshop.work() }
-        thread.name = "larder disk"
+        let thread = Thread {
+            // On Linux only a running thread can name itself.
+            Thread.current.name = "larder disk"
+            workshop.work()
+        }
         // Codecs of the app run here too.
         thread.stackSize = 1 << 20
         thread.start()

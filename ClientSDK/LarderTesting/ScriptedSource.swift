@@ -14,6 +14,8 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
 
     private struct State {
         var requests: [Request] = []
+        /// How many requests wait for their answer or have it.
+        var arrived = 0
         var prepared: [Result<Fetched<Value>, any Error>] = []
         var arrivals: [(count: Int, isAwake: Pending<Void>)] = []
         var cancellations: [(count: Int, isAwake: Pending<Void>)] = []
@@ -49,6 +51,7 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let ready = state.withLock { state -> Result<Fetched<Value>, any Error>? in
+                    state.arrived += 1
                     if state.requests[index].isCancelled { return .failure(CancellationError()) }
                     if !state.prepared.isEmpty { return state.prepared.removeFirst() }
                     state.requests[index].continuation = continuation
@@ -103,7 +106,7 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
     /// Resumes the waiters whose number is reached. A request counts once it waits for its answer or has it.
     private func announce() {
         let awake = state.withLock { state -> [Pending<Void>] in
-            let count = state.requests.count
+            let count = state.arrived
             let cancelled = state.cancelled
             let awake =
                 state.arrivals.filter { $0.count <= count }.map(\.isAwake)

@@ -62,6 +62,7 @@ struct SecretSearchTests {
                 return .text(Self.secret, fields: fields)
             }
         }
+        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         var configuration = APIClient.Configuration(transport: transport)
         var store = DiskStore.Configuration(directory: directory.path + "/account", clock: clock)
         store.transform = transform
@@ -81,7 +82,6 @@ struct SecretSearchTests {
             renew: { _, _ throws(LarderError) in Self.grant(Self.secret) },
             endsSession: { _ in false }
         )
-        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         return try await APIClient(server: "http://server", account: "ana", directory: directory.path, configuration)
     }
 

@@ -14,7 +14,7 @@ extension Outbox {
         let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
         let statuses = statuses
         // The next attempt on the store may be far in the future.
-        if hasFailed { checkForeignCommits() }
+        if hasFailed { clearDelays() }
         for await status in statuses {
             let (isClosed, failure) = state.withLock { state in
                 (state.isClosed, state.storeFailures > failures ? state.storeFailure : nil)

@@ -115,9 +115,24 @@ extension Outbox {
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
     private func stall(_ now: MonotonicTime, _ delayResets: Int, _ error: any Error) {
         guard !state.withLock({ $0.isClosed }) else { return }
-        noteStoreFailure(LarderError(error))
+        let failure = LarderError(error)
+        noteStoreFailure(failure)
+        answerPending(failure)
         waitForSendLock(now, delayResets)
         changed()
+    }
+
+    /// Answers the callers of awaited operations that cannot be sent because the store fails: nobody knows for how long.
+    private func answerPending(_ failure: LarderError) {
+        let waiting = state.withLock { state in
+            state.waiters.keys.compactMap { state.queue[$0] }.filter { $0.state == .pending }
+        }
+        for entry in waiting {
+            let text =
+                "The store has failed before \"\(entry.operation)\" could be sent. It is sent under its idempotency key when the store "
+                + "can be written. (\(failure.description))"
+            answer(entry.id.rawValue, .failure(LarderError(.inDoubt, text, cause: failure, operation: entry.id)))
+        }
     }
 
     /// Reports an error of the store, also to waiting `drained` calls.
@@ -188,8 +203,11 @@ extension Outbox {
         do {
             batch = try mark(taken, operation)
         } catch {
-            noteStoreFailure(LarderError(error))
-            return storeUnmarked(taken, LarderError(error), operation)
+            let failure = LarderError(error)
+            // First the delay, then the report: a `drained` call that knows of the failure ends the delay.
+            storeUnmarked(taken, failure, operation)
+            noteStoreFailure(failure)
+            return changed()
         }
         guard !batch.isEmpty else { return signal.put(()) }
         for _ in batch { tell(.sent) }

@@ -34,7 +34,9 @@ extension TimelineEngine {
         return error.postponed(for: due - now)
     }
 
+    /// Delays the next request of a place. A request that the app has not allowed delays nothing.
     func delay(_ place: TimelinePlace, after error: LarderError) {
+        guard core.configuration.mayUseNetwork() else { return }
         let failures = state.withLock { $0.delays[place]?.failures ?? 0 }
         let times = node.retryTimes(after: error, failures: failures)
         state.withLock { state in

@@ -117,7 +117,7 @@ struct DiskTierTests {
         _ = try await cache.value(notes(list))
         try cache.setDiskTier(isOn: false)
         try cache.update { $0.invalidate(Note.self, "1") }
-        #expect(try await cache.value(notes(list)).items.map(\.text) == ["b"])
+        #expect(try await cache.value(notes(list), .cacheFirst).items.map(\.text) == ["b"])
     }
 
     @Test func `if the switch cannot be stored the tier is off`() async throws {

@@ -102,7 +102,7 @@ struct ResourceSettingsTests {
         source.prepare(.value(Self.secret), .value(Self.secret))
         _ = try await cache.value(word(source, .memory))
         cache.trimMemory(toBytes: 0)
-        #expect(try await cache.value(word(source)) == Self.secret)
+        #expect(try await cache.refresh(word(source)).value == Self.secret)
         #expect(source.requests.count == 2)
         #expect(try files(with: Self.secret) == [])
     }

@@ -194,13 +194,13 @@ struct DeclaredListTests {
     @Test func `a created entity is shown once when an event brings it before its acknowledgement`() async throws {
         let cache = try await filled()
         let list = Resource<EntityList<Job>>.list(
-            "jobs",
-            ["status": "0"],
+            "jobs with temporary IDs",
             of: Job.self,
             where: { $0.status == 0 },
             sortedBy: Job.precedes,
             temporaryID: { $0.id == "j8" ? "local-1" : nil }
         ) { [board] _ in .value(board.list(0)) }
+        _ = try await cache.value(list)
         scene.isOnline.withLock { $0 = false }
         try cache.enqueue(JobEdit(kind: .create, id: "local-1", status: 0, rank: 25), board.operation)
         func shown() -> [String] { cache.stored(list)?.value?.items.map(\.id) ?? [] }

@@ -23,7 +23,8 @@ struct TimelineBackOffTests {
     }
 
     @Test func `after each failure an older page waits twice as long, and nothing is sent before`() async throws {
-        let (_, timeline) = try await loaded()
+        let (cache, timeline) = try await loaded()
+        defer { cache.close() }
         for count in 1...4 {
             source.script.prepare(failure: busy())
             let first = await #expect(throws: LarderError.self) { try await timeline.loadOlder() }
@@ -65,7 +66,8 @@ struct TimelineBackOffTests {
     }
 
     @Test func `a page that was cancelled is requested again at once`() async throws {
-        let (_, timeline) = try await loaded()
+        let (cache, timeline) = try await loaded()
+        defer { cache.close() }
         let loading = Task { try await timeline.loadOlder() }
         await source.script.waitForRequests(2)
         loading.cancel()
