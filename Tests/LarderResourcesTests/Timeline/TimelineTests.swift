@@ -63,7 +63,8 @@ struct TimelineTests {
         let seen = SequenceRecorder(caches[2].timeline(feed).snapshots)
         let first = try #require(await seen.wait(for: 1).first)
         #expect(first.line == "3 2" && first.freshness == .stale(.expired) && first.isRefreshing)
-        #expect(first.source == .disk)
+        // By now the list may be in memory: a slow reader gets the newest snapshot.
+        #expect(first.source == .disk || first.source == .memory)
         await source.script.waitForRequests(2)
         source.answer(1, [3, 2], next: "after 2")
         let last = try #require(await seen.wait { $0.last?.freshness == .fresh }.last)
