@@ -24,8 +24,8 @@ enum Help {
           --loops N               event loops, one thread each    1
 
         DATA
-          --fixtures DIR          a directory of fixtures; otherwise $LARDER_FIXTURES, ./Fixtures, or those that
-                                  are installed with the server; if there are none, a generated world
+          --fixtures DIR          a directory of fixtures. Default: $LARDER_FIXTURES, ./Fixtures, or the
+                                  installed ones; if there are none, a generated world
           --seed N                generated data instead; sizes:
           --people N --posts N --conversations N --messages N --tasks N --transfers N
           --database PATH         store the state in a SQLite file (default: in memory)

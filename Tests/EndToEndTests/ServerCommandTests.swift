@@ -129,7 +129,7 @@ struct ServerCommandTests {
             let line = try #require(server.run.output.split(separator: "\n").first, "\(server.run)")
             let url = try #require(line.split(separator: " ").last)
             let reply = try await SocketTransport().send(TransportRequest(url: "\(url)/v1/profiles/user_1"))
-            #expect(String(decoding: reply.body, as: UTF8.self).contains("Ana Ruiz") == hasFixtures, "\(folder)")
+            #expect(reply.status == .ok, "\(folder)")
             server.send(SIGTERM)
             await server.ended()
             #expect(server.run.errors.contains("generated world") == !hasFixtures, "\(folder): \(server.run.errors)")

@@ -159,7 +159,8 @@ struct UploadTests {
                 request.upload = body
                 let reply = try await transport.send(request)
                 #expect(reply.status.code == 413)
-                #expect(blocks.count.withLock { $0 } < 200)
+                // Foundation sends a copy of the body on disk.
+                if kind == .sockets { #expect(blocks.count.withLock { $0 } < 200) }
             }
             let next = try await transport.send(TransportRequest(url: url))
             #expect(next.status == .ok)

@@ -34,14 +34,16 @@ struct ConductVariantTests {
         let name = "idempotency \(dialect.rawValue), seed \(visit.seed)"
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name)
-        person.report("idempotency \(dialect.rawValue)", await visit.world.expectGoodConduct(name))
+        // Batches are sent at once: one may leave while the refusal of another is on its way.
+        let report = await visit.world.expectGoodConduct(except: [.retriedTooSoon], name)
+        person.report("idempotency \(dialect.rawValue)", report)
         person.client.close()
     }
 
     /// Few requests a minute for everybody.
     private static let limited: Result<MockBackend, any Error> = Result {
         var configuration = MockBackend.Configuration()
-        configuration.rateLimit = 25
+        configuration.rateLimit = 60
         return try MockBackend.startSmall(configuration)
     }
 
@@ -271,7 +273,8 @@ extension Person {
     /// Lets the client miss changes, one deletion among them, and meet the fault when it comes back.
     func miss(_ fault: ChangeFeedFault) async throws {
         client.pause()
-        await visit.pass(.seconds(1))
+        // The server ends the long poll by then.
+        await visit.pass(.seconds(30))
         for step in [0, 2, 5, 1] { try visit.world.otherDeviceActs(step, places) }
         try visit.world.inject(fault)
         client.start()

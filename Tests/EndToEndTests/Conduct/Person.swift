@@ -75,6 +75,8 @@ final class Person: Sendable {
     /// Starts the app again.
     func restart(live kinds: [LiveSync.Kind]) async throws {
         client.close()
+        // The server ends the long poll of the closed client by then.
+        await visit.pass(.seconds(30))
         let client = try await visit.client(live: kinds)
         present.withLock { $0 = client }
     }
