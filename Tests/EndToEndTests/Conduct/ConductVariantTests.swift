@@ -43,7 +43,7 @@ struct ConductVariantTests {
     /// Few requests a minute for everybody.
     private static let limited: Result<MockBackend, any Error> = Result {
         var configuration = MockBackend.Configuration()
-        configuration.rateLimit = 60
+        configuration.rateLimit = 25
         return try MockBackend.startSmall(configuration)
     }
 
