@@ -35,15 +35,14 @@ struct ConductVariantTests {
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name)
         // Batches are sent at once: one may leave while the refusal of another is on its way.
-        let report = await visit.world.expectGoodConduct(except: [.retriedTooSoon], name)
-        person.report("idempotency \(dialect.rawValue)", report)
+        await person.expectGoodConduct("idempotency \(dialect.rawValue)", name, except: [.retriedTooSoon])
         person.client.close()
     }
 
     /// Few requests a minute for everybody.
     private static let limited: Result<MockBackend, any Error> = Result {
         var configuration = MockBackend.Configuration()
-        configuration.rateLimit = 25
+        configuration.rateLimit = 12
         return try MockBackend.startSmall(configuration)
     }
 
@@ -62,8 +61,7 @@ struct ConductVariantTests {
         try await person.expectToCatchUp(name)
         let refused = await visit.world.journal(JournalFilter(nil, nil, status: "429")).count
         #expect(refused > 0, "\(name): the limit was never reached")
-        let report = await visit.world.expectGoodConduct(name)
-        person.report("rate limit \(dialect.rawValue)", report)
+        await person.expectGoodConduct("rate limit \(dialect.rawValue)", name)
         person.client.close()
     }
 
@@ -81,7 +79,7 @@ struct ConductVariantTests {
         let name = "resync \(dialect.rawValue), seed \(visit.seed)"
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name, wasResynced: true)
-        person.report("resync \(dialect.rawValue)", await visit.world.expectGoodConduct(name))
+        await person.expectGoodConduct("resync \(dialect.rawValue)", name)
         person.client.close()
     }
 
@@ -135,7 +133,7 @@ struct ConductVariantTests {
         if kind == .expire || kind == .expireAll { #expect(resyncs > 0, "\(name)") }
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name, wasResynced: resyncs > 0)
-        person.report("change feed \(raw)", await visit.world.expectGoodConduct(name))
+        await person.expectGoodConduct("change feed \(raw)", name)
         person.client.close()
     }
 
@@ -171,7 +169,7 @@ struct ConductVariantTests {
         let name = "\(kind.rawValue), frames \(faultName), seed \(visit.seed)"
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name)
-        person.report("\(kind.rawValue), frames \(faultName)", await visit.world.expectGoodConduct(name))
+        await person.expectGoodConduct("\(kind.rawValue), frames \(faultName)", name)
         person.client.close()
     }
 
@@ -217,7 +215,7 @@ struct ConductVariantTests {
         let name = "drift \(driftName), seed \(visit.seed)"
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name)
-        person.report("drift \(driftName)", await visit.world.expectGoodConduct(name))
+        await person.expectGoodConduct("drift \(driftName)", name)
         person.client.close()
     }
 
@@ -241,7 +239,7 @@ struct ConductVariantTests {
         await person.pull()
         try await person.openEverything()
         try person.expectDeeds(name)
-        person.report("drift new cases", await visit.world.expectGoodConduct(name))
+        await person.expectGoodConduct("drift new cases", name)
         person.client.close()
     }
 
@@ -264,7 +262,7 @@ struct ConductVariantTests {
         try await person.expectConvergence(name)
         let renewals = await visit.world.journal(JournalFilter("POST", "/v1/sessions/refresh", status: "2xx")).count
         #expect(renewals >= 4, "\(name): \(renewals) renewals")
-        person.report("expired sessions", await visit.world.expectGoodConduct(name))
+        await person.expectGoodConduct("expired sessions", name)
         person.client.close()
     }
 }

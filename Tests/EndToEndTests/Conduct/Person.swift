@@ -255,6 +255,14 @@ final class Person: Sendable {
 }
 
 extension MockWorld {
+    /// Performs a request, in the next minute if the rate limit of its user is reached.
+    private func performWithinLimit(_ action: ScriptedAction) -> ScriptedReply {
+        let reply = perform(action)
+        guard reply.status == 429 else { return reply }
+        clock.advance(by: .seconds(61))
+        return perform(action)
+    }
+
     /// The server's list, read page by page without a client.
     func list<Item: Codable & Sendable & Hashable>(_ path: String, as handle: String, of type: Item.Type = Item.self)
         throws -> [Item]
@@ -262,12 +270,7 @@ extension MockWorld {
         var items: [Item] = []
         var query = "?limit=100"
         while true {
-            var reply = perform(ScriptedAction("GET", path + query, as: handle))
-            if reply.status == 429 {
-                // These reads count towards the limit of the person.
-                clock.advance(by: .seconds(61))
-                reply = perform(ScriptedAction("GET", path + query, as: handle))
-            }
+            let reply = performWithinLimit(ScriptedAction("GET", path + query, as: handle))
             try #require(reply.status == 200, "\(path)\(query): \(reply.status)")
             let page = try JSONDecoder().decode(Page<Item>.self, from: Data(reply.body))
             items += page.items
@@ -295,7 +298,7 @@ extension MockWorld {
     }
 
     private func write(_ method: String, _ path: String, as handle: String, _ body: String? = nil) {
-        let status = perform(ScriptedAction(method, path, as: handle, body: body)).status
+        let status = performWithinLimit(ScriptedAction(method, path, as: handle, body: body)).status
         #expect((200..<300).contains(status), "\(method) \(path) as \(handle): \(status)")
     }
 
