@@ -9,7 +9,7 @@ version=$("$command" --version)
 "$command" --help | awk -v name="$name" -v version="$version" '
   function escaped(text) { gsub(/\\/, "\\e", text); gsub(/-/, "\\-", text); if (text ~ /^[.'"'"']/) text = "\\&" text; return text }
   NR == 1 {
-    split($0, parts, " — ")
+    split($0, parts, / — |: /)
     printf ".TH %s 1 \"\" \"%s\" \"Larder\"\n.SH NAME\n%s \\- %s\n", toupper(name), version, name, parts[2]
     next
   }

@@ -11,7 +11,7 @@ enum Help {
         READ
           feed [--live]                     the newest posts
           profile [ID|HANDLE]               a profile; without an argument, your own
-          accounts                          account balances; never stored on disk
+          accounts                          account balances, with their age
           chat [CONVERSATION] [--live]      conversations, or the messages of one
           tasks [--status S] [--assignee WHO] [--due DATE] [--sort due|newest]
                                             tasks that are not done; S is open, started, done or all
