@@ -9,7 +9,7 @@ shell=$1 name=$2 command=$3
 help=$("$command" --help; "$command" help 2>/dev/null || true)
 options=$(grep -oE -- '--[a-z][a-z-]*' <<<"$help" | sort -u)
 # A line of the help that begins with a command, with or without the name before it.
-commands=$(grep -oE "^  ($name )?[a-z][a-z-]+" <<<"$help" | awk '{ print $NF }' | grep -vx "$name" | sort -u)
+commands=$(grep -oE "^  ($name )?[a-z][a-z-]+" <<<"$help" | awk '{ print $NF }' | grep -vx -e "$name" -e all | sort -u)
 
 case $shell in
 bash) echo "complete -o default -W '$(echo $commands $options)' $name" ;;
