@@ -141,7 +141,11 @@ package struct ListMembers: Sendable {
 
     /// Changes the index of this copy, if it was built. An index with a repeated key is built again.
     mutating func editIndex(_ change: (inout ListIndex) -> Void) {
-        guard var known = index.known else { return }
+        guard var known = index.known else {
+            // The copies build theirs of other members.
+            index = SharedIndex(nil)
+            return
+        }
         change(&known)
         index = SharedIndex(known.repeatedCount > 0 ? nil : known)
     }

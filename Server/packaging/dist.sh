@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$("$1/larder-server" --version | awk '{ print $2 }')
 name=larder-$version-$(uname -m)
-folder=.build/dist/$name
+folder=$PWD/.build/dist/$name
 rm -rf .build/dist
 mkdir -p "$folder"
 Server/packaging/install.sh "$1" "$folder" >/dev/null

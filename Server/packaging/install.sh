@@ -7,6 +7,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 built=$1 prefix=$2
+case $prefix in
+/?*) ;;
+*) echo "install.sh: PREFIX must be an absolute path, not '$prefix'" >&2 && exit 2 ;;
+esac
 
 remove() {
   rm -f "$prefix"/bin/larder{,-server} "$prefix"/share/man/man1/larder{,-server}.1
@@ -21,6 +25,9 @@ if [ "$built" = --remove ]; then
   exit
 fi
 
+for name in larder-server larder; do
+  [ -x "$built/$name" ] || { echo "install.sh: $built/$name is missing" >&2 && exit 1; }
+done
 remove
 share=$prefix/share
 mkdir -p "$prefix/bin" "$share/larder" "$share/man/man1" "$share/bash-completion/completions" \

@@ -36,6 +36,17 @@ struct ListMembersTests {
         }
     }
 
+    @Test func `a changed copy does not share the index that the original builds later`() {
+        let keys = ["a", "b", "c"].map { EntityKey(type: "note", id: $0) }
+        var original = ListMembers()
+        original.replace(with: keys.map { Entry($0) })
+        var copy = original
+        copy.replace(with: keys.dropFirst().map { Entry($0) })
+        #expect(original.contains(keys[0]) && !copy.contains(keys[0]))
+        copy.remove(keys[0])
+        #expect(copy.keys == Array(keys.dropFirst()))
+    }
+
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
     func `a stored list is the edited one, also after reopening, after other writers, and without knowing the rows`(
         _ seed: UInt64

@@ -77,7 +77,7 @@ struct AccountTransport: Transport {
     }
 
     /// The absolute URL of a path of the server.
-    func url(_ path: String) -> String { path.contains("://") ? path : source.url(path) }
+    func url(_ path: String) -> String { path.hasPrefix("/") ? source.url(path) : path }
 
     /// Whether a URL has the server's origin; `ws` counts as `http`.
     func isOwn(_ url: String) -> Bool {

@@ -252,13 +252,14 @@ public final class APIClient: Sendable {
         services.end()
         cache.outbox.pause()
         await session.signOut()
-        // These stores are inside directories of the account, so they are erased first.
-        do {
-            try images.configuration.disk?.erase()
-            try httpStore?.erase()
-        } catch { throw LarderError(error) }
         images.clearMemory()
-        try eraseRecorder()
-        try cache.erase()
+        var failure: LarderError?
+        // Each is tried, whatever becomes of the others. The account's directory contains the others and is the last.
+        for store in [images.configuration.disk, httpStore] {
+            do { try store?.erase() } catch { failure = failure ?? LarderError(error) }
+        }
+        do throws(LarderError) { try eraseRecorder() } catch { failure = failure ?? error }
+        do throws(LarderError) { try cache.erase() } catch { failure = failure ?? error }
+        if let failure { throw failure }
     }
 }

@@ -200,7 +200,7 @@ extension Chat {
             )
         } catch {
             // It is deleted already, perhaps by an attempt whose reply was lost.
-            guard error.code == .gone || error.status == 404 else { throw error }
+            guard error.saysDeleted else { throw error }
             return .accepted(nil)
         }
     }

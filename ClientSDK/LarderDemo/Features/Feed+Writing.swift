@@ -166,7 +166,7 @@ extension Feed {
         }
         do { try await source.send(.delete, path) } catch {
             // It is deleted already, perhaps by an attempt whose reply was lost.
-            guard error.code == .gone || error.status == 404 else { throw error }
+            guard error.saysDeleted else { throw error }
         }
         return .accepted(nil)
     }

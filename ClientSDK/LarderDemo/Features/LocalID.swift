@@ -1,5 +1,10 @@
 import Larder
 
+extension LarderError {
+    /// Whether the API itself says that an entity does not exist. A 404 of a proxy says nothing about it.
+    var saysDeleted: Bool { status == 404 && problem?.hasSuffix("/not-found") ?? false }
+}
+
 /// IDs of entities that were created on this device and that the server does not have yet.
 enum LocalID {
     static let prefix = "local-"

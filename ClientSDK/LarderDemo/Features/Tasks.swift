@@ -3,8 +3,7 @@ public import LarderModels
 
 /// The tasks of the team, in lists by filter.
 ///
-/// An edited task moves between the lists at once, offline too. Changes are stored when the call returns, and are sent in order for
-/// each task. An edit sends the changed fields only, so that edits of different fields by different people do not conflict.
+/// An edited task moves between the lists at once, offline too. Changes are stored when the call returns, and are sent in order. An edit sends the changed fields only, so that edits of different fields by different people do not conflict.
 public struct Tasks: Sendable {
     static let localPrefix = "local-task-"
     static let titleLengthMaximum = 200
@@ -114,7 +113,7 @@ public struct Tasks: Sendable {
     @discardableResult
     public func edit(_ id: String, _ edit: TaskEdit) throws(LarderError) -> OperationID? {
         if let title = edit.title { try check(title) }
-        return try cache.enqueue(.edit(id: id, edit), operation)
+        return try cache.enqueue(.edit(id: LocalID.current(id, in: cache), edit), operation)
     }
 
     /// Deletes a task: it is hidden when this returns.
@@ -123,7 +122,7 @@ public struct Tasks: Sendable {
     /// - Throws: `.storage` if it could not be stored.
     @discardableResult
     public func delete(_ id: String) throws(LarderError) -> OperationID? {
-        try cache.enqueue(.delete(id: id), operation)
+        try cache.enqueue(.delete(id: LocalID.current(id, in: cache)), operation)
     }
 
     private func check(_ title: String) throws(LarderError) {
@@ -139,7 +138,8 @@ public struct Tasks: Sendable {
     private static func operation(_ source: HTTPSource) -> WriteBehind<TaskWrite, WorkItem?> {
         var operation = WriteBehind<TaskWrite, WorkItem?>(
             "task",
-            scope: { "task/" + $0.id },
+            // One scope for all tasks: a change under a local ID and a later one under the server's ID keep their order.
+            scope: { _ in "tasks" },
             changes: { write, changes in
                 switch write {
                 case .create(let task): changes.create(task)
@@ -156,6 +156,7 @@ public struct Tasks: Sendable {
         operation.coalesce = { earlier, later in earlier.merged(with: later).map { .replace($0) } ?? .keepBoth }
         operation.acknowledge = { write, task, update in
             if let task { update.put(task) }
+            if case .create(let local) = write, let task { LocalID.remember(local.id, as: task.id, in: &update) }
             if case .delete(let id) = write { update.remove(WorkItem.self, id) }
         }
         operation.serverIDs = { write, task in
@@ -205,7 +206,7 @@ public struct Tasks: Sendable {
         case .delete(let id):
             do { try await source.send(.delete, path(id)) } catch {
                 // Deleted already, perhaps by an attempt whose reply was lost.
-                guard error.status == 404, error.problem?.hasSuffix("/not-found") ?? false else { throw error }
+                guard error.saysDeleted else { throw error }
             }
             return nil
         }

@@ -12,8 +12,9 @@ extension LarderCache {
         given evidence: Validated<Evidence>
     ) async throws(LarderError) -> Receipt {
         do { try operation.check(input, evidence.value) } catch { throw LarderError(error) }
-        return try await outbox.perform(input, operation.operation) { core throws(LarderError) in
-            try evidence.requireCurrent(core)
+        let (outbox, operation) = (outbox, operation.operation)
+        return try await core.changing { () async throws(LarderError) in
+            try await outbox.perform(input, operation) { core throws(LarderError) in try evidence.requireCurrent(core) }
         }
     }
 }

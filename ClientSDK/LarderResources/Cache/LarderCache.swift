@@ -132,7 +132,7 @@ public final class LarderCache: Sendable {
     ///
     /// - Parameter limit: counted from the start of the request that confirmed it. A write that demands the value rejects it when it is
     ///   older, so it must be longer than a request takes.
-    /// - Throws: `.notValidated`, with a text for the user, if the value cannot be confirmed.
+    /// - Throws: `.notValidated`, with a text for the user, if the value cannot be confirmed, and while it shows pending changes.
     public func requireValidated<Value>(
         _ resource: Resource<Value>,
         within limit: Duration
@@ -145,6 +145,12 @@ public final class LarderCache: Sendable {
         let options = node.options(resource)
         let snapshot = try await core.reading { () async throws(LarderError) in
             try await node.requireValidated(within: limit, options)
+        }
+        guard snapshot.pendingChanges == 0 else {
+            throw LarderError(
+                .notValidated,
+                "\"\(resource.key)\" has changes that the server has not confirmed. Wait until they are sent, and try again."
+            )
         }
         guard let validated = Validated(snapshot, within: limit, core) else {
             throw LarderError(.gone, "\"\(resource.key)\" was removed while it was being confirmed.")

@@ -34,7 +34,13 @@ extension CacheCore {
                     try transaction.setMetadata(isOn ? nil : [1], for: Self.diskTierKey)
                 }
                 isDiskTierOn.store(isOn, ordering: .releasing)
+                // What was fetched meanwhile has no row that a commit of another process would make outdated.
+                if isOn {
+                    entities.trim(toCost: 0)
+                    queries.removeAll()
+                }
             }
+            if isOn { for node in nodes.all { node.forget() } }
         } catch {
             throw LarderError(error)
         }
@@ -50,7 +56,7 @@ extension Commit {
         seenCommits = StoredEntity.memoryOnly
         for step in steps {
             switch step {
-            case .token, .metadata, .disk: try perform([step], disk)
+            case .token, .metadata, .disk, .keepOffDisk: try perform([step], disk)
             default: try perform([step], DiskPart(connection: nil))
             }
         }

@@ -239,7 +239,7 @@ extension Node {
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
         let times = retryTimes(after: error, failures: state.withLock { $0.failures })
-        let isWorthAnother = state.withLock { state in
+        let hasFailed = state.withLock { state in
             state.revision += 1
             let isPresent = state.flight === flight
             if isPresent { state.flight = nil }
@@ -250,11 +250,12 @@ extension Node {
                 state.failures = error == nil ? 0 : state.failures + 1
                 (state.retryAt, state.heldUntil) = times
             }
-            return isPresent && error != nil && state.hasNetworkReturned
+            return isPresent && error != nil
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
-        if isWorthAnother {
+        // Looked at after the observers were released: until then `networkReturned` takes them for waiting.
+        if hasFailed, state.withLock({ $0.hasNetworkReturned }) {
             endBackOff()
             revalidateObserved()
         }

@@ -239,7 +239,9 @@ extension Node {
     func networkReturned() {
         core.checkForeignCommits(at: core.now())
         endBackOff()
-        state.withLock { state in state.hasNetworkReturned = state.flight != nil }
+        state.withLock { state in
+            state.hasNetworkReturned = state.flight != nil || state.observers.values.contains { $0.flight != nil }
+        }
         revalidateObserved()
         showAll()
     }

@@ -30,7 +30,7 @@ enum TaskEndpoints {
                 var inner = start.isBackward ? page.items.last?.place : page.items.first?.place
                 if inner == nil, var place {
                     // A cursor is exclusive, and the task at the place belongs to the other side.
-                    place.row += query.order.isAscending != start.isBackward ? 1 : -1
+                    place.row = max(0, place.row + (query.order.isAscending != start.isBackward ? 1 : -1))
                     inner = place
                 }
                 var other: TaskPlace?
