@@ -1,3 +1,4 @@
+import LarderMemory
 import LarderStorage
 import Synchronization
 
