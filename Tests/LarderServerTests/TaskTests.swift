@@ -49,6 +49,29 @@ struct TaskTests {
         await scene.backend.stop()
     }
 
+    @Test(arguments: ["due", "-due", "created", "-created"], ["after", "before"])
+    func `cursors of both ends can be used in either direction, again and again`(
+        sort: String,
+        direction: String
+    ) async throws {
+        let scene = try Scene()
+        let walk = direction == "after" ? "nextCursor" : "previousCursor"
+        let last = try items(try await scene.ask("GET", "/v1/tasks?limit=100&sort=\(sort)")).count - 1
+        // A page of one task at the end of the list.
+        var reply = try await scene.ask("GET", "/v1/tasks?limit=1&sort=\(sort)")
+        for _ in 0..<last {
+            let next = try #require(try reply.json["nextCursor"]?.string)
+            reply = try await scene.ask("GET", "/v1/tasks?limit=1&sort=\(sort)&after=\(next)")
+        }
+        let other = walk == "nextCursor" ? "previousCursor" : "nextCursor"
+        for _ in 0..<4 {
+            guard let cursor = try (reply.json[other] ?? reply.json[walk])?.string else { break }
+            reply = try await scene.ask("GET", "/v1/tasks?limit=1&sort=\(sort)&\(direction)=\(cursor)")
+            #expect(reply.status == 200)
+        }
+        await scene.backend.stop()
+    }
+
     @Test(arguments: ["due", "-due", "created", "-created"])
     func `pages in both directions give every task once, in the order`(sort: String) async throws {
         let scene = try Scene()
