@@ -3,7 +3,8 @@ extension DiskStore {
     ///
     /// It covers the payloads of entities and records, the cursors and details of lists, operations of the outbox with all of their
     /// texts and rejections, metadata values and change tokens, and the files of large payloads. Not covered are the keys of entities,
-    /// lists, records and metadata, versions, ETags, times, states, sizes and numbers of rows: use a digest for a key that is secret.
+    /// lists, records and metadata, the cursors of a timeline's pages, versions, ETags, times, states, sizes and numbers of rows: use a
+    /// digest for a key that is secret.
     ///
     /// A store that is opened with another transform or key than it was written with loses its cached content, and keeps the
     /// operations of its outbox (`DiskStore.Event.transformChanged`). Bytes that are decoded to anything but what was encoded are
