@@ -9,8 +9,8 @@ import Synchronization
 ///         number == 1 ? .failure(TransportError(.interrupted, "gone")) : .text("{}")
 ///     }
 ///
-/// It never sleeps: use a `TransportGate` to delay a reply. It enforces `bodyLimit`, and reads an `upload` before it replies. A request after the end of the script fails as
-/// unreachable. Safe from any task.
+/// It never sleeps: use a `TransportGate` to delay a reply. It enforces `bodyLimit`, and reads an `upload` before it replies. A request
+/// after the end of the script fails as unreachable. Safe from any task.
 public final class ScriptedTransport: Transport {
     private struct State {
         var replies: [Reply]

@@ -122,8 +122,8 @@ public struct Bank: Sendable {
 
     /// Transfers money, and returns after the server has confirmed it.
     ///
-    /// The order and its idempotency key are stored on disk, also against a power loss, before the request is sent. After a lost reply, a timeout or a crash the transfer is in doubt, and the outbox retries it with
-    /// the same key until its outcome is known.
+    /// The order and its idempotency key are stored on disk, also against a power loss, before the request is sent. After a lost reply, a
+    /// timeout or a crash the transfer is in doubt, and the outbox retries it with the same key until its outcome is known.
     ///
     /// - Parameter balances: from `validatedAccounts`. They must not be older than `balanceBound` now.
     /// - Throws: `.invalidArgument` for an amount that is not greater than zero; `.refused` if the server has rejected it (see

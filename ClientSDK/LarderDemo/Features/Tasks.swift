@@ -3,7 +3,8 @@ public import LarderModels
 
 /// The tasks of the team, in lists by filter.
 ///
-/// An edited task moves between the lists at once, offline too. Changes are stored when the call returns, and are sent in order. An edit sends the changed fields only, so that edits of different fields by different people do not conflict.
+/// An edited task moves between the lists at once, offline too. Changes are stored when the call returns, and are sent in order. An edit
+/// sends the changed fields only, so that edits of different fields by different people do not conflict.
 public struct Tasks: Sendable {
     static let localPrefix = "local-task-"
     static let titleLengthMaximum = 200

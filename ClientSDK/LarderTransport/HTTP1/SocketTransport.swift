@@ -4,12 +4,11 @@ import Synchronization
 
 /// An HTTP/1.1 client for `http` URLs over POSIX sockets (RFC 9110, RFC 9112).
 ///
-/// Connections are reused. If a reused connection ends before the first byte of the response, an idempotent request is
-/// sent once more on a new connection (RFC 9110 §9.2.2); other requests always get a new connection. Content is read
-/// no faster than the caller takes it. A body in pieces (`TransportRequest.upload`) is read no faster than the server takes it, and
-/// sent with its length or in chunks; an early response ends it and its connection. Fields keep their order and repeats. A truncated or invalid response is
-/// `.interrupted`. Content without a length or chunks ends with its connection, so its truncation cannot be detected.
-/// Cancelling closes the connection.
+/// Connections are reused. If a reused connection ends before the first byte of the response, an idempotent request is sent once more on a
+/// new connection (RFC 9110 §9.2.2); other requests always get a new connection. Content is read no faster than the caller takes it. A body
+/// in pieces (`TransportRequest.upload`) is read no faster than the server takes it, and sent with its length or in chunks; an early
+/// response ends it and its connection. Fields keep their order and repeats. A truncated or invalid response is `.interrupted`. Content
+/// without a length or chunks ends with its connection, so its truncation cannot be detected. Cancelling closes the connection.
 ///
 /// A request without `Accept-Encoding` and `Range` offers `gzip` and `deflate`. The response is decoded while it is read, and has
 /// neither `Content-Encoding` nor `Content-Length` then. Coded content that is truncated or damaged is `.interrupted`, one that
