@@ -311,6 +311,8 @@ public final class LarderCache: Sendable {
         core.entities.trim(toCost: max(0, bytes))
         core.queries.trim(cost: max(0, bytes))
         core.nodes.trim(toCount: bytes > 0 ? 64 : 0)
+        // A request that is just ending still holds its node.
+        if bytes <= 0 { for node in core.nodes.all { node.forgetUnobserved() } }
         core.reportEvictions()
     }
 

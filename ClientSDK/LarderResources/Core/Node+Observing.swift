@@ -236,6 +236,10 @@ extension Node {
         }
     }
 
+    func forgetUnobserved() {
+        if state.withLock({ $0.observers.isEmpty }) { forget() }
+    }
+
     func networkReturned() {
         core.checkForeignCommits(at: core.now())
         endBackOff()

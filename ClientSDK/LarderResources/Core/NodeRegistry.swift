@@ -13,6 +13,8 @@ protocol AnyNode: AnyObject, Sendable {
     func freshnessChanged()
     /// Drops its content; `show` follows.
     func forget()
+    /// Drops its content if nobody observes it.
+    func forgetUnobserved()
     /// Shows observers the current content.
     func show()
     /// A scheduled time has come.
