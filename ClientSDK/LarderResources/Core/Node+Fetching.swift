@@ -166,12 +166,14 @@ extension Node {
         do {
             let (fetched, context) = try result.get()
             let update = try update(for: fetched, resource, context)
-            // The changes of the commit are shown once, together with the end of the request.
-            state.withLock { $0.answers += 1 }
-            defer { state.withLock { $0.answers -= 1 } }
             let moment = flight.moment.before(fetched.age)
-            try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
-            if !fetched.mayStore, !fetched.isGone { try removeFromDisk(resource, flight.order) }
+            do {
+                // The changes of the commit are shown once, together with the end of the request. Later changes show themselves.
+                state.withLock { $0.answers += 1 }
+                defer { state.withLock { $0.answers -= 1 } }
+                try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
+                if !fetched.mayStore, !fetched.isGone { try removeFromDisk(resource, flight.order) }
+            }
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
             case .notModified:
