@@ -186,8 +186,8 @@ struct OutboxSharingTests {
         let receipt = Task { try await two.commit(Tap(post: "1", isLike: true), pay("two")) }
         await statuses.wait { _ in two.outbox.entries.contains { $0.operation == "pay" } }
         // The first process holds the lock, reads all rows, and does not send this one.
-        try one.enqueue(Tap(post: "8", isLike: true), server.operation)
         gate.prepare(.value(0))
+        try one.enqueue(Tap(post: "8", isLike: true), server.operation)
         gate.answer(0, .value(0))
         let others = SequenceRecorder(one.outbox.statuses)
         await others.wait { [server] in
