@@ -36,6 +36,9 @@ enum Help {
           doctor --recorder FILE            the same of an app, from the file of its flight recorder
           login, logout [--force]           logout erases all data of the account on this device
 
+        TOUR
+          tour [CHAPTER…] [--html FILE]     measure on this machine what the cache does, without a server
+
         OPTIONS OF ALL COMMANDS
           --server URL        address of larder-server       http://127.0.0.1:8080, or $LARDER_SERVER
           --user NAME         account to use                 last login, else ana, or $LARDER_USER
