@@ -6,15 +6,15 @@ struct TourOrder: Sendable {
 
         var title: String {
             switch self {
-            case .tiers: "Three tiers"
-            case .death: "What a killed process leaves"
-            case .reads: "A profile, read six times"
-            case .taps: "One tap, two strategies"
-            case .lifetimes: "A lifetime runs out"
-            case .invalidation: "Lifetime, version or event"
+            case .tiers: "Memory, disk and network"
+            case .death: "Process death"
+            case .reads: "Reads, step by step"
+            case .taps: "One tap with two strategies"
+            case .lifetimes: "Lifetime"
+            case .invalidation: "Lifetime, version and event"
             case .paging: "Pages by position and by cursor"
-            case .policies: "What each read policy shows"
-            case .features: "A visit, five networks, three clients"
+            case .policies: "Read policies"
+            case .features: "Clients and networks compared"
             }
         }
     }

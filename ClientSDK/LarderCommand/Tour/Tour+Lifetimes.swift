@@ -104,7 +104,7 @@ extension TourScene {
         case event
     }
 
-    /// Plays the hour; how many looks saw an old text, and the traffic of the client.
+    /// Plays the edits and looks; how many looks saw an old text, and the traffic of the client.
     private func keep(_ way: Keeping, _ edits: [Int]) async throws -> (old: Int, traffic: TourTraffic) {
         let world = try world()
         let clock = ManualClock(SystemWallClock().now)
