@@ -27,7 +27,7 @@ enum Main {
     ) async throws {
         switch arguments.command {
         case .help: return terminal.line(Help.text)
-        case .version: return terminal.line("larder \(Help.version)")
+        case .version: return terminal.line(Help.versionLine)
         case .tour(let order): return try await Tour(terminal).run(order)
         case .tourChild(let directory): return try await TourDeath.child(directory, terminal)
         default: break

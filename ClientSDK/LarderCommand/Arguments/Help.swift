@@ -1,6 +1,17 @@
+import Foundation
+import LarderServer
+
 /// The text of `larder help`.
 enum Help {
-    static let version = "0.1.0"
+    /// The version, and the commit if the command was installed from one (`share/larder/COMMIT`).
+    static var versionLine: String {
+        let file = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent(
+            "../share/larder/COMMIT"
+        )
+        // A command that was built and not installed has no such file.
+        let commit = file.flatMap { try? String(contentsOf: $0, encoding: .utf8) }
+        return "larder \(MockBackend.version)" + (commit.map { " (\($0.prefix(12)))" } ?? "")
+    }
 
     static let text = """
         larder: a terminal client for larder-server, built on the Larder SDK
