@@ -38,6 +38,11 @@ package final class DiskExecutor: TaskExecutor {
         }
     }
 
+    private static let mark = "larder.disk"
+
+    /// Whether the calling thread belongs to an executor for the disk.
+    package static var isCurrentThread: Bool { Thread.current.threadDictionary[mark] != nil }
+
     private let workshop = Workshop()
     private let threadsMaximum: Int
 
@@ -75,8 +80,9 @@ package final class DiskExecutor: TaskExecutor {
         guard starts else { return }
         let workshop = workshop
         let thread = Thread {
-            // On Linux only a running thread can name itself.
+            // A name is not reliable: Foundation on Linux ignores it if the thread runs before its creator knows it.
             Thread.current.name = "larder disk"
+            Thread.current.threadDictionary[Self.mark] = true
             workshop.work()
         }
         // Codecs of the app run here too.

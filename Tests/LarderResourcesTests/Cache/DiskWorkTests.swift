@@ -23,7 +23,7 @@ private final class Threads: Sendable {
     }
 
     func note() {
-        let name = Thread.isMainThread ? "main" : Thread.current.name ?? ""
+        let name = DiskExecutor.isCurrentThread ? "disk" : Thread.isMainThread ? "main" : Thread.current.name ?? ""
         names.withLock { $0.append(name) }
     }
 
@@ -56,7 +56,7 @@ struct DiskWorkTests {
         async throws
     {
         for name in ["a", "b", "c", "d"] { _ = try await scene.cache().value(word(name)) }
-        #expect(threads.take() == Array(repeating: "larder disk", count: 4))
+        #expect(threads.take() == Array(repeating: "disk", count: 4))
         let cache = try scene.cache()
         #expect(try await cache.value(word("a")) == "a")
         #expect(try await cache.snapshot(word("b")).value == "b")
@@ -65,9 +65,9 @@ struct DiskWorkTests {
             break
         }
         #expect(try await cache.requireValidated(word("d"), within: .seconds(30)).value == "d")
-        #expect(threads.take() == Array(repeating: "larder disk", count: 4))
+        #expect(threads.take() == Array(repeating: "disk", count: 4))
         #expect(try await cache.refresh(word("a")).value == "a")
-        #expect(!threads.take().contains("main"))
+        #expect(threads.take().allSatisfy { $0 == "disk" })
     }
 
     @MainActor
