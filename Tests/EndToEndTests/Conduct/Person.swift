@@ -62,7 +62,7 @@ final class Person: Sendable {
             }
         }
         if let failure = failure.withLock({ $0 }) { throw failure }
-        let person = Person(visit, client, try places(visit, client.session.userID ?? ""))
+        let person = Person(visit, client, try places(visit, try #require(client.session.userID)))
         await person.openFeed()
         await person.openConversation()
         await person.openProfile(person.places.me)
@@ -280,7 +280,8 @@ extension MockWorld {
     }
 
     func handle(_ user: String) throws -> String {
-        let reply = perform(ScriptedAction("GET", "/v1/profiles/\(user)", as: nil))
+        let reply = performWithinLimit(ScriptedAction("GET", "/v1/profiles/\(user)", as: nil))
+        try #require(reply.status == 200, "\(user): \(reply.status)")
         return try JSONDecoder().decode(Profile.self, from: Data(reply.body)).handle
     }
 
