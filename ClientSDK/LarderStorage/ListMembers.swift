@@ -42,17 +42,19 @@ package struct ListMembers: Sendable {
         /// The bytes that the members count in the budget.
         let bytes: Int64
         let markedCount: Int
+        let notedCount: Int
 
         init(_ slots: [Slot]) {
             self.slots = slots
-            var (sum, bytes, marked): (UInt64, Int64, Int) = (0, 0, 0)
+            var (sum, bytes, marked, noted): (UInt64, Int64, Int, Int) = (0, 0, 0, 0)
             for slot in slots {
                 sum &+= slot.sum
                 let key = slot.entry.key
                 bytes += DiskConnection.bytesPerMember + Int64(2 * (key.type.utf8.count + key.id.utf8.count))
                 if slot.entry.mark != nil { marked += 1 }
+                if slot.entry.note != nil { noted += 1 }
             }
-            (self.sum, self.bytes, markedCount) = (sum, bytes, marked)
+            (self.sum, self.bytes, markedCount, notedCount) = (sum, bytes, marked, noted)
         }
 
         var first: Int64 { slots[0].position }
@@ -71,6 +73,8 @@ package struct ListMembers: Sendable {
     private(set) var bytes: Int64 = 0
     /// The number of members with a mark.
     package private(set) var markedCount = 0
+    /// The number of members with a note.
+    package var notedCount: Int { parts.reduce(0) { $0 + $1.notedCount } }
     /// Shared by all copies, so that it is built once.
     var index = SharedIndex(nil)
 
@@ -100,13 +104,22 @@ package struct ListMembers: Sendable {
     /// All members in order, without a copy.
     package var entries: some BidirectionalCollection<Entry> { parts.lazy.flatMap { $0.slots }.lazy.map(\.entry) }
 
-    /// The marks and notes by key, for lists with few of them. Cost: O(n).
+    /// The marks by key. Cost: that of the parts which contain one.
     package var marks: [EntityKey: Int64] {
         var marks: [EntityKey: Int64] = [:]
         for part in parts where part.markedCount > 0 {
             for slot in part.slots where slot.entry.mark != nil { marks[slot.entry.key] = slot.entry.mark }
         }
         return marks
+    }
+
+    /// The notes by key. Cost: that of the parts which contain one.
+    package var notes: [EntityKey: String] {
+        var notes: [EntityKey: String] = [:]
+        for part in parts where part.notedCount > 0 {
+            for slot in part.slots where slot.entry.note != nil { notes[slot.entry.key] = slot.entry.note }
+        }
+        return notes
     }
 
     /// Whether a key is a member. Cost: O(1), and O(n) for the first call for a list that was read or replaced.

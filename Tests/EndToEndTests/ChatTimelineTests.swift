@@ -155,12 +155,69 @@ struct ChatTimelineTests {
         #expect(try await timeline.snapshot().items == items)
     }
 
+    @Test func `a conversation opens at an old message, is read in both directions, and works offline afterwards`()
+        async throws
+    {
+        let stage = try await stage(messages: 200)
+        let (scene, client) = (stage.scene, stage.client)
+        let truth = try stage.truth
+        let timeline = client.chat.timeline(stage.id)
+        try await timeline.refresh()
+        // As from a search.
+        try await timeline.open(at: truth[150].id)
+        var shown = try await timeline.snapshot()
+        #expect(shown.items == Array(truth[..<50] + truth[126..<176]))
+        #expect(shown.completeness == .gapped(1) && shown.pages.count == 2)
+        #expect(try await timeline.loadOlder() == .finished)
+        #expect(try await timeline.loadNewer() == .more)
+        shown = try await timeline.snapshot()
+        #expect(shown.items == Array(truth[..<50] + truth[76...]) && shown.completeness == .gapped(1))
+
+        // Others write and edit meanwhile: the feed keeps what is loaded right.
+        try stage.edit(truth[150], "edited on the screen")
+        try stage.delete(truth[130])
+        _ = try stage.write("new one", as: stage.friend)
+        try await client.sync.catchUp()
+        #expect(try await timeline.loadNewer() == .finished)
+        let present = try stage.truth
+        #expect(try await timeline.snapshot().items == present)
+        #expect(await scene.count("GET", stage.path) == 5)
+        client.close()
+        let again = try await scene.client(isOnline: { false })
+        let offline = again.chat.timeline(stage.id)
+        try await offline.open(at: truth[150].id)
+        #expect(try await offline.snapshot().items == present)
+        await scene.expectGoodConduct()
+    }
+
+    @Test func `what is on screen is confirmed without a second download, and the rest keeps its age`() async throws {
+        let stage = try await stage(messages: 120)
+        let (scene, client) = (stage.scene, stage.client)
+        let timeline = client.chat.timeline(stage.id)
+        try await timeline.refresh()
+        try await timeline.loadOlder()
+        try await timeline.loadOlder()
+        #expect(try await timeline.snapshot().freshness == .fresh)
+        // The feed has not caught up for too long.
+        scene.clock.advance(by: .seconds(300))
+        var shown = try await timeline.snapshot()
+        #expect(shown.pages.map(\.freshness.isFresh) == [false, false, false])
+        let before = await scene.world.journal(JournalFilter("GET", stage.path)).count
+        try await timeline.refresh(around: [shown.items[60].id, shown.items[70].id])
+        shown = try await timeline.snapshot()
+        #expect(shown.freshness(of: 60..<71) == .fresh && shown.freshness(of: 110..<112) != .fresh)
+        // The reader's policy refreshes the newest page besides.
+        let requests = await scene.world.journal(JournalFilter("GET", stage.path)).dropFirst(before)
+        let pages = requests.filter { $0.target.contains("after=") }
+        #expect(pages.count == 1 && pages.first?.status == 304)
+    }
+
     @Test func `new messages can be counted and held back until they are taken`()
         async throws
     {
         let stage = try await stage(messages: 10)
         let client = stage.client
-        let timeline = client.chat.timeline(stage.id, holdsBackNew: true)
+        let timeline = client.chat.timeline(stage.id, readerIsAtTop: false)
         let seen = SequenceRecorder(timeline.snapshots)
         await seen.wait { $0.last?.freshness == .fresh }
         let before = try await timeline.snapshot().items

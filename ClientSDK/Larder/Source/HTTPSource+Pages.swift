@@ -20,8 +20,16 @@ extension HTTPSource {
             case number(@Sendable (_ number: Int, _ items: Int) -> Int?, first: Int)
         }
 
+        /// How newer pages and pages around an item are named.
+        struct Anchors: Sendable {
+            let previous: @Sendable (Content) -> String?
+            let before: String
+            let around: String?
+        }
+
         let items: @Sendable (Content) -> [Item]
         let next: Next
+        var anchors: Anchors?
         /// The names of the query's parts.
         let position: String
         let limit: String?
@@ -38,6 +46,22 @@ extension HTTPSource {
             parameter: String = "cursor",
             limit: String? = "limit"
         ) -> Paging { Paging(items: items, next: .cursor(next), position: parameter, limit: limit) }
+
+        /// The same pages, for an API that also has pages of newer items: for resources with `PagedResource.isNewer`.
+        ///
+        /// - Parameters:
+        ///   - previous: the cursor of the page of newer items; nil for the newest page.
+        ///   - before: the name of the query parameter that takes that cursor. The reply has the nearest newer items, newest first.
+        ///   - around: the name of the query parameter that takes the identifier of an item; nil if the API cannot open a list at an item.
+        public func bothWays(
+            previous: @escaping @Sendable (Content) -> String?,
+            before: String = "before",
+            around: String? = nil
+        ) -> Paging {
+            var paging = self
+            paging.anchors = Anchors(previous: previous, before: before, around: around)
+            return paging
+        }
 
         /// Pages by `Link` fields with the relation `next` (RFC 8288). The target must have the origin of the API.
         public static func links(
@@ -85,7 +109,7 @@ extension HTTPSource {
         var position: [(String, String?)] = []
         var number: Int?
         switch paging.next {
-        case .cursor: position = [(paging.position, request.cursor)]
+        case .cursor: position = [try paging.parameter(request.position)]
         case .link: break
         case .number(_, let first):
             let present = request.cursor.flatMap { Int($0) } ?? first
@@ -104,7 +128,7 @@ extension HTTPSource {
                 case .link: try reply.link("next").map { link throws(LarderError) in try cursor(link, at: reply.url) }
                 case .number(let next, _): number.flatMap { next($0, items.count) }.map { "\($0)" }
                 }
-            return EntityList(items, nextCursor: next)
+            return EntityList(items, nextCursor: next, previousCursor: paging.anchors?.previous(reply.value))
         }
         page.completeness = page.value?.nextCursor == nil ? .complete : .partial
         return page
@@ -132,6 +156,22 @@ extension HTTPSource {
             )
         }
         return target.target
+    }
+}
+
+extension HTTPSource.Paging {
+    /// The query parameter of a position, for pages by cursor.
+    fileprivate func parameter(_ request: PageRequest.Position) throws(LarderError) -> (String, String?) {
+        switch request {
+        case .newest: return (position, nil)
+        case .older(let cursor): return (position, cursor)
+        case .newer(let cursor): if let anchors { return (anchors.before, cursor) }
+        case .around(let id): if let name = anchors?.around { return (name, id) }
+        }
+        throw LarderError(
+            .invalidArgument,
+            "The page \(request) cannot be requested: describe with `Paging.bothWays` how the API names it."
+        )
     }
 }
 

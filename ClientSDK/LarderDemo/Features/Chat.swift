@@ -62,6 +62,7 @@ public struct Chat: Sendable {
         ) { request in
             try await source.page(Self.path(conversation), request, by: .demo)
         }
+        pages.isNewer = { CacheUpdate.isOlder($1, $0) }
         pages.temporaryID = { $0.isPending ? nil : $0.clientID.map { LocalID.prefix + $0 } }
         pages.tags = [LarderClient.everything]
         pages.isCached = isCached
@@ -73,12 +74,12 @@ public struct Chat: Sendable {
 
     /// All messages of a conversation in pages, newest first, with unsent ones on top.
     ///
-    /// `Timeline.loadOlder` loads the next page. Loaded pages are stored, and the change feed updates them.
+    /// `Timeline.open` opens it at a message, such as one from a search. `Timeline.loadOlder` loads the next page. Loaded pages are stored, and the change feed updates them.
     ///
-    /// - Parameter holdsBackNew: whether new messages of others are only counted until they are taken, for a reader who has scrolled
-    ///   back.
-    public func timeline(_ conversation: String, holdsBackNew: Bool = false) -> Timeline<Message> {
-        cache.timeline(pages(conversation), holdsBackNew: holdsBackNew)
+    /// - Parameter readerIsAtTop: whether new messages of others are shown at once. The app sets `Timeline.readerIsAtTop` to false
+    ///   while the reader has scrolled back: then they are only counted.
+    public func timeline(_ conversation: String, readerIsAtTop: Bool = true) -> Timeline<Message> {
+        cache.timeline(pages(conversation), readerIsAtTop: readerIsAtTop)
     }
 
     static func path(_ conversation: String) -> String {

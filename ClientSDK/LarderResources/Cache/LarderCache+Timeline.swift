@@ -3,13 +3,13 @@ extension LarderCache {
     ///
     /// - Parameters:
     ///   - policy: the read policy; nil: the resource's.
-    ///   - holdsBackNew: whether new items are only counted until the reader takes them (`Timeline.showHeldBack`).
+    ///   - readerIsAtTop: whether new items are inserted at once; see `Timeline.readerIsAtTop`, by which the app changes it.
     public func timeline<Item: CacheEntity>(
         _ resource: PagedResource<Item>,
         _ policy: ReadPolicy? = nil,
-        holdsBackNew: Bool = true
+        readerIsAtTop: Bool = false
     ) -> Timeline<Item> {
         let engine = timelines.engine(of: resource)
-        return Timeline(engine, engine.take(resource, policy), holdsBackNew: holdsBackNew)
+        return Timeline(engine, engine.take(resource, policy), readerIsAtTop: readerIsAtTop)
     }
 }

@@ -12,7 +12,9 @@ extension Commit {
             order: order,
             startedAt: moment.wall,
             stored: try self.stored(merge.keys, disk),
-            isReset: core.resets.contains(key)
+            isReset: core.resets.contains(key),
+            confirmedOrder: stored.order,
+            isInvalid: stored.isInvalid(at: moment)
         )
         core.owner.calls(.merge)
         try merge.apply(&stored.query, &stored.orders, context)

@@ -84,6 +84,9 @@ extension Commit {
         }
         let new = times(stated ?? stored.times.stated)
         let isInvalidated = core.order.isInvalidated(.query(key), since: order)
+        // "Not modified" confirms the newest page and no other.
+        let hasInvalidPages = stored.isInvalid(at: moment) && stored.query.members.notedCount > 0
+        if hasInvalidPages { try stored.query.editLayout { $0.invalidatePages() } }
         stored.times = Freshness.Times(
             fetchedAt: stored.times.fetchedAt,
             validatedAt: new.validatedAt,
@@ -97,18 +100,22 @@ extension Commit {
         stored.query.terms = new.terms
         stored.query.isInvalidated = isInvalidated
         stored.query.isClockUncertain = false
-        // If the list is kept off the disk, a row under its key is another list.
-        let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
-        try part.write { transaction in
-            try transaction.touch(&stored.query)
-            if isInvalidated { try transaction.invalidate(key) }
-        }
         stored.order = order
         if isMemoryOnly {
             stored.isMemoryOnly = true
             stored.seenCommits = StoredEntity.memoryOnly
         }
-        queries[key] = .set(stored)
+        if hasInvalidPages {
+            set(stored, key)
+        } else {
+            // If the list is kept off the disk, a row under its key is another list.
+            let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
+            try part.write { transaction in
+                try transaction.touch(&stored.query)
+                if isInvalidated { try transaction.invalidate(key) }
+            }
+            queries[key] = .set(stored)
+        }
         applied.insert(.query(key))
     }
 

@@ -33,6 +33,37 @@ extension Node {
         return presentRule(options).judge(facts(content, times, options), fields: options.fields, at: now)
     }
 
+    /// When a value expires by the rule of the reader.
+    private func expiry(_ facts: FreshnessFacts, _ options: ReadOptions, at now: Moment) -> WallTime {
+        let rule = presentRule(options)
+        if let remaining = rule.remaining(facts, fields: options.fields, at: now) { return now.wall + remaining }
+        return rule.expiry(of: facts.times) ?? facts.times.expiresAt
+    }
+
+    /// The times of a page of a timeline, with its expiry by the rule of the reader.
+    func times(_ page: PageState, _ options: ReadOptions, at now: Moment) -> Freshness.Times {
+        var times = page.times
+        times.expiresAt = expiry(facts(page.facts, held: .complete, options), options, at: now)
+        return times
+    }
+
+    /// The freshness of a page of a timeline. A request for the newest page renews no other.
+    func freshness(_ page: PageState, _ options: ReadOptions, at now: Moment) -> Freshness {
+        presentRule(options).judge(facts(page.facts, held: .complete, options), fields: options.fields, at: now)
+    }
+
+    /// The freshness of all of the content: that of the newest page, and if it is fresh, that of the first other page that is not.
+    private func wholeFreshness(
+        _ content: Content,
+        _ facts: FreshnessFacts,
+        _ options: ReadOptions,
+        at now: Moment
+    ) -> Freshness {
+        let newest = presentRule(options).judge(facts, fields: options.fields, at: now)
+        guard newest == .fresh else { return newest }
+        return content.facts.pages.lazy.map { self.freshness($0, options, at: now) }.first { $0 != .fresh } ?? .fresh
+    }
+
     /// Whether a policy allows the content to be shown.
     ///
     /// - Parameter isBare: whether the reader gets the value alone, without its freshness.
@@ -93,15 +124,10 @@ extension Node {
             )
         }
         let facts = facts(content, times, options)
-        let rule = presentRule(options)
-        if let remaining = rule.remaining(facts, fields: options.fields, at: now) {
-            times.expiresAt = now.wall + remaining
-        } else if let expiry = rule.expiry(of: times) {
-            times.expiresAt = expiry
-        }
+        times.expiresAt = expiry(facts, options, at: now)
         return Snapshot(
             value: value,
-            freshness: rule.judge(facts, fields: options.fields, at: now),
+            freshness: wholeFreshness(content, facts, options, at: now),
             completeness: content.completeness,
             source: content.pending > 0 ? .merged : source ?? (content.isFromDisk ? .disk : .memory),
             times: times,

@@ -162,7 +162,11 @@ extension Node {
         guard let times = content.times else { return nil }
         let options = observer.options
         let facts = facts(content, times, options)
-        let expiry = presentRule(options).remaining(facts, fields: options.fields, at: now)
+        let rule = presentRule(options)
+        let pages = content.facts.pages.lazy.compactMap { page in
+            rule.remaining(self.facts(page.facts, held: .complete, options), fields: options.fields, at: now)
+        }
+        let expiry = [rule.remaining(facts, fields: options.fields, at: now), pages.min()].compactMap(\.self).min()
         guard let failures, let bound = refreshIn(times, observer, failures, answeredAt, at: now) else { return expiry }
         return min(bound, expiry ?? bound)
     }

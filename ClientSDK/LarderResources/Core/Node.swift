@@ -198,7 +198,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
             hasMarks ? Self.judged(stored, key, core) : stored
         }
-        var lookup = EntityLookup(keys: basis.keys, marks: stored.query.members.marks, overlays: core.entities) {
+        var lookup = EntityLookup(keys: basis.keys, list: stored, overlays: core.entities) {
             key,
             decode in
             if let known = core.entities[key] { return judged(known, key) }
@@ -218,6 +218,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             core.fill(entity, key, ifNothingSince: count)
             return judged(entity, key)
         }
+        lookup.isOutdated = { core.invalidations.covers(tags, validatedAt: $0, order: $1) }
         lookup.earlier = basis.found
         lookup.changed = changed
         lookup.changes = normalizer.memberType.map { core.listChanges(key, type: $0) }
@@ -233,6 +234,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         basis.found = lookup.found
         facts.times = stored.times
         facts.pending = lookup.pending
+        facts.pages = lookup.pages
         facts.isPartial = lookup.missing > 0
         facts.completeness =
             lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial

@@ -19,6 +19,8 @@ struct ContentFacts: Sendable {
     var order: UInt64 = 0
     var isFromDisk = false
     var parts: Set<StoredKey> = []
+    /// The pages of a timeline besides the newest.
+    var pages: [PageState] = []
 
     init(parts: Set<StoredKey>) { self.parts = parts }
 }

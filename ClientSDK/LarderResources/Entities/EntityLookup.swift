@@ -18,19 +18,23 @@ public struct EntityLookup {
     private(set) var lacksCandidates = false
     /// The results of this lookup.
     private(set) var found: [FoundEntities?] = []
-    /// The marks of members of the index.
-    let marks: [EntityKey: Int64]
+    /// The index, with the marks and notes of its members; nil for a lookup without an index.
+    let list: StoredQuery?
+    /// Whether a tag of the index was invalidated after a request with this order had confirmed a part of it.
+    var isOutdated: (_ validatedAt: WallTime, _ order: UInt64) -> Bool = { _, _ in false }
+    /// The pages of a timeline besides the newest.
+    var pages: [PageState] = []
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
     let overlays: EntityTable
 
     init(
         keys: [EntityKey],
-        marks: [EntityKey: Int64] = [:],
+        list: StoredQuery? = nil,
         overlays: EntityTable,
         find: @escaping (EntityKey, StoredEntityDecoder) -> StoredEntity?
     ) {
         self.keys = keys
-        self.marks = marks
+        self.list = list
         self.overlays = overlays
         self.find = find
     }
@@ -74,6 +78,7 @@ public struct EntityLookup {
 
     private mutating func take(_ remark: FoundEntities.Remark) {
         pending += remark.pending
+        guard remark.isCounted else { return }
         if remark.isMissing { missing += 1 }
         if let since = remark.staleSince { stale.append((remark.key, since)) }
     }

@@ -38,6 +38,8 @@ struct FoundEntities: Sendable {
         var staleSince: WallTime?
         /// Whether it is no longer stored.
         var isMissing = false
+        /// Whether the freshness of the whole value depends on it, and not only that of a page.
+        var isCounted = true
 
         var isNotable: Bool { pending > 0 || staleSince != nil || isMissing }
     }

@@ -22,6 +22,10 @@ struct QueryMerge: Sendable {
         var stored: Set<EntityKey>
         /// Whether items that the answer does not overlap are dropped (`ListResets`).
         var isReset: Bool
+        /// The order of the latest request that confirmed the list, also by "not modified".
+        var confirmedOrder: UInt64
+        /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
+        var isInvalid: Bool
     }
 }
 

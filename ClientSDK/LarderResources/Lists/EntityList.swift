@@ -8,10 +8,13 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
     public var items: [Item]
     /// The cursor of the next page; nil after the last one and for a list without pages. A page without items may have one.
     public var nextCursor: String?
+    /// The cursor of the page of newer items; nil for the newest page, if the source has stated none, and for a stored list.
+    public var previousCursor: String?
 
-    public init(_ items: [Item], nextCursor: String? = nil) {
+    public init(_ items: [Item], nextCursor: String? = nil, previousCursor: String? = nil) {
         self.items = items
         self.nextCursor = nextCursor
+        self.previousCursor = previousCursor
     }
 
     /// Stores the items as entities, and an index with the cursor.

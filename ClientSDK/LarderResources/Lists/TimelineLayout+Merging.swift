@@ -7,7 +7,19 @@ struct IncomingPage: Sendable {
     var keys: [EntityKey]
     /// The cursor of the next page; nil for the last page.
     var cursor: String?
+    /// The number of items that were asked for.
+    var limit: Int
+    /// When the page was fetched.
+    var times: PageTimes
     var validator: String?
+    /// The cursor of the page of newer items; nil if the server has stated none.
+    var newerCursor: String?
+    /// The times of the newest page of the list before the merge.
+    var head: PageTimes
+    /// Whether the merge confirms a list that was invalid as a whole: then it confirms no other page.
+    var isOnlyConfirmed = false
+    /// The order of the latest request that confirmed the newest page, also by "not modified".
+    var confirmedOrder: UInt64 = 0
     /// The order of its request (`RequestOrder`), and when the request began. The content of the page is not older than
     /// that.
     var order: UInt64
@@ -19,7 +31,15 @@ struct IncomingPage: Sendable {
 extension TimelineLayout {
     /// Merges the newest page. It defines the start of the list and the range down to its last overlap with the list.
     mutating func takeNewest(_ page: IncomingPage, _ rule: GapPolicy, _ orders: inout QueryOrders) {
+        if page.confirmedOrder > orders.head {
+            orders.head = page.confirmedOrder
+            for key in loadedPages.first.map(confirmedItems) ?? [] {
+                orders.items[key] = max(page.confirmedOrder, orders.items[key] ?? 0)
+            }
+        }
         let isLate = orders.head > page.order
+        if page.isOnlyConfirmed, !isLate { invalidatePages() }
+        let earlier = itemTimes(head: page.isOnlyConfirmed ? .never : page.head)
         guard let woven = weave([], elements, page, orders, isNewest: true, isLate: isLate) else {
             // A newer page was merged before this one, and without an overlap the position of this one is unknown.
             if isLate { return }
@@ -49,15 +69,18 @@ extension TimelineLayout {
             } else {
                 tail = .end
             }
-            return confirm(page, &orders, isHead: true)
+            confirm(page, &orders, isHead: true)
+            return assignPages(page, earlier, start: nil, isLate: false, isNewest: true)
         }
         elements = woven
         confirm(page, &orders, isHead: !isLate)
+        assignPages(page, earlier, start: nil, isLate: isLate, isNewest: true)
     }
 
     /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor
     /// has changed and the page does not continue the loaded items.
     mutating func take(_ page: IncomingPage, at place: TimelinePlace, cursor: String, _ orders: inout QueryOrders) {
+        let earlier = itemTimes(head: page.head)
         let prefix: [Element]
         let rest: [Element]
         let present: String
@@ -68,8 +91,9 @@ extension TimelineLayout {
         case .gap(let number):
             guard let index = index(ofGap: number), case .gap(_, let known) = elements[index] else { return }
             (prefix, rest, present) = (Array(elements[..<index]), Array(elements[(index + 1)...]), known)
-        case .page(let known):
-            guard let known, let index = elements.firstIndex(of: .boundary(known)) else { return }
+        case .page(nil), .newer, .around: return
+        case .page(let known?), .renewal(let known):
+            guard let index = elements.firstIndex(of: .boundary(known)) else { return }
             (prefix, rest, present) = (Array(elements[..<index]), Array(elements[(index + 1)...]), known)
         }
         var page = page
@@ -94,8 +118,8 @@ extension TimelineLayout {
             if let cursor = page.cursor {
                 switch place {
                 case .gap(let number): elements.append(.gap(number, cursor: cursor))
-                case .page: elements.append(newGap(cursor))
-                case .tail: tail = .cursor(cursor)
+                case .page, .renewal: elements.append(newGap(cursor))
+                case .tail, .newer, .around: tail = .cursor(cursor)
                 }
                 elements += behind
             } else {
@@ -103,15 +127,19 @@ extension TimelineLayout {
                 tail = .end
             }
         }
-        if present == cursor { validators[present] = page.validator }
         page.keys = all
         confirm(page, &orders, isHead: false)
+        let confirmation = page.validator.flatMap { validator -> PageFacts.Confirmation? in
+            guard present == cursor else { return nil }
+            return PageFacts.Confirmation(validator: validator, limit: page.limit, digest: PageFacts.digest(all))
+        }
+        assignPages(page, earlier, start: .boundary(present), confirmation: confirmation, isLate: false)
     }
 
     /// Merges a page between `prefix` and `rest`; nil if the page does not overlap `rest`.
     ///
     /// Only items that a page has confirmed count as overlap: the neighbours of an inserted item are unknown.
-    private mutating func weave(
+    mutating func weave(
         _ prefix: [Element],
         _ rest: [Element],
         _ page: IncomingPage,
@@ -155,12 +183,16 @@ extension TimelineLayout {
             if isKnownBetter || known.filter({ $0.item != nil || $0.isGap }) == said {
                 result += known
             } else {
+                // A late page that closes a gap does not renew what is behind it.
+                if isLate, let start = known.lazy.compactMap(\.gapCursor).first { result.append(.boundary(start)) }
                 result += protected(known, page, orders) + said
             }
         }
         result.append(.item(page.keys[last]))
         let behind = Array(rest[(place(last) + 1)...])
         let said = page.keys[(last + 1)...].map { Element.item($0) }
+        // A late page adds no items to the newest page, because their times would be those of the newest page.
+        if isLate, !rest[..<place(last)].contains(where: { $0.item == nil }) { return result + behind }
         return result + mergeTail(behind, said, page, orders, isNewer: isNewer(page.keys[last]))
     }
 
@@ -191,10 +223,7 @@ extension TimelineLayout {
             if isNewer, let key = behind[next].item, (orders.items[key] ?? 0) > page.order { return behind }
             return said + [newGap(cursor)] + behind
         }
-        // Adds a boundary if there is none within the size of the page, so that the items behind it can be loaded
-        // again.
-        if behind.prefix(max(1, page.keys.count)).contains(where: { $0.item == nil }) { return behind }
-        return [.boundary(cursor)] + behind
+        return behind
     }
 
     /// The indices of a longest sequence of keys that are confirmed in the rest in the same order. Cost: O(n²) for n
@@ -227,7 +256,7 @@ extension TimelineLayout {
 
     /// The elements that stay although the page does not contain them: items that a later request has confirmed, and
     /// items that were inserted within the settling time, which the server's replicas may not have yet.
-    private func protected(
+    func protected(
         _ elements: some Sequence<Element>,
         _ page: IncomingPage,
         _ orders: QueryOrders,
@@ -248,7 +277,7 @@ extension TimelineLayout {
     }
 
     /// Records the items that a page has confirmed.
-    private mutating func confirm(_ page: IncomingPage, _ orders: inout QueryOrders, isHead: Bool) {
+    mutating func confirm(_ page: IncomingPage, _ orders: inout QueryOrders, isHead: Bool) {
         let there = Set(items)
         for key in page.keys where there.contains(key) {
             loose[key] = nil

@@ -68,7 +68,8 @@ struct TimelineLayout: Sendable, Equatable {
     var tail = Tail.unknown
     var loose: [EntityKey: Loose] = [:]
     var lastGap = 0
-    var validators: [String: String] = [:]
+    /// The facts about the pages that begin with a boundary or a gap.
+    var pages: [PageStart: PageFacts] = [:]
 
     init() {}
 
@@ -78,21 +79,24 @@ struct TimelineLayout: Sendable, Equatable {
             let element = Self.element(entry.key)
             elements.append(element)
             if let mark = entry.mark { loose[entry.key] = Loose(mark: mark) }
-            if case .boundary(let cursor) = element, let note = entry.note { validators[cursor] = note }
+            if let start = element.start, let note = entry.note { pages[start] = PageFacts(decoding: note) }
         }
         tail = details.tail
         lastGap = details.lastGap
         normalize()
     }
 
-    /// Creates a layout to be shown: without the validators of its pages.
+    /// Creates a layout to be shown.
     ///
     /// - Parameters:
     ///   - keys: the members of the index with pending changes applied.
-    ///   - marks: the marks of members.
-    init(showing keys: [EntityKey], marks: [EntityKey: Int64], _ details: Details) {
+    ///   - members: the members of the index.
+    init(showing keys: [EntityKey], _ members: ListMembers, _ details: Details) {
         elements = keys.map(Self.element)
-        loose = marks.mapValues { Loose(mark: $0) }
+        loose = members.marks.mapValues { Loose(mark: $0) }
+        for (key, note) in members.notes {
+            if let start = Self.element(key).start { pages[start] = PageFacts(decoding: note) }
+        }
         tail = details.tail
         lastGap = details.lastGap
         normalize()
@@ -103,8 +107,8 @@ struct TimelineLayout: Sendable, Equatable {
         elements.map { element in
             switch element {
             case .item(let key): ListMembers.Entry(key, mark: loose[key]?.mark)
-            case .boundary(let cursor): ListMembers.Entry(Self.key(element), note: validators[cursor])
-            case .gap: ListMembers.Entry(Self.key(element))
+            case .boundary, .gap:
+                ListMembers.Entry(Self.key(element), note: element.start.flatMap { pages[$0]?.encoded })
             }
         }
     }
@@ -156,9 +160,12 @@ struct TimelineLayout: Sendable, Equatable {
             case .tail: elements.endIndex
             case .gap(let number): index(ofGap: number) ?? 0
             case .page(let cursor): cursor.flatMap { elements.firstIndex(of: .boundary($0)) } ?? 0
+            case .renewal(let cursor): elements.firstIndex(of: .boundary(cursor)) ?? 0
+            case .newer(let number): index(ofGap: number) ?? 0
+            case .around: 0
             }
         return elements[..<end].reversed().compactMap { element in
-            guard case .boundary(let cursor) = element else { return nil }
+            guard case .boundary(let cursor) = element, knows(cursor) else { return nil }
             return cursor
         }
     }
@@ -175,7 +182,7 @@ struct TimelineLayout: Sendable, Equatable {
             switch (element, result.last) {
             case (.item(let key), _): if known.insert(key).inserted { result.append(element) }
             // All items between the two are gone. Filling the first gap reaches the items behind the second.
-            case (.gap, .gap), (.boundary, .gap), (.boundary, .boundary), (.boundary, nil): break
+            case (.gap, .gap?), (.boundary, .gap?), (.boundary, .boundary?): inherit(result.last, element)
             case (.gap(_, let cursor), .boundary(let other)) where cursor == other:
                 result[result.count - 1] = element
             case (.gap, _), (.boundary, _): result.append(element)
@@ -183,22 +190,28 @@ struct TimelineLayout: Sendable, Equatable {
         }
         while let last = result.last, last.item == nil {
             if case .gap(_, let cursor) = last {
-                tail = .cursor(cursor)
+                tail = cursor == Self.newestCursor ? .unknown : .cursor(cursor)
             } else if case .boundary(let cursor) = last, tail != .cursor(cursor) {
                 break
             }
             result.removeLast()
         }
         elements = result
-        guard !loose.isEmpty || !validators.isEmpty else { return }
+        guard !loose.isEmpty || !pages.isEmpty else { return }
         loose = loose.filter { known.contains($0.key) }
-        let cursors = Set(
-            elements.compactMap { element in
-                guard case .boundary(let cursor) = element else { return nil as String? }
-                return cursor
-            }
-        )
-        validators = validators.filter { cursors.contains($0.key) }
+        let starts = Set(elements.compactMap(\.start))
+        pages = pages.filter { starts.contains($0.key) }
+    }
+
+    /// Begins the page of `second` with `first`, because the page of `first` has no items left.
+    private mutating func inherit(_ first: Element?, _ second: Element) {
+        guard let first = first?.start, let second = second.start else { return }
+        var facts = pages[first] ?? PageFacts(.never)
+        facts.times = pages[second]?.times ?? .never
+        if case .gap = second { facts.newerCursor = pages[second]?.newerCursor }
+        // A validator belongs to a cursor.
+        facts.confirmation = nil
+        pages[first] = facts
     }
 
     /// Drops the oldest items, so that at most `maximum` stay. It cuts at the end of a page, from where the rest can be
@@ -229,9 +242,12 @@ extension TimelineLayout.Element {
         return key
     }
 
-    var isGap: Bool {
-        guard case .gap = self else { return false }
-        return true
+    var isGap: Bool { gapCursor != nil }
+
+    /// The cursor of the first missing page; nil for an item or a boundary.
+    var gapCursor: String? {
+        guard case .gap(_, let cursor) = self else { return nil }
+        return cursor
     }
 }
 
@@ -240,6 +256,12 @@ enum TimelinePlace: Sendable, Hashable {
     /// After the last item.
     case tail
     case gap(Int)
-    /// A page that was loaded before, by its cursor; nil: the newest page.
+    /// A page that was loaded before and lacks items, by its cursor; nil: the newest page.
     case page(String?)
+    /// A page that was loaded before and is fetched again to confirm it, by its cursor.
+    case renewal(String)
+    /// At the older end of a gap.
+    case newer(Int)
+    /// Around an item, by its identifier.
+    case around(String)
 }

@@ -12,13 +12,27 @@ struct FoundTimeline<Item: CacheEntity>: Sendable {
     var list = Timeline<Item>.List()
     /// The positions of the elements of `layout`, in the same order; nil for an element that is not an item of the list.
     var positions: [Position?] = []
-    /// The number of elements of the newest page. The list is not fresh if one of these is missing or stale.
-    let newestCount: Int
+    /// The elements of the pages of `list`, in the same order. The list is not fresh if an item of the newest page is missing or stale.
+    let ranges: [Range<Int>]
 
     init(_ layout: TimelineLayout) {
         self.layout = layout
-        newestCount = layout.elements.firstIndex { $0.item == nil } ?? layout.elements.count
+        ranges = layout.loadedPages.map(\.range)
         list.tail = layout.tail
+    }
+
+    /// Takes what the remarks say about the items of each page.
+    ///
+    /// - Parameter remarks: in the order of their places.
+    mutating func apply(_ remarks: [FoundEntities.Remark]) {
+        var rest = remarks[...]
+        for index in list.pages.indices {
+            let page = rest.prefix { $0.place < ranges[index].upperBound }
+            rest = rest.dropFirst(page.count)
+            list.pages[index].state.isInvalidated =
+                list.pages[index].isOutdated || page.contains { $0.staleSince != nil }
+            list.pages[index].state.isPartial = page.contains(where: \.isMissing)
+        }
     }
 
     /// Whether an item was created on this device and is not confirmed by a page.
@@ -34,9 +48,11 @@ extension EntityLookup {
             found = again
         } else {
             remarks = []
-            let layout = TimelineLayout(showing: keys, marks: marks, try TimelineLayout.Details(details))
+            let members = list?.query.members ?? ListMembers(keys)
+            let layout = TimelineLayout(showing: keys, members, try TimelineLayout.Details(details))
             found = build(layout, &remarks)
         }
+        pages = found.list.pages.dropFirst().map(\.state)
         note(FoundEntities(values: found, remarks: remarks))
         return found.list
     }
@@ -52,13 +68,14 @@ extension EntityLookup {
         for key in changed where key.type == E.entityType {
             guard let place = timeline.layout.elements.firstIndex(of: .item(key)) else { continue }
             remarks.removeAll { $0.place == place }
-            let item = look(E.self, key, place, timeline.newestCount, &remarks)
+            let item = look(E.self, key, place, timeline.ranges, &remarks)
             guard let position = timeline.positions[place], case .stored(let entity, let isLocal) = item,
                 (isLocal || timeline.isOwn(key)) == timeline.list.localIDs.contains(key.id)
             else { return nil }
             timeline.list.replace(position.segment, position.offset, entity)
         }
         remarks.sort { $0.place < $1.place }
+        timeline.apply(remarks)
         return timeline
     }
 
@@ -72,6 +89,15 @@ extension EntityLookup {
         run.reserveCapacity(layout.elements.count)
         // The cursor of the page that the next item belongs to.
         var page: String?
+        timeline.list.pages = layout.loadedPages.map { loaded in
+            let facts = loaded.start.map { layout.pages[$0] ?? PageFacts(.never) }
+            return Timeline<E>.List.Page(
+                start: loaded.start,
+                state: state(facts?.times),
+                isCursorGone: facts?.isCursorGone ?? false
+            )
+        }
+        var number = 0
         func endRun() {
             if !run.isEmpty { timeline.list.segments.append(.items(run)) }
             run.removeAll()
@@ -83,13 +109,17 @@ extension EntityLookup {
         for (place, element) in layout.elements.enumerated() {
             var position: FoundTimeline<E>.Position?
             switch element {
-            case .boundary(let cursor): page = cursor
-            case .gap(let number, let cursor):
-                append(.gap(number))
+            case .boundary(let cursor):
+                if layout.knows(cursor) { page = cursor }
+                number += 1
+            case .gap(let gap, let cursor):
+                append(.gap(gap))
                 page = cursor
+                number += 1
             case .item(let key):
-                switch look(E.self, key, place, timeline.newestCount, &remarks) {
+                switch look(E.self, key, place, timeline.ranges, &remarks) {
                 case .stored(let entity, let isLocal):
+                    timeline.list.pages[number].count += 1
                     position = .init(segment: timeline.list.segments.count, offset: run.count)
                     run.append(entity)
                     if isLocal || timeline.isOwn(key) { timeline.list.localIDs.insert(entity.entityID) }
@@ -101,7 +131,18 @@ extension EntityLookup {
             timeline.positions.append(position)
         }
         endRun()
+        timeline.apply(remarks)
         return timeline
+    }
+
+    /// The state of a page, before its items are looked at.
+    ///
+    /// - Parameter times: nil for the newest page, whose times are those of the list.
+    private func state(_ times: PageTimes?) -> PageState {
+        var known = list?.times ?? Freshness.Times(.never, epoch: 0)
+        if let times { known = Freshness.Times(times, isUncertain: known.isUncertain, epoch: known.epoch) }
+        let isOutdated = isOutdated(known.validatedAt, times == nil ? list?.order ?? 0 : 0)
+        return PageState(times: known, isInvalidated: isOutdated || list?.query.isInvalidated ?? false)
     }
 
     /// Looks an item up, and adds a remark if there is anything to count.
@@ -109,7 +150,7 @@ extension EntityLookup {
         _ type: E.Type,
         _ key: EntityKey,
         _ place: Int,
-        _ newestCount: Int,
+        _ ranges: [Range<Int>],
         _ remarks: inout [FoundEntities.Remark]
     ) -> TimelineItem<E> {
         guard key.type == E.entityType else { return .hidden }
@@ -117,10 +158,10 @@ extension EntityLookup {
         let stored = find(key, { try E.codec.decode($0) })
         let (value, pending) = overlays.visible(stored?.value, key)
         remark.pending = pending
-        let isRequired = place < newestCount
-        if isRequired, let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
+        remark.isCounted = place < (ranges.first?.upperBound ?? 0)
+        if let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
         let entity = value as? E
-        remark.isMissing = isRequired && entity == nil && stored == nil
+        remark.isMissing = entity == nil && stored == nil
         if remark.isNotable { remarks.append(remark) }
         guard let entity else { return stored == nil ? .evicted : .hidden }
         return .stored(entity, isLocal: stored == nil)

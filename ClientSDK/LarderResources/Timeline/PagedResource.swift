@@ -32,6 +32,10 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
     /// The temporary client ID of an item that was created on this device. If both items are in the list, because an event came before
     /// the acknowledgement, only the server's is shown.
     public var temporaryID: (@Sendable (Item) -> String?)?
+    /// The order of the list: whether the item with the first identifier comes before the one with the second. Identifiers are given by
+    /// their descriptions. It allows to open timelines at items (`Timeline.open`): the fetch function must then answer every
+    /// `PageRequest.position`. Nil: only the newest and older pages are requested.
+    public var isNewer: (@Sendable (_ id: String, _ other: String) -> Bool)?
     /// Whether the list is cached at present; nil: always. See `Resource.isCached`.
     public var isCached: (@Sendable () -> Bool)?
     /// The time limit of a page; nil: no limit.
@@ -91,49 +95,5 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
         self.freshness = freshness
         self.policy = policy
         self.fetch = fetch
-    }
-}
-
-/// A request for one page of a `PagedResource`.
-public struct PageRequest: Sendable, Hashable {
-    /// The cursor, from the previous page; nil: the newest page.
-    public var cursor: String?
-    /// The number of items.
-    public var limit: Int
-    /// The validator of the stored page; nil if there is none.
-    public var validator: String?
-    /// Whether a person has requested it, as by a refresh. It does not wait for a `Retry-After`.
-    public var isForced: Bool
-    /// Whether caches on the way must revalidate the page, as for a refresh, a gate or an invalidated list.
-    public var mustRevalidate: Bool
-
-    /// The request as the context of a fetch.
-    public var context: FetchContext {
-        FetchContext(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate)
-    }
-
-    /// Creates a request, for direct calls of a fetch function.
-    public init(
-        cursor: String? = nil,
-        limit: Int,
-        validator: String? = nil,
-        isForced: Bool = false,
-        mustRevalidate: Bool = false
-    ) {
-        self.cursor = cursor
-        self.limit = limit
-        self.validator = validator
-        self.isForced = isForced
-        self.mustRevalidate = mustRevalidate || isForced
-    }
-
-    /// Creates a request for the newest page from the context of a fetch.
-    public init(_ context: FetchContext, limit: Int) {
-        self.init(
-            limit: limit,
-            validator: context.validator,
-            isForced: context.isForced,
-            mustRevalidate: context.mustRevalidate
-        )
     }
 }

@@ -8,6 +8,13 @@ extension Timeline {
         /// Items that were created on this device and that no page has confirmed yet.
         var localIDs: Set<String> = []
         var tail = TimelineLayout.Tail.unknown
+        /// The pages in order, the newest first. Together they have all items.
+        var pages: [Page] = []
+
+        /// Whether both have the same items and gaps. How current they are does not count.
+        public static func == (left: Timeline<Item>.List, right: Timeline<Item>.List) -> Bool {
+            left.segments == right.segments && left.localIDs == right.localIDs && left.tail == right.tail
+        }
 
         /// All items in order, across the gaps.
         public var items: [Item] {
@@ -42,12 +49,19 @@ extension Timeline {
             localIDs.subtract(named)
             let old = segments
             segments = []
+            var counter = PageCounter(pages)
             for segment in old {
                 switch segment {
                 case .gap(let gap): append(gap)
-                case .items(let items): for item in items where !named.contains(item.entityID) { append(item) }
+                case .items(let items):
+                    for item in items {
+                        let isKept = !named.contains(item.entityID)
+                        if isKept { append(item) }
+                        counter.count(isKept: isKept)
+                    }
                 }
             }
+            pages = counter.pages
         }
 
         /// Replaces one item of a segment of items.
@@ -92,6 +106,9 @@ extension Timeline {
             case .gap(let number): id = "\(number)"
             case .page(let cursor): id = "evicted \(cursor ?? "")"
             case .tail: id = "tail"
+            case .renewal(let cursor): id = "renewal \(cursor)"
+            case .newer(let number): id = "\(number)"
+            case .around(let item): id = "around \(item)"
             }
         }
     }
@@ -122,13 +139,18 @@ extension Timeline.List {
                 let page = IncomingPage(
                     keys: answer.ids.filter { context.stored.contains($0) },
                     cursor: try TimelineLayout.Details(answer.details).tail.cursor,
+                    limit: max(1, resource.pageSize),
+                    times: PageTimes(stated, at: context.startedAt),
                     validator: answer.entityTag,
+                    head: query.headTimes,
+                    isOnlyConfirmed: context.isInvalid,
+                    confirmedOrder: context.confirmedOrder,
                     order: context.order,
                     startedAt: context.startedAt,
                     settlingTime: resource.settlingTime
                 )
                 let rule = context.isReset ? .reset : resource.onDiscontinuity
-                let isLatest = context.order >= orders.head
+                let isLatest = context.order >= max(orders.head, context.confirmedOrder)
                 let layout = try query.editLayout { layout in
                     layout.takeNewest(page, rule, &orders)
                     layout.keep(atMost: resource.keptMaximum)

@@ -11,10 +11,14 @@ extension Timeline {
         public internal(set) var heldBackCount = 0
         /// The edits since the previous snapshot of the same iteration.
         public internal(set) var difference = ListDifference<Item.ID>(from: [Item](), to: [])
+        /// The items of the previous snapshot of the same iteration.
+        var earlierItems: [Item] = []
         /// Whether the oldest item is loaded.
         public internal(set) var hasReachedEnd = false
-        /// The freshness of the newest page.
-        public let freshness: Freshness
+        /// The loaded pages that have shown items, in the order of `items`.
+        public internal(set) var pages: [Timeline<Item>.Page] = []
+        /// The freshness of all shown items: fresh only if every page is. `freshness(of:)` is that of a part.
+        public internal(set) var freshness: Freshness
         /// Where the list came from; nil if there is none.
         public let source: LarderResources.Snapshot<Timeline<Item>.List>.Source?
         /// When the newest page was fetched, was validated and expires; nil if there is none.
@@ -43,6 +47,15 @@ extension Timeline {
             return gaps > 0 ? .gapped(gaps) : hasReachedEnd ? .complete : .partial
         }
 
+        /// The names of the fields of the items in `difference.updates` that have changed since the previous snapshot of the same iteration:
+        /// see `CacheEntity.changedFields(since:)`. Cost: as there, when it is called and not before.
+        ///
+        /// - Throws: `.encoding` if an item cannot be encoded as a JSON object.
+        public func changedFields() throws(LarderError) -> [Item.ID: Set<String>] {
+            guard !difference.updates.isEmpty else { return [:] }
+            return try items.changedFields(since: earlierItems)
+        }
+
         init(
             _ snapshot: LarderResources.Snapshot<Timeline<Item>.List>,
             _ fetching: Set<TimelinePlace>,
@@ -53,11 +66,14 @@ extension Timeline {
             times = snapshot.times
             isRefreshing = snapshot.activity == .fetching
             isLoadingOlder = fetching.contains(.tail)
-            gapsBeingFilled = Set(fetching.subtracting([.tail]).map { Timeline<Item>.Gap($0).id })
+            let places = Set(snapshot.value?.gaps.map(\.place) ?? [])
+            gapsBeingFilled = Set(fetching.intersection(places).map { Timeline<Item>.Gap($0).id })
             refreshError = snapshot.refreshError
             loadOlderError = errors[.tail]
             var gapErrors: [String: LarderError] = [:]
-            for (place, error) in errors where place != .tail { gapErrors[Timeline<Item>.Gap(place).id] = error }
+            for (place, error) in errors where places.contains(place) {
+                gapErrors[Timeline<Item>.Gap(place).id] = error
+            }
             self.gapErrors = gapErrors
             pendingChanges = snapshot.pendingChanges
             revision = snapshot.revision
@@ -73,83 +89,7 @@ extension Timeline {
                 && pendingChanges == other.pendingChanges && text(refreshError) == text(other.refreshError)
                 && text(loadOlderError) == text(other.loadOlderError)
                 && gapErrors.mapValues(\.description) == other.gapErrors.mapValues(\.description)
-                && segments == other.segments
+                && segments == other.segments && pages.elementsEqual(other.pages) { $0.hasSameContent(as: $1) }
         }
-    }
-}
-
-/// The items that one reader was shown, and the items that are held back.
-struct TimelineReader<Item: CacheEntity>: Sendable {
-    private var last: LarderResources.Snapshot<Timeline<Item>.List>?
-    private var shown: Set<String> = []
-    private var held: Set<String> = []
-    private var hasShown = false
-    private let holdsBack: Bool
-
-    init(holdsBack: Bool) { self.holdsBack = holdsBack }
-
-    /// Shows all items, and returns the number of held-back ones.
-    mutating func showHeldBack() -> Int {
-        defer {
-            shown.formUnion(held)
-            held = []
-        }
-        return held.count
-    }
-
-    mutating func view(
-        of snapshot: LarderResources.Snapshot<Timeline<Item>.List>,
-        _ fetching: Set<TimelinePlace>,
-        _ errors: [TimelinePlace: LarderError]
-    ) -> Timeline<Item>.Snapshot {
-        // A snapshot that is viewed again may be older than the last one.
-        if last.map({ snapshot.revision >= $0.revision }) ?? true {
-            last = snapshot
-            if let list = snapshot.value { receive(list) }
-        }
-        let present = last ?? snapshot
-        var view = Timeline<Item>.Snapshot(present, fetching, errors)
-        view.heldBackCount = held.count
-        guard let list = present.value else { return view }
-        view.segments = visible(list)
-        view.items = view.segments.flatMap { segment in
-            guard case .items(let items) = segment else { return [Item]() }
-            return items
-        }
-        return view
-    }
-
-    /// Items before the first shown item are new, unless they were created on this device. If no shown item is left, nothing is held
-    /// back.
-    private mutating func receive(_ list: Timeline<Item>.List) {
-        let ids = list.items.map(\.entityID)
-        guard hasShown, holdsBack,
-            let first = ids.firstIndex(where: { shown.contains($0) && !list.localIDs.contains($0) })
-        else {
-            hasShown = !ids.isEmpty
-            shown = Set(ids)
-            held = []
-            return
-        }
-        held = Set(ids[..<first].filter { !shown.contains($0) && !list.localIDs.contains($0) })
-        shown = Set(ids).subtracting(held)
-    }
-
-    private func visible(_ list: Timeline<Item>.List) -> [Timeline<Item>.Segment] {
-        guard !held.isEmpty else { return list.segments }
-        var result = Timeline<Item>.List()
-        var isBehindHeld = false
-        for segment in list.segments {
-            switch segment {
-            // A gap behind held-back items is held back with them.
-            case .gap(let gap): if !isBehindHeld { result.append(gap) }
-            case .items(let items):
-                for item in items {
-                    isBehindHeld = held.contains(item.entityID)
-                    if !isBehindHeld { result.append(item) }
-                }
-            }
-        }
-        return result.segments
     }
 }

@@ -13,13 +13,15 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         var reader: TimelineReader<Item>
         var wakers: [UInt64: @Sendable () -> Void] = [:]
         var lastWaker: UInt64 = 0
+        /// The item at which the list was opened.
+        var anchor: String?
     }
     private let state: Mutex<State>
 
-    init(_ engine: TimelineEngine<Item>, _ options: ReadOptions, holdsBackNew: Bool) {
+    init(_ engine: TimelineEngine<Item>, _ options: ReadOptions, readerIsAtTop: Bool) {
         self.engine = engine
         self.options = options
-        state = Mutex(State(reader: TimelineReader(holdsBack: holdsBackNew)))
+        state = Mutex(State(reader: TimelineReader(isAtTop: readerIsAtTop)))
     }
 
     /// The key of the list in the store.
@@ -60,7 +62,40 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         }
     }
 
-    /// Fetches the page after the last item.
+    /// Fetches the pages that contain these items again, unless they are fresh: for the items on screen. Other pages stay as old as they
+    /// are.
+    ///
+    /// Each page is confirmed by its validator, or costs its items. Pages whose place the server cannot find any more are fetched together
+    /// with the page before them. Items behind a gap that have no page of their own are confirmed when the gap is filled.
+    ///
+    /// - Parameters:
+    ///   - ids: identifiers of items. Those that are not loaded have no effect.
+    ///   - isUserInitiated: whether a person has asked for it: then fresh pages are fetched too, and at once after a failure.
+    /// - Throws: the error of the first request that fails. The shown items stay.
+    public func refresh(
+        around ids: some Sequence<Item.ID>,
+        isUserInitiated: Bool = false
+    ) async throws(LarderError) {
+        let wanted = Set(ids.map(\.description))
+        let start = engine.core.now()
+        var asked: Set<PageRenewal> = []
+        let (engine, due) = (engine, isUserInitiated ? nil : options)
+        while true {
+            let next = await engine.core.reading { [asked] in engine.nextRenewal(wanted, asked, due, since: start) }
+            guard let next else { return }
+            asked.insert(next)
+            switch next {
+            case .newest: try await engine.newest(isForced: isUserInitiated)
+            case .page(let cursor): try await engine.load(.renewal(cursor), isUserInitiated: isUserInitiated)
+            }
+        }
+    }
+
+    var anchor: String? { state.withLock { $0.anchor } }
+
+    func setAnchor(_ id: String) { state.withLock { $0.anchor = id } }
+
+    /// Fetches the page after the last item, or at a gap below the items at which the timeline was opened (`open(at:)`).
     ///
     /// After a failure the next request waits as reads do, with jitter and not before `Retry-After`; until then this throws the error
     /// of the last request, with the wait in `retryAfter`.
@@ -71,6 +106,10 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     @discardableResult
     public func loadOlder(isUserInitiated: Bool = false) async throws(LarderError) -> Timeline<Item>.Progress {
         let before = engine.node.content().value
+        if let gap = before?.gaps(around: anchor).older {
+            try await fill(gap, isUserInitiated: isUserInitiated)
+            return engine.node.content().value?.gaps(around: anchor).older == nil ? progress(.tail) : .more
+        }
         guard let before, before.tail != .unknown else {
             try await refresh()
             return progress(.tail)
@@ -102,7 +141,23 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         return list?.gaps.contains { $0.place == place } ?? false ? .more : .finished
     }
 
-    /// Shows the held-back items in the next snapshot. Returns their number.
+    /// Whether the reader is at the top of the list, where new items are inserted at once. Elsewhere they are held back and counted
+    /// (`Snapshot.heldBackCount`), so that nothing moves what is being read. Items that were created on this device are never held back.
+    ///
+    /// The app sets it as the reader scrolls. Setting it to true shows the held-back items; setting it to false hides nothing that was
+    /// shown. Of readers with timelines of their own each has its own.
+    public var readerIsAtTop: Bool {
+        get { state.withLock { $0.reader.isAtTop } }
+        set {
+            let (count, wakers) = state.withLock { state in
+                state.reader.isAtTop = newValue
+                return (newValue ? state.reader.showHeldBack() : 0, Array(state.wakers.values))
+            }
+            if count > 0 { for waker in wakers { waker() } }
+        }
+    }
+
+    /// Shows the held-back items in the next snapshot, wherever the reader is. Returns their number.
     @discardableResult
     public func showHeldBack() -> Int {
         let (count, wakers) = state.withLock { ($0.reader.showHeldBack(), Array($0.wakers.values)) }
@@ -125,7 +180,9 @@ public final class Timeline<Item: CacheEntity>: Sendable {
 
     func view(_ snapshot: LarderResources.Snapshot<Timeline<Item>.List>) -> Timeline<Item>.Snapshot {
         let paging = engine.paging
-        return state.withLock { $0.reader.view(of: snapshot, paging.fetching, paging.errors) }
+        var (view, pages) = state.withLock { $0.reader.view(of: snapshot, paging.fetching, paging.errors) }
+        view.set(pages, options, engine.node, paging.fetching)
+        return view
     }
 
     func wake(_ waker: @escaping @Sendable () -> Void) -> UInt64 {

@@ -60,12 +60,16 @@ enum ChatEndpoints {
     private static func messages(_ call: inout Call) throws(Problem) -> Answer {
         let row = try call.row(.conversation)
         let start = try call.pageStart(.messages, owner: row)
+        let anchor = try anchor(call, start)
         let limit = try call.limit(default: 50)
         let viewer = call.viewer
         return .representation(
             try call.read { store in
                 try requireMember(viewer, of: row, in: store)
-                let items = try store.messages.page(start, conversation: row, limit: limit)
+                if let anchor { try requireMessage(anchor, in: row, store) }
+                let items =
+                    try anchor.map { try store.messages.page(around: $0, conversation: row, limit: limit) }
+                    ?? store.messages.page(start, conversation: row, limit: limit)
                 let cursors = ListPage.cursors(
                     start,
                     newest: items.first?.row,
@@ -81,6 +85,25 @@ enum ChatEndpoints {
                 return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .chat)
             }
         )
+    }
+
+    /// The message that the page is to be around; nil if the request names none.
+    private static func anchor(_ call: Call, _ start: PageStart) throws(Problem) -> Int64? {
+        guard let text = call.query.first("around") else { return nil }
+        guard start == .newest else {
+            throw call.invalid("around", "cannot be given together with `after` or `before`")
+        }
+        guard let id = EntityID(.message, parsing: text) else {
+            throw call.invalid("around", "must be the identifier of a message")
+        }
+        return id.row
+    }
+
+    private static func requireMessage(_ row: Int64, in conversation: Int64, _ store: Store) throws {
+        guard let message = try store.messages.find(row), !message.isDeleted, message.conversation == conversation
+        else {
+            throw ProblemType.notFound("There is no message msg_\(row) in the conversation conv_\(conversation).")
+        }
     }
 
     private static func message(_ call: inout Call) throws(Problem) -> Answer {

@@ -161,6 +161,17 @@ final class MessageTable {
 }
 
 extension MessageTable {
+    /// A message that is not deleted, and the nearest ones before and after it, newest first: half of the page is not older than it.
+    func page(
+        around row: Int64,
+        conversation: Int64,
+        limit: Int
+    ) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
+        let newer = try page(.before(row - 1), conversation: conversation, limit: (limit + 1) / 2)
+        guard newer.count < limit else { return newer }
+        return newer + (try page(.after(row), conversation: conversation, limit: limit - newer.count))
+    }
+
     /// The members of a message that are stored in its head.
     static func members(
         row: Int64,

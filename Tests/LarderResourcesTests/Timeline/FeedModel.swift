@@ -18,6 +18,7 @@ final class FeedModel: Sendable {
         /// The reply at the time of the request.
         var early: Fetched<EntityList<Note>>
         var startedAt: MonotonicTime
+        var wall: WallTime
         /// Whether the cache no longer waits for the reply, because its timeout has passed.
         var isTimedOut = false
         var continuation: CheckedContinuation<Fetched<EntityList<Note>>, Never>
@@ -31,6 +32,8 @@ final class FeedModel: Sendable {
         var life = 0
         var events = 0
         var waiter: (count: Int, isAwake: Pending<Void>)?
+        /// When the last request began whose reply has shown or confirmed a post.
+        var served: [Int: WallTime] = [:]
     }
 
     let cursorsDie: Bool
@@ -76,9 +79,18 @@ final class FeedModel: Sendable {
         await withCheckedContinuation { continuation in
             let now = state.withLock { state -> Fetched<EntityList<Note>>? in
                 let early = self.answer(request, state.posts)
-                if state.isAutomatic || state.life != life { return early }
+                if state.isAutomatic || state.life != life {
+                    self.note(early, request, state.posts, self.clock.now, &state.served)
+                    return early
+                }
                 state.requests.append(
-                    Request(request: request, early: early, startedAt: self.clock.uptime, continuation: continuation)
+                    Request(
+                        request: request,
+                        early: early,
+                        startedAt: self.clock.uptime,
+                        wall: self.clock.now,
+                        continuation: continuation
+                    )
                 )
                 return nil
             }
@@ -97,6 +109,25 @@ final class FeedModel: Sendable {
         let notes = page.map { Note($0, posts[$0]?.text ?? "", revision: posts[$0]?.revision ?? 0) }
         return .value(EntityList(notes, nextCursor: next), validator: validator)
     }
+
+    /// Notes the posts that a reply shows or confirms.
+    private func note(
+        _ reply: Fetched<EntityList<Note>>,
+        _ request: PageRequest,
+        _ posts: [Int: Post],
+        _ wall: WallTime,
+        _ served: inout [Int: WallTime]
+    ) {
+        let numbers =
+            reply.value.map { $0.items.compactMap { Int($0.id) } }
+            ?? request.validator.map { validator in
+                validator.split(separator: " ").compactMap { Int($0.prefix { $0 != "/" }) }
+            } ?? []
+        for number in numbers { served[number] = max(wall, served[number] ?? wall) }
+    }
+
+    /// When the last request began whose reply has shown or confirmed a post.
+    func served(_ number: Int) -> WallTime? { state.withLock { $0.served[number] } }
 
     var waiting: Int { state.withLock { $0.requests.count } }
 
@@ -121,7 +152,15 @@ final class FeedModel: Sendable {
     func release(_ index: Int, isEarly: Bool) -> Bool {
         let (request, answer) = state.withLock { state in
             let request = state.requests.remove(at: index)
-            return (request, isEarly ? request.early : self.answer(request.request, state.posts))
+            let reply = isEarly ? request.early : self.answer(request.request, state.posts)
+            // No later request is answered with older content: the cache takes the order of requests for that of their content.
+            if !isEarly {
+                for other in state.requests.indices where state.requests[other].startedAt > request.startedAt {
+                    state.requests[other].early = self.answer(state.requests[other].request, state.posts)
+                }
+            }
+            if !request.isTimedOut { self.note(reply, request.request, state.posts, request.wall, &state.served) }
+            return (request, reply)
         }
         request.continuation.resume(returning: answer)
         return !request.isTimedOut

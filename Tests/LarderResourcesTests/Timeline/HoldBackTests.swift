@@ -69,6 +69,31 @@ struct HoldBackTests {
         #expect(second.elements.last?.difference.insertions.map(\.id) == ["3"])
     }
 
+    @Test func `a reader at the top gets new items at once, and held-back ones when the top is reached`() async throws {
+        let cache = try scene.cache()
+        let feed = source.resource()
+        source.prepare([2, 1])
+        let timeline = cache.timeline(feed)
+        let views = SequenceRecorder(timeline.snapshots)
+        await views.wait { $0.last?.items.count == 2 }
+        #expect(!timeline.readerIsAtTop)
+        try cache.update { $0.insertNewest(Note(3), in: feed.key) }
+        await views.wait { $0.last?.heldBackCount == 1 }
+        timeline.readerIsAtTop = true
+        var last = try #require(await views.wait { $0.last?.items.count == 3 }.last)
+        #expect(last.difference.insertions.map(\.id) == ["3"] && last.heldBackCount == 0)
+        try cache.update { $0.insertNewest(Note(4), in: feed.key) }
+        last = try #require(await views.wait { $0.last?.items.count == 4 }.last)
+        #expect(last.line == "4 3 2 1 .")
+        // Nothing that was shown is hidden again.
+        timeline.readerIsAtTop = false
+        try cache.update { $0.insertNewest(Note(5), in: feed.key) }
+        last = try #require(await views.wait { $0.last?.heldBackCount == 1 }.last)
+        #expect(last.line == "(1) 4 3 2 1 .")
+        // Another reader of the same list decides for itself.
+        #expect(try await cache.timeline(feed, readerIsAtTop: true).snapshot().line == "5 4 3 2 1 .")
+    }
+
     @Test func `a timeline is not observed after its loop has ended`() async throws {
         let cache = try scene.cache(inMemory: true)
         source.prepare([2, 1])

@@ -173,7 +173,7 @@ struct TimelineTests {
         try await timeline.refresh()
         let after = try await timeline.snapshot()
         #expect(source.requests.map(\.validator) == [nil, nil, "v1"])
-        #expect(after.line == "3 2 1 ." && after.freshness == .fresh)
+        #expect(after.line == "3 2 1 ." && after.pages.map(\.freshness) == [.fresh, .stale(.expired)])
         #expect(after.times?.fetchedAt == before.times?.fetchedAt)
         #expect(after.times?.validatedAt == scene.clock.now)
         #expect(try await line(cache, feed) == "3 2 1 .")

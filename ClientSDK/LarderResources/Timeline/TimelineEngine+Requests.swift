@@ -1,0 +1,250 @@
+import LarderEvents
+import LarderStorage
+import LarderTime
+
+/// The requests for pages, and how their replies are stored.
+extension TimelineEngine {
+    private var layout: TimelineLayout {
+        get throws {
+            guard let query = core.query(node.key)?.stored.query else { return TimelineLayout() }
+            return TimelineLayout(query.members, try TimelineLayout.Details(query.details))
+        }
+    }
+
+    private func cursor(of place: TimelinePlace) throws -> String? {
+        let layout = try layout
+        switch place {
+        case .tail: return layout.tail.cursor
+        case .gap(let number):
+            guard let index = layout.index(ofGap: number), case .gap(_, let cursor) = layout.elements[index] else {
+                return nil
+            }
+            return cursor
+        case .page(let cursor): return cursor.flatMap { layout.knows($0) ? $0 : nil }
+        case .renewal(let cursor): return layout.knows(cursor) ? cursor : nil
+        case .newer(let number): return layout.pages[.gap(number)]?.newerCursor
+        case .around: return nil
+        }
+    }
+
+    /// Fetches the page of a place. If the server does not know the cursor any more, because its item is gone, the
+    /// pages above are fetched again until one of them leads to the place.
+    ///
+    /// - Parameter isForced: whether a person has asked to confirm the page.
+    func fetch(_ place: TimelinePlace, isForced: Bool = false) async throws {
+        if case .around(let item) = place {
+            guard try await ask(.around(item), at: place) else {
+                throw LarderError(.gone, "\"\(node.key)\" has no item \(item) on the server.")
+            }
+            return
+        }
+        guard let cursor = try await core.reading({ try self.cursor(of: place) }) else {
+            if place == .page(nil) { try await newest() }
+            if case .newer(let number) = place { try await fetch(.gap(number)) }
+            return
+        }
+        if cursor == TimelineLayout.newestCursor { return try await newest() }
+        if case .newer(let number) = place {
+            // Without the cursor the gap is filled from its newer end.
+            if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number)) }
+            return
+        }
+        if try await ask(.older(cursor), at: place, isForced: isForced) { return }
+        try forget(cursor)
+        var used: Set<String> = [cursor]
+        var hasAskedForNewest = false
+        while let next = try self.cursor(of: place) {
+            if used.insert(next).inserted {
+                if try await ask(.older(next), at: place) { return }
+                try forget(next)
+            } else if let above = try layout.boundaries(above: place).first(where: { used.insert($0).inserted }) {
+                if try await !ask(.older(above), at: .page(above)) { try forget(above) }
+            } else if !hasAskedForNewest {
+                hasAskedForNewest = true
+                try await newest()
+            } else {
+                throw LarderError(
+                    .gone,
+                    "The server no longer knows the cursors of \"\(node.key)\". Refresh the timeline with `onDiscontinuity: .reset`."
+                )
+            }
+        }
+    }
+
+    /// Notes that a page cannot be fetched any more.
+    private func forget(_ cursor: String) throws {
+        var update = CacheUpdate()
+        update.answered = node.storedKey
+        let merge = QueryMerge(confirms: false) { query, _, _ in
+            try query.editLayout { $0.forget(cursor) }
+        }
+        update.steps.append(.mergeQuery(node.key, merge))
+        try core.commit(update, isTolerant: true)
+    }
+
+    /// Fetches the newest page, as a refresh does.
+    ///
+    /// - Parameter isForced: whether it is requested although the last request has just failed.
+    func newest(isForced: Bool = true) async throws(LarderError) {
+        let options = node.options(resource.list)
+        let now = core.now()
+        if !isForced, let error = node.postponement(at: now) { throw error }
+        let flight = try node.join(options, startedSince: now.uptime, isForced: isForced)
+        defer { flight.leave() }
+        try await flight.wait()
+    }
+
+    /// Fetches a page and merges it; false if the server does not know the cursor.
+    private func ask(_ position: PageRequest.Position, at place: TimelinePlace, isForced: Bool = false) async throws
+        -> Bool
+    {
+        guard core.configuration.mayUseNetwork() else {
+            throw LarderError(
+                .offline,
+                "The network may not be used at present: no page of \"\(node.key)\" was requested."
+            )
+        }
+        let resource = resource
+        let order = core.order.begin()
+        defer { core.order.end(order) }
+        let moment = core.now()
+        var renewed: String?
+        if case .renewal = place, case .older(let cursor) = position { renewed = cursor }
+        let known = try await core.reading { [renewed] in try renewed.flatMap { try self.confirmation($0) } }
+        let request = PageRequest(
+            position,
+            limit: known?.limit ?? resource.pageSize(core.configuration.networkBehavior()),
+            validator: known?.validator,
+            isForced: isForced && renewed != nil,
+            mustRevalidate: renewed != nil
+        )
+        let fetched: Fetched<EntityList<Item>>
+        do {
+            fetched = try await within(
+                resource.timeout,
+                clock: core.configuration.monotonicClock,
+                sleeper: core.configuration.monotonicClock
+            ) {
+                try await resource.fetch(request)
+            }
+        } catch let error as TimeLimitExceeded {
+            throw LarderError(.timedOut, "A page of \"\(node.key)\" did not come within \(error.limit).", cause: error)
+        } catch let error as LarderError
+            where error.code == .gone || (error.status == 410 && error.code != .unexpectedReply)
+        {
+            return false
+        }
+        switch fetched.content {
+        case .gone: return false
+        case .notModified:
+            guard let known, let renewed else {
+                throw LarderError(
+                    .unexpectedReply,
+                    "A page of \"\(node.key)\" was reported as not modified, although the request had no validator."
+                )
+            }
+            let times = PageTimes(fetched.stated, at: moment.before(fetched.age).wall)
+            try await core.changing { try self.confirm(renewed, known, times) }
+            let took = core.configuration.monotonicClock.uptime - moment.uptime
+            core.configuration.onEvent(.revalidated(resource: node.key.name, took))
+            return true
+        case .value(let page):
+            let sent = Sent(
+                position: position,
+                place: place,
+                limit: request.limit,
+                order: order,
+                moment: moment.before(fetched.age)
+            )
+            try await core.changing { try self.store(page, fetched, resource, sent) }
+            let took = core.configuration.monotonicClock.uptime - moment.uptime
+            core.configuration.onEvent(.fetched(resource: node.key.name, took))
+            return true
+        }
+    }
+
+    /// What a "not modified" reply to a request for a page would confirm; nil if the page must be fetched as a whole.
+    private func confirmation(_ cursor: String) throws -> PageFacts.Confirmation? {
+        let page = node.content().value?.pages.first { $0.start == .boundary(cursor) }
+        guard let state = page?.state, !state.isPartial, !state.isInvalidated else { return nil }
+        return try layout.confirmation(cursor)
+    }
+
+    private func confirm(_ cursor: String, _ known: PageFacts.Confirmation, _ times: PageTimes) throws {
+        var update = CacheUpdate()
+        update.answered = node.storedKey
+        let merge = QueryMerge(confirms: false) { query, _, _ in
+            try query.editLayout { $0.confirm(cursor, known, times) }
+        }
+        update.steps.append(.mergeQuery(node.key, merge))
+        try core.commit(update, isTolerant: true)
+    }
+
+    /// A request that was answered.
+    private struct Sent {
+        let position: PageRequest.Position
+        let place: TimelinePlace
+        let limit: Int
+        let order: UInt64
+        /// When the request began, or earlier if a cache on the way has answered.
+        let moment: Moment
+    }
+
+    private func store(
+        _ page: EntityList<Item>,
+        _ fetched: Fetched<EntityList<Item>>,
+        _ resource: PagedResource<Item>,
+        _ sent: Sent
+    ) throws {
+        let drafts = page.items.map { EntityDraft($0, completeness: resource.completeness) }
+        let keys = drafts.map(\.key)
+        var update = CacheUpdate()
+        update.answered = node.storedKey
+        update.isMemoryOnly = !fetched.mayStore
+        update.steps = drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated, source: .network) }
+        let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
+            // A list that was removed meanwhile is not created again by one of its older pages.
+            if case .around = sent.position {} else if query.members.isEmpty && query.details.isEmpty { return }
+            let incoming = IncomingPage(
+                keys: keys.filter { context.stored.contains($0) },
+                cursor: page.nextCursor,
+                limit: sent.limit,
+                times: PageTimes(fetched.stated, at: context.startedAt),
+                validator: fetched.validator,
+                newerCursor: page.previousCursor,
+                head: query.headTimes,
+                order: context.order,
+                startedAt: context.startedAt,
+                settlingTime: resource.settlingTime
+            )
+            try query.editLayout { layout in
+                switch (sent.position, sent.place) {
+                case (.newest, _): break
+                case (.older(let cursor), let place):
+                    layout.take(incoming, at: place, cursor: cursor, &orders)
+                    if place != .tail { layout.keep(atMost: resource.keptMaximum) }
+                case (.newer(let cursor), .newer(let gap)):
+                    layout.takeNewer(incoming, inGap: gap, cursor: cursor, &orders)
+                case (.newer, _): break
+                case (.around, _):
+                    guard let isNewer = resource.isNewer else { return }
+                    layout.takeAround(incoming, isNewer, keptMaximum: resource.keptMaximum, &orders)
+                }
+            }
+        }
+        update.steps.append(.mergeQuery(node.key, merge))
+        try core.commit(update, order: sent.order, moment: sent.moment, isTolerant: true)
+    }
+}
+
+extension PageTimes {
+    /// The times of a page that was requested at a moment.
+    init(_ stated: StatedFreshness?, at moment: WallTime) {
+        self.init(
+            fetchedAt: moment,
+            validatedAt: moment,
+            expiresAt: moment + (stated?.lifetime ?? CacheCore.longestLifetime),
+            terms: stated?.terms ?? []
+        )
+    }
+}
