@@ -60,7 +60,7 @@ public final class SegmentedMemoryTier<Key: Hashable & Sendable, Value: Sendable
     ///     (`EvictionPolicy.greedyDual`).
     public init(
         _ budgets: Budgets,
-        policy: EvictionPolicy = .standard,
+        policy: EvictionPolicy = .adaptive,
         clock: any MonotonicClock = SystemMonotonicClock(),
         onDeparture: (@Sendable (MemoryTier<Key, Value>.Departure) -> Void)? = nil,
         score: (@Sendable (Key, Value, Int) -> Double)? = nil
