@@ -83,20 +83,4 @@ struct MemoryTierTests {
         tier.trim(cost: 0)
         #expect(tier["a"] == nil && tier.statistics.departures[.pressure] ?? 0 >= 1)
     }
-
-    @Test func `small and large entries lend each other unused budget and return it`() {
-        let tier = SegmentedMemoryTier<Int, Int>(.init(small: 100, large: 100, threshold: 50), clock: ManualClock())
-        for key in 0..<20 { tier.store(key, for: key, cost: 10) }
-        #expect(tier.small.cost == 200)
-        tier.store(100, for: 100, cost: 60)
-        #expect(tier[100] == 100 && tier.small.cost == 140)
-        tier.store(101, for: 101, cost: 60)
-        #expect(tier.cost <= 200 && tier[101] == 101 && tier.small.cost >= 100)
-        var generator = SeededGenerator(seed: 11)
-        for step in 0..<3_000 {
-            let cost = generator.uniform(in: 1..<100)
-            tier.store(step, for: generator.uniform(in: 0..<60), cost: cost)
-            #expect(tier.cost <= 200, "step \(step)")
-        }
-    }
 }

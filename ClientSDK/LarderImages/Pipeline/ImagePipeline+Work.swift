@@ -200,7 +200,7 @@ extension ImagePipeline {
                 // fetched again by the next request.
                 let mayStay = loaded.contentID != nil && !key.options.contains(.skipMemoryWrite) && !isDamaged
                 if key.epoch == state.epoch, mayStay {
-                    memory.store(picture, for: key.result, cost: picture.image.cost)
+                    memory.store(picture, for: key.result, cost: picture.image.cost, score: picture.worth.effortForSize)
                 }
                 show(picture.image, from: loaded.origin, job, &effects)
             case .failure(let error): end(key, with: error, &state, &effects)
@@ -227,9 +227,8 @@ extension ImagePipeline {
         }
         let duration = configuration.uptime.uptime - begun
         report { .decoded(url: request.url, width: image.width, height: image.height, duration: duration) }
-        let worth = ImagePipeline.Cost(
+        let worth = ImageCost(
             byteCount: image.cost,
-            fileByteCount: loaded.bytes.count,
             isOnDisk: loaded.isOnDisk,
             loadTime: loaded.duration,
             decodeTime: duration
