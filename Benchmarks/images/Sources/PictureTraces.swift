@@ -117,7 +117,7 @@ enum PictureTrace: String, CaseIterable {
                 sourcePixels: byteCount * 3 / 8
             )
         }
-        let newest = shown.count / 20
+        let newest = 1_000 + shown.count / 20
         for _ in 0..<generator.number(5..<40) {
             switch generator.number(0..<10) {
             case 0..<4:
