@@ -27,21 +27,8 @@ extension MemoryReaction {
         )
     }
 
-    /// Holds a segmented memory tier at its share under pressure and restores its budgets step by step.
-    public static func tier<Key, Value>(_ name: String, _ tier: SegmentedMemoryTier<Key, Value>) -> MemoryReaction {
-        MemoryReaction(
-            name,
-            measure: { Usage(cost: tier.cost) },
-            release: { allowed in
-                let before = tier.cost
-                tier.setShare(allowed.cacheShare)
-                return max(0, before - tier.cost)
-            }
-        )
-    }
-
     /// Cancels loads and decodes that can wait, stops prefetching, lowers concurrency and size, and holds decoded pixels at the
-    /// allowed share of their budgets. The guard owns these settings of the pipeline from then on.
+    /// allowed share of their budget. The guard owns these settings of the pipeline from then on.
     ///
     /// - Parameter sparing: requests of this priority or higher are not cancelled.
     public static func images(

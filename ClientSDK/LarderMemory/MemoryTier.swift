@@ -42,7 +42,7 @@ public import Synchronization
     ///   - onDeparture: called with every removed entry, while no lock is held.
     @inlinable public convenience init(
         limits: Limits,
-        policy: EvictionPolicy = .standard,
+        policy: EvictionPolicy = .adaptive,
         clock: any MonotonicClock = SystemMonotonicClock(),
         onDeparture: (@Sendable (Departure) -> Void)? = nil
     ) {
@@ -67,7 +67,7 @@ public import Synchronization
         let isLarge = limits.count >= 4_096 && limits.count < .max
         self.init(
             limits: limits,
-            policy: .standard,
+            policy: .adaptive,
             clock: clock,
             shardBits: isLarge ? 4 : 0,
             hash: hash,
@@ -122,7 +122,7 @@ public import Synchronization
                 return nil
             }
             shard.hits += 1
-            shard.queue.touch(slot)
+            shard.queue.touch(slot, hash: UInt32(truncatingIfNeeded: hash))
             return shard.entries[slot].value
         }
         if isExpired { removeExpired(key, hash) }

@@ -63,6 +63,21 @@ struct ImageFailureTests {
         #expect(setting.server.requests.count == 2 && setting.log.damaged == 1)
     }
 
+    @Test func `a partial picture is shown if its second download fails`() async throws {
+        let setting = try ImageSetting { $0.retry = .never }
+        defer { setting.remove() }
+        let (fixture, place) = try restarting()
+        // Only the first download ends, and it is damaged.
+        setting.server[url] = .init(bytes: fixture.bytes, breaks: [.max, 0], flips: [place])
+        let request = ImageRequest(url: url)
+        let image = try await setting.pipeline.image(for: request)
+        #expect(image.isPartial && setting.server.requests.count == 2)
+        // It is not kept, and a later request gets the whole picture.
+        #expect(setting.pipeline.cachedImage(for: request) == nil)
+        setting.clock.advance(by: .seconds(6))
+        #expect(try await setting.pipeline.image(for: request) == fixture.image)
+    }
+
     @Test func `a picture of which a part stays damaged is shown as partial and not kept`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }

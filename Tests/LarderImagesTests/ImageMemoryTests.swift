@@ -32,27 +32,25 @@ struct ImageMemoryTests {
         return setting
     }
 
-    @Test func `pictures that are cheap to get again are evicted before expensive ones, regardless of age`()
-        async throws
+    @Test func `a small picture stays while large ones pass, and is evicted when it was unused for long`() async throws
     {
-        // The first one is expensive. Memory has room for three.
-        let setting = try setting(12) { configuration in
-            configuration.memory = .init(small: 3_072, large: 0, threshold: 1 << 20)
-            configuration.score = { worth in Double(worth.fileByteCount) }
+        // No time passes, so that all pictures have the same effort. The first one has an eighth of the pixels.
+        func isThere(after count: Int) async throws -> Bool {
+            let setting = try setting(count) { $0.memoryBytesMaximum = 3_200 }
+            defer { setting.remove() }
+            let small = PNGBuilder.picture(width: 8, height: 4) { (UInt8($0), UInt8($1), 1) }
+            setting.server[url(0)]?.bytes = small
+            for number in 0..<count { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
+            return setting.pipeline.cachedImage(for: ImageRequest(url: url(0))) != nil
         }
-        defer { setting.remove() }
-        let padding = [UInt8](repeating: 0, count: 200_000)
-        setting.server[url(0)]?.bytes = PNGBuilder.padded(picture(0), padding)
-        for number in 0..<12 { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
-        let kept = (0..<12).filter { setting.pipeline.cachedImage(for: ImageRequest(url: url($0))) != nil }
-        #expect(kept == [0, 10, 11])
+        #expect(try await isThere(after: 12))
+        #expect(try await !isThere(after: 60))
     }
 
-    @Test func `the default score is effort per byte, and a stored file lowers it`() {
+    @Test func `the score is effort per byte, and a stored file lowers it`() {
         func worth(_ bytes: Int, decode: Int, load: Int, isOnDisk: Bool) -> Double {
-            ImagePipeline.Cost(
+            ImageCost(
                 byteCount: bytes,
-                fileByteCount: 1,
                 isOnDisk: isOnDisk,
                 loadTime: .milliseconds(load),
                 decodeTime: .milliseconds(decode)
@@ -66,7 +64,7 @@ struct ImageMemoryTests {
     }
 
     @Test func `under pressure memory falls and stays low, and recovers step by step`() async throws {
-        let setting = try setting(20) { $0.memory = .init(small: 8_192, large: 2_048, threshold: 1 << 20) }
+        let setting = try setting(20) { $0.memoryBytesMaximum = 10_240 }
         defer { setting.remove() }
         let source = MemoryGuard.ManualSource()
         let memory = MemoryGuard(source: source, clock: setting.clock)
@@ -75,7 +73,6 @@ struct ImageMemoryTests {
             for number in 0..<20 { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
         }
         try await scroll()
-        // The budget of large pictures is lent.
         #expect(setting.pipeline.memoryCost == 10_240)
         source.signal(.warning)
         #expect(setting.pipeline.memoryCost == 5_120)

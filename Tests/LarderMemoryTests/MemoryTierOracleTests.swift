@@ -113,60 +113,6 @@ struct MemoryTierOracleTests {
         }
     }
 
-    /// A reference model of a policy: an array, oldest first.
-    private struct Plain {
-        let policy: EvictionPolicy
-        var order: [(key: Int, used: Bool)] = []
-        var hand = 0
-
-        mutating func touch(_ key: Int) -> Bool {
-            guard let place = order.firstIndex(where: { $0.key == key }) else { return false }
-            switch policy {
-            case .lru: order.append(order.remove(at: place))
-            case .sieve: order[place].used = true
-            default: break
-            }
-            return true
-        }
-
-        mutating func evict() -> Int {
-            if policy == .sieve {
-                while order[hand % order.count].used {
-                    order[hand % order.count].used = false
-                    hand = (hand + 1) % order.count
-                }
-                let gone = order.remove(at: hand % order.count).key
-                if hand >= order.count { hand = 0 }
-                return gone
-            }
-            return order.removeFirst().key
-        }
-    }
-
-    @Test(arguments: [EvictionPolicy.lru, .fifo, .sieve])
-    func `in one part the policies match their reference models`(_ policy: EvictionPolicy) {
-        for seed in UInt64(1)...10 {
-            var generator = SeededGenerator(seed: seed)
-            let maximum = generator.uniform(in: 1..<40)
-            let gone = Mutex<[Int]>([])
-            let tier = MemoryTier<Int, Int>(limits: .init(count: maximum), policy: policy, clock: ManualClock()) {
-                departure in gone.withLock { $0.append(departure.key) }
-            }
-            var plain = Plain(policy: policy)
-            var expected: [Int] = []
-            for step in 0..<2_000 {
-                let key = generator.uniform(in: 0..<100)
-                let isHit = plain.touch(key)
-                Self.check((tier[key] != nil) == isHit, "seed \(seed), step \(step)")
-                guard !isHit else { continue }
-                if plain.order.count == maximum { expected.append(plain.evict()) }
-                plain.order.append((key, false))
-                tier.store(key, for: key)
-            }
-            #expect(gone.withLock { $0 } == expected, "seed \(seed)")
-        }
-    }
-
     @Test func `a large tier is filled to its limit with the used entries`() {
         let tier = MemoryTier<Int, Int>(limits: .init(count: 5_000), clock: ManualClock())
         for key in 0..<5_000 { tier.store(key, for: key) }

@@ -99,7 +99,7 @@ struct MemoryTierPartsTests {
         do {
             let tier = MemoryTier<String, Witness>(
                 limits: .init(count: 100),
-                policy: .fifo,
+                policy: .adaptive,
                 clock: ManualClock(),
                 shardBits: bits,
                 onDeparture: nil
@@ -134,7 +134,7 @@ struct MemoryTierPartsTests {
         for bits in [0, 2] {
             let tier = MemoryTier<Int, Int>(
                 limits: .init(),
-                policy: .standard,
+                policy: .adaptive,
                 clock: ManualClock(),
                 shardBits: bits,
                 onDeparture: nil

@@ -20,6 +20,11 @@ func measure(_ name: String, runs: Int = 15, operations: Int, _ body: () throws 
     return median / each
 }
 
+if CommandLine.arguments.count == 3, CommandLine.arguments[1] == "compression" {
+    try measureCompression(CommandLine.arguments[2])
+    exit(0)
+}
+
 let count = 100_000
 let directory = NSTemporaryDirectory() + "larder-disk-benchmark-\(ProcessInfo.processInfo.processIdentifier)"
 defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -25,7 +25,7 @@ enum Reaction: String, CaseIterable {
     let disk = try DiskStore(DiskStore.Configuration(directory: directory.path))
     var configuration = ImagePipeline.Configuration(transport: SocketTransport(), disk: disk)
     let budget = 48 << 20
-    configuration.memory = .init(small: 16 << 20, large: 32 << 20, threshold: 1 << 20)
+    configuration.memoryBytesMaximum = budget
     configuration.onEvent = { counts.add($0) }
     let pipeline = ImagePipeline(configuration)
     let source = MemoryGuard.ManualSource()

@@ -116,6 +116,7 @@ case ("decode", 5):
 case ("fuzz", 4): fuzz(try read(arguments[1]), Int(arguments[2]) ?? 1_000, UInt64(arguments[3]) ?? 1)
 case ("hits", 2): try await hits(arguments[1])
 case ("shared", 2): try await shared(arguments[1])
+case ("budgets", 2): try compareBudgets(arguments[1])
 case ("scroll", 3): try await scroll(arguments[1], Reaction(rawValue: arguments[2]) ?? .none)
 case ("serve", 2): try serve(arguments[1])
 default:
@@ -123,6 +124,7 @@ default:
         """
         images decode FILE WIDTH HEIGHT ROUNDS   decoding a file into a size (0 0: as it is), and the memory for it
         images hits DIRECTORY                    a hit in memory through the pipeline
+        images budgets DIRECTORY                 ways to keep decoded pictures, on three traces
         images shared DIRECTORY                  a thousand requests for one URL
         images scroll FIXTURES REACTION          three hundred pictures scrolled by, from a server in a process of its own;
                                                  in the middle memory is short: none, clear, warning, critical

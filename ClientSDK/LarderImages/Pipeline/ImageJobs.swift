@@ -38,6 +38,8 @@ struct ImageJob {
     var hops: [ImageFreshness?] = []
     /// The number of times that its bytes were damaged.
     var damages = 0
+    /// What could be decoded of damaged bytes, to be shown if they cannot be fetched again.
+    var partial: (image: DecodedImage, origin: ImagePipeline.Origin)?
     /// The detail of the last preview; 0 before the first one.
     var previewDetail = 0
     var previewsFrom = 0

@@ -186,6 +186,7 @@ extension ImagePipeline {
                     epoch: key.epoch
                 )
                 state.jobs[key]?.damages = 1
+                if case .success(let picture) = result { state.jobs[key]?.partial = (picture.image, loaded.origin) }
                 state.jobs[key]?.loadedAt = nil
                 state.jobs[key]?.hops = []
                 state.jobs[key]?.phase = .loading(again)
@@ -199,19 +200,9 @@ extension ImagePipeline {
                 // fetched again by the next request.
                 let mayStay = loaded.contentID != nil && !key.options.contains(.skipMemoryWrite) && !isDamaged
                 if key.epoch == state.epoch, mayStay {
-                    memory.store(picture, for: key.result, cost: picture.image.cost)
+                    memory.store(picture, for: key.result, cost: picture.image.cost, score: picture.worth.effortForSize)
                 }
-                for entry in job.waiters.values {
-                    effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
-                }
-                let duration = configuration.uptime.uptime - job.began
-                let delivered = Event.delivered(
-                    url: job.request.url,
-                    from: loaded.origin,
-                    duration: duration,
-                    isPrefetch: job.priority == .prefetch
-                )
-                effects.append(.tell(delivered))
+                show(picture.image, from: loaded.origin, job, &effects)
             case .failure(let error): end(key, with: error, &state, &effects)
             }
         }
@@ -236,9 +227,8 @@ extension ImagePipeline {
         }
         let duration = configuration.uptime.uptime - begun
         report { .decoded(url: request.url, width: image.width, height: image.height, duration: duration) }
-        let worth = ImagePipeline.Cost(
+        let worth = ImageCost(
             byteCount: image.cost,
-            fileByteCount: loaded.bytes.count,
             isOnDisk: loaded.isOnDisk,
             loadTime: loaded.duration,
             decodeTime: duration
@@ -251,6 +241,24 @@ extension ImagePipeline {
         )
     }
 
+    /// Delivers a picture to all requests of a job that has ended.
+    private func show(
+        _ image: DecodedImage,
+        from origin: Origin,
+        _ job: ImageJob,
+        _ effects: inout [Effect]
+    ) {
+        for entry in job.waiters.values { effects.append(.show(entry.waiter, .image(image, from: origin))) }
+        let delivered = Event.delivered(
+            url: job.request.url,
+            from: origin,
+            duration: configuration.uptime.uptime - job.began,
+            isPrefetch: job.priority == .prefetch
+        )
+        effects.append(.tell(delivered))
+    }
+
+    /// Ends a job with an error, or with the partial picture that damaged bytes gave before.
     func end(
         _ key: ImageJobKey,
         with error: ImageError,
@@ -258,6 +266,9 @@ extension ImagePipeline {
         _ effects: inout [Effect]
     ) {
         guard let job = state.jobs.removeValue(forKey: key) else { return }
+        if let partial = job.partial, error.code != .cancelled {
+            return show(partial.image, from: partial.origin, job, &effects)
+        }
         for entry in job.waiters.values { effects.append(.fail(entry.waiter, error)) }
         effects.append(.tell(.failed(url: job.request.url, error)))
     }

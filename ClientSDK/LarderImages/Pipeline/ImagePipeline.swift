@@ -1,5 +1,5 @@
 public import LarderHTTPCache
-public import LarderMemory
+import LarderMemory
 public import LarderStorage
 public import LarderTime
 public import LarderTransport
@@ -25,22 +25,15 @@ public final class ImagePipeline: Sendable {
         public var decoders = ImageDecoders()
         /// The largest pictures that are decoded.
         public var limits = DecodedImage.Limits()
-        /// The bytes of decoded pixels to keep, and the size from which a picture counts as large.
-        public var memory = SegmentedMemoryTier<String, DecodedImage>.Budgets(
-            small: 32 << 20,
-            large: 64 << 20,
-            threshold: 1 << 20
-        )
+        /// The maximum number of bytes of decoded pixels in memory. Pictures that are small and were expensive to make are kept
+        /// longest.
+        public var memoryBytesMaximum = 96 << 20
         /// The maximum number of concurrent downloads.
         public var loadsMaximum = 6
         /// The maximum number of concurrent decodes.
         public var decodesMaximum = 2
         /// The maximum size of a file, in bytes.
         public var bytesMaximum = 32 << 20
-        /// The score of a picture; those with the lowest score are evicted first (`EvictionPolicy.greedyDual`). The default favours
-        /// pictures that are small and were expensive to make. Called when a picture is stored; it must not block. Nil uses
-        /// `EvictionPolicy.standard`.
-        public var score: (@Sendable (ImagePipeline.Cost) -> Double)? = { $0.effortForSize }
         /// The maximum number of bytes of interrupted downloads that are kept for resuming: on disk if the response may be stored, where they survive
         /// the process; otherwise in memory.
         public var partialBytesMaximum = 8 << 20
@@ -88,7 +81,7 @@ public final class ImagePipeline: Sendable {
 
     /// The settings of the pipeline.
     public let configuration: Configuration
-    let memory: SegmentedMemoryTier<ImageResultKey, MemoryPicture>
+    let memory: MemoryTier<ImageResultKey, MemoryPicture>
     let loader: ImageLoader
     let state: Mutex<ImagePipelineState>
     /// The entries that left memory while the lock was held; reported after it is released.
@@ -111,13 +104,11 @@ public final class ImagePipeline: Sendable {
         evicted = departures
         var onDeparture: (@Sendable (ImageDepartures.Departure) -> Void)?
         if onEvent != nil { onDeparture = { departures.add($0) } }
-        let score = configuration.score
-        let budgets = configuration.memory
-        memory = SegmentedMemoryTier(
-            .init(small: budgets.small, large: budgets.large, threshold: budgets.threshold),
+        memory = MemoryTier(
+            limits: .init(cost: configuration.memoryBytesMaximum),
+            policy: .greedyDual,
             clock: configuration.uptime,
-            onDeparture: onDeparture,
-            score: score.map { score in { _, picture, _ in score(picture.worth) } }
+            onDeparture: onDeparture
         )
         var policy = configuration.policy
         policy.bodyBytesMaximum = max(policy.bodyBytesMaximum, configuration.bytesMaximum)
@@ -212,9 +203,12 @@ public final class ImagePipeline: Sendable {
     /// - Parameter share: the factor for each side, from 0.1 to 1. Pictures of full size that are in memory are still returned.
     public func setQuality(_ share: Double) { change { state in state.quality = min(1, max(0.1, share)) } }
 
-    /// Limits pixels to a share of their budgets until the next call, from 0 to 1. See `MemoryReaction.images`.
+    /// Limits pixels to a share of `memoryBytesMaximum` until the next call, from 0 to 1. See `MemoryReaction.images`.
     public func setMemoryShare(_ share: Double) {
-        memory.setShare(share)
+        let bytesMaximum = Int(Double(configuration.memoryBytesMaximum) * min(max(share, 0), 1))
+        // Trimmed first, so that the departures have the reason `pressure`.
+        memory.trim(cost: bytesMaximum)
+        memory.setLimits(.init(cost: bytesMaximum))
         if share == 0 { change { state in state.partials = [] } }
         tellDepartures()
     }
@@ -224,7 +218,7 @@ public final class ImagePipeline: Sendable {
 
     /// Removes pixels until that share of them is left, from 0 to 1.
     public func trimMemory(toShare share: Double) {
-        memory.trim(toShare: share)
+        memory.trim(cost: Int(Double(memory.cost) * min(max(share, 0), 1)))
         tellDepartures()
     }
 

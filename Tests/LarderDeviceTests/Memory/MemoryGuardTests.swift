@@ -179,22 +179,6 @@ struct MemoryGuardTests {
         _ = registration
     }
 
-    @Test func `lasting pressure is applied again, also to segmented tiers`() {
-        let budgets = SegmentedMemoryTier<Int, Int>.Budgets(small: 500, large: 500, threshold: 50)
-        let tier = SegmentedMemoryTier<Int, Int>(budgets, clock: clock)
-        let memory = makeGuard()
-        let registration = memory.register(.tier("segmented", tier))
-        func fill() { for number in 0..<200 { tier.store(number, for: number, cost: number % 2 == 0 ? 10 : 60) } }
-        fill()
-        source.signal(.warning)
-        #expect(tier.cost <= 500)
-        fill()
-        #expect(tier.cost <= 500)
-        source.signal(.warning)
-        #expect(tier.cost <= 500)
-        _ = registration
-    }
-
     @Test func `a reaction registered under pressure is called at once, and a released one not any more`() {
         let memory = makeGuard()
         source.signal(.critical)

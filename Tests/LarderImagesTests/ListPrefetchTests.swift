@@ -1,0 +1,147 @@
+import LarderTime
+import LarderTransport
+import TestSupport
+import Testing
+
+@testable import LarderImages
+
+@Suite("Image pipeline, prefetching around the visible range", .oneMinute)
+struct ListPrefetchTests {
+    private static let picture = PNGBuilder.picture(width: 4, height: 4) { _, _ in (9, 8, 7) }
+
+    @Sendable private static func url(_ row: Int) -> String { "http://pictures/\(row)" }
+
+    @Sendable private static func request(_ row: Int) -> ImageRequest? {
+        ImageRequest(url: url(row), target: ImageTarget(width: 10, height: 10))
+    }
+
+    /// A server with 40 pictures, one download at a time.
+    private func setting(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> ImageSetting {
+        let setting = try ImageSetting { configuration in
+            configuration.loadsMaximum = 1
+            change(&configuration)
+        }
+        for row in 0..<40 { setting.server[Self.url(row)] = .init(bytes: Self.picture) }
+        return setting
+    }
+
+    private func rows(_ setting: ImageSetting) -> [Int] {
+        setting.server.requests.compactMap { Int($0.url.dropFirst("http://pictures/".count)) }
+    }
+
+    private func waitUntilIdle(_ setting: ImageSetting, delivered count: Int) async {
+        await setting.log.wait { $0.count { if case .delivered = $0 { true } else { false } } >= count }
+    }
+
+    private func window(
+        ahead: Int,
+        behind: Int = 0,
+        bytes: Int = 1 << 20,
+        finishesBegun: Bool = false
+    ) -> ImagePipeline.ListPrefetch.Window {
+        var window = ImagePipeline.ListPrefetch.Window()
+        (window.aheadMaximum, window.behindMaximum) = (ahead, behind)
+        (window.bytesMaximum, window.finishesBegun) = (bytes, finishesBegun)
+        return window
+    }
+
+    @Test func `visible pictures are loaded first, then those ahead, then those behind`() async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            window: window(ahead: 3, behind: 2),
+            request: Self.request
+        )
+        prefetch.show(10..<12, of: 40)
+        await waitUntilIdle(setting, delivered: 7)
+        #expect(rows(setting) == [10, 11, 12, 13, 14, 9, 8])
+        // Upwards, and not beyond the beginning.
+        prefetch.show(1..<3, of: 40)
+        await waitUntilIdle(setting, delivered: 12)
+        #expect(rows(setting).dropFirst(7) == [1, 2, 0, 3, 4])
+        withExtendedLifetime(prefetch) {}
+    }
+
+    @Test func `what becomes visible is raised and what has left is cancelled, item by item`() async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        let gate = Gate()
+        setting.server[Self.url(0)]?.gate = gate
+        let prefetch = ImagePipeline.ListPrefetch(setting.pipeline, window: window(ahead: 4), request: Self.request)
+        prefetch.show(0..<2, of: 40)
+        await setting.log.waitForDownloads(1)
+        // Rows 3 and 4 become visible; 0, whose download runs, 1 and 2 have left.
+        prefetch.show(3..<5, of: 40)
+        #expect(setting.log.cancelled == 3)
+        gate.open()
+        await waitUntilIdle(setting, delivered: 6)
+        #expect(rows(setting) == [0, 3, 4, 5, 6, 7, 8])
+        #expect(setting.log.downloads == 7)
+        withExtendedLifetime(prefetch) {}
+    }
+
+    @Test func `a download that has begun is finished if that is wanted`() async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        let gate = Gate()
+        setting.server[Self.url(0)]?.gate = gate
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            window: window(ahead: 2, finishesBegun: true),
+            request: Self.request
+        )
+        prefetch.show(0..<1, of: 40)
+        await setting.log.waitForDownloads(1)
+        prefetch.show(20..<21, of: 40)
+        #expect(setting.log.cancelled == 2)
+        gate.open()
+        await waitUntilIdle(setting, delivered: 4)
+        #expect(rows(setting) == [0, 20, 21, 22])
+        #expect(Self.request(0).flatMap { setting.pipeline.cachedImage(for: $0) } != nil)
+        withExtendedLifetime(prefetch) {}
+    }
+
+    @Test func `the window is limited by bytes and by the share for the network`() async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        // 400 bytes each: three fit.
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            window: window(ahead: 10, bytes: 1_300),
+            request: Self.request
+        )
+        prefetch.show(0..<1, of: 40)
+        await waitUntilIdle(setting, delivered: 4)
+        prefetch.setShare(0)
+        prefetch.show(10..<12, of: 40)
+        await waitUntilIdle(setting, delivered: 6)
+        prefetch.setShare(0.5)
+        await waitUntilIdle(setting, delivered: 7)
+        #expect(rows(setting) == [0, 1, 2, 3, 10, 11, 12])
+        #expect(setting.pipeline.workload == (loads: 0, decodes: 0))
+        withExtendedLifetime(prefetch) {}
+    }
+
+    @Test(arguments: [false, true])
+    func `a cancelled or released one stops loading`(_ isReleased: Bool) async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        setting.server[Self.url(0)]?.gate = Gate()
+        var prefetch: ImagePipeline.ListPrefetch? = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            window: window(ahead: 4),
+            request: Self.request
+        )
+        prefetch?.show(0..<2, of: 40)
+        await setting.log.waitForDownloads(1)
+        if isReleased {
+            prefetch = nil
+        } else {
+            prefetch?.cancel()
+            prefetch?.show(5..<8, of: 40)
+        }
+        #expect(setting.log.cancelled == 6 && setting.pipeline.workload == (loads: 0, decodes: 0))
+        prefetch = nil
+    }
+}
