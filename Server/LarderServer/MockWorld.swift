@@ -152,6 +152,14 @@ public struct MockWorld: Sendable {
         }
     }
 
+    /// All entries with a lookup of people's handles.
+    var allEntries: ([JournalEntry], @Sendable (Int64) -> String?) {
+        get async {
+            await plane.barrier()
+            return (world.control.journal.entries, { [plane, world] in plane.handle(of: $0, in: world) })
+        }
+    }
+
     /// Removes all entries; numbers continue.
     public func clearJournal() { world.control.journal.clear() }
 

@@ -10,6 +10,7 @@ struct Arguments {
         case help
         case version
         case control(ControlCommand)
+        case scenarios(ScenarioCommand)
     }
 
     var action = Action.serve
@@ -53,7 +54,10 @@ struct Arguments {
 
     init(_ words: [String]) throws(UsageError) {
         if let first = words.first, !first.hasPrefix("-") {
-            action = .control(try ControlCommand(words))
+            let asksForHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
+            action =
+                first == "scenarios" && !asksForHelp
+                ? .scenarios(try ScenarioCommand(Array(words.dropFirst()))) : .control(try ControlCommand(words))
             return
         }
         var rest = words[...]

@@ -14,6 +14,8 @@ struct ControlCommand {
     private var world: String?
     private var token = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
     private var isJSON = false
+    /// The rules of the conduct report that must have no finding.
+    private var failOn: Set<String>?
     private var words: [String] = []
     /// Nil for a command that needs no server.
     private var request: ControlRequest?
@@ -28,6 +30,8 @@ struct ControlCommand {
             case "--world": world = try FlagParser.value(name, inline, &rest)
             case "--control-token", "--token": token = try FlagParser.value(name, inline, &rest)
             case "--json": isJSON = true
+            case "--fail-on" where arguments.first == "conduct":
+                failOn = try Self.rules(try FlagParser.value(name, inline, &rest))
             case "--help", "-h": asksForHelp = true
             case _ where name.hasPrefix("--"):
                 throw UsageError(message: "unknown argument '\(word)'; larder-server help lists all commands")
@@ -55,6 +59,29 @@ struct ControlCommand {
         Terminal.print(
             isJSON || request.accept != "application/json" ? text.trimmedEnd : ControlText.readable(reply.body)
         )
+        if let failOn { try judge(failOn, request, fields) }
+    }
+
+    /// Exits with 1 if the conduct report has a finding of one of the rules.
+    private func judge(_ rules: Set<String>, _ request: ControlRequest, _ fields: [(String, String)]) throws {
+        let fields = fields.filter { $0.0 != "Accept" } + [("Accept", "application/json")]
+        let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields)
+        let findings = try JSONParser.parse(reply.body)["findings"]?.array ?? []
+        let count = findings.count { rules.contains($0["rule"]?.string ?? "") }
+        if count > 0 { Terminal.fail("\(count) findings of \(rules.sorted().joined(separator: ", "))", code: 1) }
+    }
+
+    /// The rules in `downloadedTwice,keyMissing` or `any`.
+    private static func rules(_ text: String) throws(UsageError) -> Set<String> {
+        let known = ConductReport.Rule.allCases.map(\.rawValue)
+        if text == "any" { return Set(known) }
+        let names = text.split(separator: ",").map { String($0) }
+        if let name = names.first(where: { !known.contains($0) }) {
+            throw UsageError(
+                message: "--fail-on requires any, or rules of \(known.joined(separator: ", ")), not '\(name)'"
+            )
+        }
+        return Set(names)
     }
 
     /// The file for the reply instead of the terminal; nil for none.

@@ -25,6 +25,7 @@ enum Main {
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
+            case .scenarios(let command): try await command.run()
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)

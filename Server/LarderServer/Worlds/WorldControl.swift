@@ -14,6 +14,7 @@ package final class WorldControl: WorldHooks {
     let changeFeed = ChangeFeedFaults()
     let actors = ScriptedActorSet()
     let recording = Recording()
+    let heldReports = HeldReports()
     private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
