@@ -34,7 +34,6 @@ extension CannedReply {
         return reply
     }
 
-    /// A refusal with `Retry-After`.
     static func refusal(_ status: Int, after wait: RetryAfter? = nil) -> CannedReply {
         var reply = CannedReply(status: status)
         reply.retryAfter = wait

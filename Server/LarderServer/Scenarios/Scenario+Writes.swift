@@ -107,7 +107,6 @@ extension Scenario {
 
     private static let posts = FaultMatch("POST", "/v1/posts")
     private static let messages = FaultMatch("POST", "/v1/conversations/*/messages")
-    private static let like = FaultMatch("PUT", "/v1/posts/*/like")
 
     static let sends = [
         sending(
@@ -144,14 +143,21 @@ extension Scenario {
             .sentOnce("LARDER_PATH"),
             path: conversationPath
         ),
-        sending(
+        Scenario(
             "lost-like",
             .like,
-            "the connection is reset before anything is done",
-            "repeat it: setting a like is idempotent",
-            .scenario(.reset, like),
-            liked,
-            path: likePath
-        ),
+            problem: "the connection is reset before anything is done",
+            requirement: "repeat it: setting a like is idempotent",
+            exercise: [.fault("fault")],
+            checks: [
+                liked,
+                .informed(by: [JournalFilter("PUT", "/v1/posts/*/like"), JournalFilter("POST", "/v1/likes")]),
+            ]
+        ) { world, variables in
+            variables["LARDER_PATH"] = try likePath(world)
+            var batch = Fault.scenario(.reset, FaultMatch("POST", "/v1/likes"))
+            batch.id = "fault-batch"
+            try world.set(Fault.scenario(.reset, FaultMatch("PUT", "/v1/posts/*/like")), batch)
+        },
     ]
 }

@@ -55,16 +55,19 @@ struct ScenarioCheck: Sendable {
         }
     }
 
-    /// No page that was received in full is requested again.
+    /// No page that was received in full before the fault is requested again after it.
     static func noPageTwice(_ path: String) -> ScenarioCheck {
         ScenarioCheck { evidence in
-            var filter = JournalFilter("GET", path, status: "200")
-            filter.outcome = "complete"
-            var seen: Set<String> = []
-            for entry in evidence.requests(filter) where !seen.insert(entry.request.targetText).inserted {
-                return "it read a page again that it had: \(Secrets.masked(target: entry.request.targetText))"
+            let pages = evidence.requests(JournalFilter("GET", path))
+            let failed = pages.first { $0.trace?.decisions.contains { $0.fault.id == "fault" } ?? false }?.number ?? 0
+            let known = Set(
+                pages.filter { $0.number < failed && $0.status == 200 && $0.outcome == "complete" }
+                    .map(\.request.targetText)
+            )
+            let again = pages.first { $0.number > failed && known.contains($0.request.targetText) }
+            return again.map {
+                "it read a page again that it had: \(Secrets.masked(target: $0.request.targetText))"
             }
-            return nil
         }
     }
 

@@ -6,7 +6,7 @@ import Synchronization
 package final class ScenarioRun: Sendable {
     /// The result of a run.
     package struct Result: Sendable {
-        /// The outcome.
+        /// Whether the client has met the requirements, if it has met the problem at all.
         package enum Outcome: Sendable, Equatable {
             case passed
             /// Each requirement that was not met.
