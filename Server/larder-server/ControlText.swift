@@ -48,6 +48,17 @@ enum ControlText {
         text += "  \(plain(item["bytesSent"])) B  \(item["device"]?.string ?? "")"
         if let outcome = item["outcome"]?.string, outcome != "complete" { text += "  [\(outcome)]" }
         for fault in item["faults"]?.array ?? [] { text += "  ⚡\(plain(fault["fault"]))" }
+        for verdict in item["verdicts"]?.array ?? [] { text += "\n    " + self.verdict(verdict) }
+        return text
+    }
+
+    /// What a perfect cache would have done, with what it would have spared.
+    private static func verdict(_ verdict: JSONValue) -> String {
+        var text = plain(verdict["text"])
+        let spared = [
+            verdict["wastedBytes"].map { "\(plain($0)) B" }, verdict["wastedSeconds"].map { "\(plain($0)) s" },
+        ].compactMap { $0 }
+        if !spared.isEmpty { text += " (wasted: \(spared.joined(separator: ", ")))" }
         return text
     }
 
