@@ -43,6 +43,7 @@ struct Arguments {
     var hasControl = true
     var journal: Int?
     var worlds: Int?
+    var worldIdle: Int?
     var snapshots: String?
 
     /// The initial mode of the clock of `main`.
@@ -144,6 +145,7 @@ struct Arguments {
             case "--journal": journal = try FlagParser.number(name, inline, &rest, 0...1_000_000)
             case "--no-journal": journal = 0
             case "--worlds": worlds = try FlagParser.number(name, inline, &rest, 1...100_000)
+            case "--world-idle": worldIdle = try FlagParser.number(name, inline, &rest, 1...31_536_000)
             case "--snapshots": snapshots = try FlagParser.value(name, inline, &rest)
             default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
             }

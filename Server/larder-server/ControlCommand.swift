@@ -138,6 +138,8 @@ struct ControlCommand {
             guard let fault = rest.first else { throw wrong() }
             let token = rest.count > 1 ? JSONValue.string(rest[1]) : nil
             return ControlRequest("POST", "changes", json: ["fault": .string(fault), "token": token])
+        // Its own type runs it: it needs no running server.
+        case "scenarios": throw wrong()
         case "ledger": return ControlRequest("GET", "oracles", "ledger")
         default: throw ControlUsage.unknown(words[0])
         }

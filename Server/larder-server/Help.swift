@@ -50,6 +50,7 @@ enum Help {
           --journal N             size of the journal                  4096
           --no-journal            disable the journal
           --worlds N              maximum number of worlds             2000
+          --world-idle S          remove worlds that nobody has used for so long
           --snapshots DIR         directory for snapshot files
           --control-token TOKEN   require a token for the control plane
           --control-origin ORIGIN allow pages of that origin; repeatable

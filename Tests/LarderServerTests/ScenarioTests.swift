@@ -147,6 +147,17 @@ struct ScenarioTests {
         #expect(throws: Never.self) { try ScenarioCommand(["run", "lost-reply", "--tap", "--", "true"]) }
     }
 
+    @Test(arguments: ControlUsage.all.map(\.command))
+    func `every subcommand has help`(_ command: String) throws {
+        for words in [[command, "--help"], [command, "-h"], ["help", command]] {
+            guard case .control = try Arguments(words).action else {
+                Issue.record("\(words) is not answered with help")
+                continue
+            }
+        }
+        #expect(try ControlUsage.help(command).hasPrefix("larder-server \(command)"))
+    }
+
     @Test func `conduct knows the rules that it shall fail on`() {
         #expect(throws: Never.self) { try ControlCommand(["conduct", "--fail-on", "downloadedTwice,keyMissing"]) }
         #expect(throws: Never.self) { try ControlCommand(["conduct", "--fail-on=any"]) }
