@@ -67,8 +67,9 @@ struct ControlCommand {
         let fields = fields.filter { $0.0 != "Accept" } + [("Accept", "application/json")]
         let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields)
         let findings = try JSONParser.parse(reply.body)["findings"]?.array ?? []
-        let count = findings.count { rules.contains($0["rule"]?.string ?? "") }
-        if count > 0 { Terminal.fail("\(count) findings of \(rules.sorted().joined(separator: ", "))", code: 1) }
+        let broken = findings.compactMap { $0["rule"]?.string }.filter { rules.contains($0) }
+        let names = Set(broken).sorted().joined(separator: ", ")
+        if !broken.isEmpty { Terminal.fail("\(broken.count) findings of \(names)", code: 1) }
     }
 
     /// The rules in `downloadedTwice,keyMissing` or `any`.

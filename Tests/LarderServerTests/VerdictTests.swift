@@ -74,6 +74,15 @@ struct VerdictTests {
         #expect(verdict?["kind"] == .string("tooSoon") && verdict?["entry"] == .integer(1))
         #expect(verdict?["rule"] == .string("retriedTooSoon"))
         #expect(verdict?["wastedBytes"] == items[1]["bytesSent"])
+        occurrence.count = 1
+        try stage.world.set(
+            Fault(id: "again", .respond(refusal), when: FaultMatch("GET", "/v1/me"), occurrence: occurrence)
+        )
+        for _ in 0..<2 { _ = try await stage.ask("GET", "/v1/me") }
+        let last = try await stage.ask("GET", "/_larder/journal").json["items"]?.array?.last?["verdicts"]?.array?.first
+        #expect(last?["kind"] == .string("tooSoon"))
+        // The reply that came too soon was necessary.
+        #expect(last?["wastedBytes"] == nil)
         await stage.backend.stop()
     }
 

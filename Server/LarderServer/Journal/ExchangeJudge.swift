@@ -75,6 +75,7 @@ struct ExchangeJudge {
 
     private mutating func judgeRetry(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
         let isReload = entry.isReload
+        let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
         // What was in flight when the refusal was sent is no retry.
         if let refusal = refusals[request], refusal.ended <= entry.started {
             let gap = entry.startedInWorld - refusal.at
@@ -85,14 +86,14 @@ struct ExchangeJudge {
                 if entry.startedInWorld < refusal.until {
                     let early = refusal.until - entry.startedInWorld
                     let text = "retried \(ExchangeVerdict.seconds(early)) too soon"
-                    judgement.add(entry, .tooSoon, text, refusal.number, isWaste: true, .retriedTooSoon)
+                    // A reply that came nevertheless would have been necessary later.
+                    judgement.add(entry, .tooSoon, text, refusal.number, isWaste: failed, .retriedTooSoon)
                 } else {
                     let text = "retry of #\(refusal.number) after \(ExchangeVerdict.seconds(gap))"
                     judgement.add(entry, .retry, text, refusal.number)
                 }
             }
         }
-        let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
         guard failed else {
             refusals[request] = nil
             return
