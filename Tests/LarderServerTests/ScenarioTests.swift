@@ -115,6 +115,7 @@ struct ScenarioTests {
         let junit = ScenarioReport.junit(reports)
         #expect(junit.contains("tests=\"3\" failures=\"1\" errors=\"1\""))
         #expect(junit.contains("<failure message=\"sent &quot;twice&quot;\">"))
+        #expect(junit.contains("<error message=\"not exercised\">"))
         #expect(junit.contains("&lt;last&gt; &amp; ?"))
     }
 
