@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SOURCES := Package.swift Shared Server ClientSDK Tests
 
-.PHONY: help run test build lint format bench fuzz clean prepare static install uninstall dist
+.PHONY: help run test build lint format docs tour bench fuzz clean prepare static install uninstall dist
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -44,6 +44,14 @@ lint: ## check formatting and repository rules
 
 format: ## format the sources in place
 	@swift format --in-place --recursive --parallel $(SOURCES)
+
+docs: prepare ## make the documentation site in .build/docs (serve it with python3 -m http.server -d .build/docs)
+	@swift build
+	@Scripts/docs.sh .build/docs
+
+tour: prepare ## measure on this machine what the cache does (ARGS="taps --html tour.html" chooses)
+	@swift build -c release --product larder
+	@.build/release/larder tour $(ARGS)
 
 bench: prepare ## measure the server beside a bare epoll loop and nginx (needs wrk)
 	@swift build -c release --product larder-server

@@ -144,7 +144,7 @@ let package = Package(
         sdk("LarderURLSession", ["LarderTransport", "LarderHTTP", "LarderTime", "LarderWebSocket", "LarderEvents"]),
         .executableTarget(
             name: "LarderCommand",
-            dependencies: ["LarderArguments", "LarderDemo", "Larder", "LarderModels", "LarderCoding"],
+            dependencies: ["LarderArguments", "LarderDemo", "Larder", "LarderModels", "LarderCoding", "LarderServer"],
             path: "ClientSDK/LarderCommand",
             swiftSettings: strict
         ),

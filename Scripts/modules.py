@@ -45,7 +45,7 @@ MODULES = {
     "LarderURLSession": "LarderTransport",
     "LarderTesting": "Larder",
     "LarderServerTesting": "LarderTesting LarderServer",
-    "LarderCommand": "LarderDemo LarderArguments",
+    "LarderCommand": "LarderDemo LarderArguments LarderServer",
 }
 # What `import Larder` brings.
 UMBRELLA = (

@@ -27,7 +27,9 @@ enum Main {
     ) async throws {
         switch arguments.command {
         case .help: return terminal.line(Help.text)
-        case .version: return terminal.line("larder \(Help.version)")
+        case .version: return terminal.line(Help.versionLine)
+        case .tour(let order): return try await Tour(terminal).run(order)
+        case .tourChild(let directory): return try await TourDeath.child(directory, terminal)
         default: break
         }
         do {
@@ -71,7 +73,7 @@ enum Main {
 
     private static func execute(_ context: CommandContext) async throws {
         switch context.arguments.command {
-        case .help, .version: break
+        case .help, .version, .tour, .tourChild: break
         case .feed:
             var command = FeedCommand(context)
             try await command.run()

@@ -44,6 +44,11 @@ package final class DiskExecutor: TaskExecutor {
     /// - Parameter threadsMaximum: how many jobs run at once.
     package init(threadsMaximum: Int) { self.threadsMaximum = max(1, threadsMaximum) }
 
+    /// Whether no job waits or runs. For tests that let time pass only when nothing is at work.
+    package var isIdle: Bool {
+        workshop.state.withLock { $0.jobs.isEmpty && $0.idleCount == $0.threadCount }
+    }
+
     deinit {
         let idle = workshop.state.withLock { state in
             state.isClosed = true

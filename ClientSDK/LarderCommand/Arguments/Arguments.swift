@@ -18,6 +18,9 @@ struct Arguments {
         case doctor(TelemetryFormat?)
         case login
         case logout(isForced: Bool)
+        case tour(TourOrder)
+        /// The child process of a chapter of the tour.
+        case tourChild(directory: String)
         case help
         case version
     }
@@ -125,6 +128,8 @@ struct Arguments {
         var send: String?
         var draw: String?
         var tasks = TaskOptions()
+        var page: String?
+        var child: String?
         var telemetry: TelemetryFormat?
         var note = ""
         var isForced = false
@@ -159,6 +164,8 @@ struct Arguments {
         case "--assignee": flags.tasks.assignee = try FlagParser.value(name, inline, &rest)
         case "--due": flags.tasks.due = try FlagParser.value(name, inline, &rest)
         case "--sort": flags.tasks.sort = try FlagParser.value(name, inline, &rest)
+        case "--html": flags.page = try FlagParser.value(name, inline, &rest)
+        case "--child": flags.child = try FlagParser.value(name, inline, &rest)
         case "--note": flags.note = try FlagParser.value(name, inline, &rest)
         case "--edit": flags.edits.append(try Self.edit(try FlagParser.value(name, inline, &rest)))
         case "--limit": limit = try FlagParser.number(name, inline, &rest, 1...50)
@@ -257,6 +264,16 @@ struct Arguments {
         case "doctor":
             try check("doctor [--telemetry json|prometheus] [--recorder FILE]", 0...0, ["--telemetry", "--recorder"])
             return .doctor(flags.telemetry)
+        case "tour":
+            let names = TourOrder.Name.allCases.map(\.rawValue)
+            try check("tour [CHAPTER]… [--html FILE]", 0...names.count, ["--html", "--child"])
+            if let child = flags.child { return .tourChild(directory: child) }
+            if let stray = words.first(where: { !names.contains($0) }) {
+                throw UsageError(
+                    message: "unknown chapter '\(stray)'; the chapters are \(names.joined(separator: ", "))"
+                )
+            }
+            return .tour(TourOrder(names: words.compactMap { TourOrder.Name(rawValue: $0) }, page: flags.page))
         case "login":
             try check("login [--user NAME] [--password WORD]", 0...0)
             return .login
@@ -328,6 +345,7 @@ extension Arguments.Command {
         case .chat: "chat"
         case .tasks: "tasks"
         case .sync: "sync"
+        case .tour, .tourChild: "tour"
         case .outbox: "outbox"
         case .cache: "cache"
         case .images: "images"

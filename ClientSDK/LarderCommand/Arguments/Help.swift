@@ -1,6 +1,17 @@
+import Foundation
+import LarderServer
+
 /// The text of `larder help`.
 enum Help {
-    static let version = "0.1.0"
+    /// The version, and the commit if the command was installed from one (`share/larder/COMMIT`).
+    static var versionLine: String {
+        let file = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent(
+            "../share/larder/COMMIT"
+        )
+        // A command that was built and not installed has no such file.
+        let commit = file.flatMap { try? String(contentsOf: $0, encoding: .utf8) }
+        return "larder \(MockBackend.version)" + (commit.map { " (\($0.prefix(12)))" } ?? "")
+    }
 
     static let text = """
         larder: a terminal client for larder-server, built on the Larder SDK
@@ -35,6 +46,9 @@ enum Help {
           doctor --telemetry FORMAT         measurements of earlier runs, as json or prometheus
           doctor --recorder FILE            the same of an app, from the file of its flight recorder
           login, logout [--force]           logout erases all data of the account on this device
+
+        TOUR
+          tour [CHAPTER…] [--html FILE]     measure on this machine what the cache does, without a server
 
         OPTIONS OF ALL COMMANDS
           --server URL        address of larder-server       http://127.0.0.1:8080, or $LARDER_SERVER

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderArguments
+import LarderServer
 
 /// Records the events of a run for `larder doctor`, in a file that survives a crash.
 ///
@@ -29,7 +30,7 @@ final class RunRecorder: Sendable {
         case .success(let recorder):
             telemetry = Telemetry(recorder: recorder)
             let session = String(UInt64.random(in: 0 ... .max), radix: 16)
-            telemetry.setLabels(TelemetryEvent.Labels(session: session, appVersion: Help.version))
+            telemetry.setLabels(TelemetryEvent.Labels(session: session, appVersion: MockBackend.version))
             failure = nil
             telemetry.record(.note(name: Self.beginning, detail: command))
         case .failure(let error):

@@ -41,6 +41,8 @@ final class Visit: Sendable {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         .path
     private let seen = SeenExchanges()
+    /// Whether a client works on its disk, for each client.
+    private let disks = Mutex<[@Sendable () -> Bool]>([])
 
     /// - Parameter seed: decides what the person, the client's jitter and the faults do.
     init(seed: UInt64, _ backend: MockBackend? = nil) throws {
@@ -81,7 +83,14 @@ final class Visit: Sendable {
         }
         configuration.liveKinds = kinds
         configuration.followsLive = !kinds.isEmpty
-        return try await LarderClient(server: world.url, account: Self.device, directory: directory, configuration)
+        let client = try await LarderClient(
+            server: world.url,
+            account: Self.device,
+            directory: directory,
+            configuration
+        )
+        disks.withLock { $0.append({ [weak core = client.cache.core] in core.map { !$0.isDiskIdle } ?? false }) }
+        return client
     }
 
     // MARK: Time
@@ -135,7 +144,8 @@ final class Visit: Sendable {
             // The server's threads have done what they were given.
             await backend.plane.barrier()
             let now = progress
-            calm = now == last && now.isSettled ? calm + 1 : 0
+            let isOnDisk = disks.withLock { $0 }.contains { $0() }
+            calm = now == last && now.isSettled && !isOnDisk ? calm + 1 : 0
             // An act without a request is at work in this process: moving the clock would make it late.
             if calm >= (isDone != nil && transport.isIdle ? 100 : 3) { return }
             last = now

@@ -1,0 +1,25 @@
+/// Which chapters of the tour are run, and where the page goes.
+struct TourOrder: Sendable {
+    /// The chapters in their order.
+    enum Name: String, CaseIterable {
+        case tiers, death, reads, taps, lifetimes, invalidation, paging, policies, features
+
+        var title: String {
+            switch self {
+            case .tiers: "Memory, disk and network"
+            case .death: "Process death"
+            case .reads: "Reads, step by step"
+            case .taps: "One tap with two strategies"
+            case .lifetimes: "Lifetime"
+            case .invalidation: "Lifetime, version and event"
+            case .paging: "Pages by position and by cursor"
+            case .policies: "Read policies"
+            case .features: "Clients and networks compared"
+            }
+        }
+    }
+
+    var names: [Name]
+    /// The file of the HTML page.
+    var page: String?
+}

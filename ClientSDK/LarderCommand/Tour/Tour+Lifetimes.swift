@@ -1,0 +1,140 @@
+import Foundation
+import Larder
+import LarderDemo
+import LarderModels
+import LarderServer
+import Synchronization
+
+extension TourScene {
+    /// A value whose lifetime of five minutes runs out, on a clock that is moved.
+    func lifetimes() async throws -> TourChapter {
+        var chapter = begin(
+            .lifetimes,
+            "A value is fresh for five minutes, and a person looks at it every two minutes. How much of its lifetime is left, and which looks "
+                + "ask the server?"
+        )
+        let clock = ManualClock()
+        var configuration = CacheConfiguration()
+        configuration.wallClock = clock
+        configuration.monotonicClock = clock
+        let cache = try LarderCache(configuration)
+        defer { cache.close() }
+        let asked = Mutex(0)
+        let value = Resource<Int>("value", freshness: .timeToLive(.seconds(300))) { _ in
+            .value(
+                asked.withLock { count in
+                    count += 1
+                    return count
+                }
+            )
+        }
+        var curve = TourCurves.Curve(label: "a look every two minutes", points: [])
+        var rows: [[TourValue]] = []
+        for second in stride(from: 0, through: 900, by: 30) {
+            if second % 120 == 0 {
+                let before = cache.stored(value)?.freshness.description ?? "missing"
+                let count = asked.withLock { $0 }
+                _ = try await cache.value(value)
+                rows.append([
+                    .duration(.seconds(second)), .text(before),
+                    .text(asked.withLock { $0 } > count ? "asks the server" : "served from memory"),
+                ])
+            }
+            let left = cache.stored(value)?.expiresAt.map { max(.zero, $0 - clock.now) } ?? .zero
+            curve.points.append((Double(second), Double(left.nanosecondsSaturating) / 1e9))
+            clock.advance(by: .seconds(30))
+        }
+        chapter.exhibits = [
+            .curves(TourCurves(title: "Lifetime", x: "s", y: "seconds that are left", curves: [curve])),
+            .table(TourTable(title: "The looks", columns: ["at", "was", "result"], rows: rows)),
+        ]
+        let count = asked.withLock { $0 }
+        chapter.answer =
+            "\(rows.count) looks needed \(count) requests. A value keeps its age when it is read: only the server renews it."
+        return chapter
+    }
+
+    /// The same edits under four ways to keep a copy right.
+    func invalidation() async throws -> TourChapter {
+        var chapter = begin(
+            .invalidation,
+            "For an hour a profile is edited about every five minutes, and a person looks at it every ten seconds. What does each way to keep "
+                + "it right cost, and how long does the person see an old text?"
+        )
+        var random = SeededGenerator(seed: 3)
+        var edits: [Int] = []
+        var at = 0.0
+        while true {
+            at += -300 * log(1 - random.unit())
+            if at >= 3_600 { break }
+            edits.append(Int(at))
+        }
+        let ways: [(name: String, way: Keeping)] = [
+            ("lifetime of 60 s", .lifetime(.seconds(60))), ("lifetime of 5 min", .lifetime(.seconds(300))),
+            ("version, asked at each look", .version), ("event, then the change feed", .event),
+        ]
+        var rows: [[TourValue]] = []
+        var old: [Int] = []
+        for (name, way) in ways {
+            let (seen, traffic) = try await keep(way, edits)
+            old.append(seen)
+            rows.append([
+                .text(name), .count(traffic.requests), .bytes(traffic.bytes), .count(seen),
+                .duration(.seconds(seen * 10)),
+            ])
+        }
+        chapter.exhibits = [
+            .table(
+                TourTable(
+                    title: "\(edits.count) edits, 360 looks",
+                    columns: ["kept right by", "requests", "bytes", "looks at an old text", "time"],
+                    rows: rows
+                )
+            )
+        ]
+        chapter.answer =
+            "Short lifetimes cost requests, long ones show old texts (\(old[1]) looks). Asking for the version is always right and costs a request "
+            + "for each look. Events were right at \(360 - old[3]) of 360 looks, and cost something only when something changed."
+        return chapter
+    }
+
+    private enum Keeping {
+        case lifetime(Duration)
+        case version
+        case event
+    }
+
+    /// Plays the edits and looks; how many looks saw an old text, and the traffic of the client.
+    private func keep(_ way: Keeping, _ edits: [Int]) async throws -> (old: Int, traffic: TourTraffic) {
+        let world = try world()
+        let clock = ManualClock(SystemWallClock().now)
+        let client = try await client(world, clock: clock)
+        defer { client.close() }
+        var resource = client.profiles.resource("user_3")
+        let policy: ReadPolicy
+        switch way {
+        case .lifetime(let lifetime): (resource.freshness, policy) = (.timeToLive(lifetime), .cacheFirst)
+        case .version: policy = .networkFirst(timeout: nil)
+        case .event: (resource.freshness, policy) = (.timeToLive(.seconds(86_400)), .cacheFirst)
+        }
+        let handle = try world.handle("user_3")
+        if case .event = way { _ = try await client.sync.catchUp() }
+        let last = await world.journal().last?.number ?? 0
+        var rest = edits[...]
+        var text = ""
+        var old = 0
+        for second in stride(from: 0, to: 3_600, by: 10) {
+            while let next = rest.first, next <= second {
+                rest.removeFirst()
+                text = "edit \(edits.count - rest.count)"
+                try world.act("PATCH", "/v1/me", as: handle, "{\"bio\":\"\(text)\"}")
+                // The event says that something has changed; the change feed says what.
+                if case .event = way { _ = try await client.sync.catchUp() }
+            }
+            let seen = try await client.cache.snapshot(resource, policy).value?.bio
+            if !text.isEmpty, seen != text { old += 1 }
+            clock.advance(by: .seconds(10))
+        }
+        return (old, await TourTraffic(world, after: last))
+    }
+}

@@ -1,0 +1,135 @@
+import Larder
+import LarderDemo
+import LarderModels
+import LarderServer
+
+extension TourScene {
+    private struct Network {
+        let name: String
+        /// The faults of the requests that like.
+        var actions: [(FaultAction, Fault.Occurrence)] = []
+
+        static func delayed(_ name: String, _ delay: Duration) -> Network {
+            Network(name: name, actions: [(.latency(connect: nil, firstByte: .fixed(delay), body: nil), .init())])
+        }
+
+        static let all: [Network] = {
+            var once = Fault.Occurrence()
+            once.count = 1
+            var briefly = Fault.Occurrence()
+            briefly.until = .seconds(3)
+            return [
+                Network(name: "0 ms"), .delayed("150 ms", .milliseconds(150)), .delayed("2 s", .seconds(2)),
+                Network(name: "first reply lost", actions: [(.loseReply(.reset), once)]),
+                Network(name: "offline for 3 s", actions: [(.reset, briefly)]),
+            ]
+        }()
+    }
+
+    /// One tap, and what became of it.
+    private struct Tap: Sendable {
+        var shown: Duration?
+        var durable: Duration?
+        var known: Duration?
+        var effect = 0
+        var error = "none"
+
+        func row(_ network: String, _ strategy: String) -> [TourValue] {
+            func value(_ time: Duration?) -> TourValue { time.map { .duration($0) } ?? .none }
+            return [
+                .text(network), .text(strategy), value(shown), value(durable), value(known), .count(effect),
+                .text(error),
+            ]
+        }
+    }
+
+    /// A like as write-behind and as a plain request, on five networks.
+    func taps() async throws -> TourChapter {
+        var chapter = begin(
+            .taps,
+            "A person taps the heart of a post. Larder stores the tap, shows it and sends it later (write-behind); the usual way is to send a "
+                + "request and to show the result. After what time is the tap shown, safe on disk, and known to the server?"
+        )
+        let networks = Network.all
+        let taps = try await withThrowingTaskGroup(of: (Int, Tap, Tap).self) { group in
+            for (index, network) in networks.enumerated() {
+                group.addTask { (index, try await self.tapLater(network), try await self.tapAndWait(network)) }
+            }
+            var taps = [(later: Tap, waiting: Tap)](repeating: (Tap(), Tap()), count: networks.count)
+            for try await (index, later, waiting) in group { taps[index] = (later, waiting) }
+            return taps
+        }
+        let rows = zip(networks, taps).flatMap { network, taps in
+            [taps.later.row(network.name, "write-behind"), taps.waiting.row("", "plain request")]
+        }
+        chapter.exhibits = [
+            .table(
+                TourTable(
+                    title: "One tap",
+                    columns: ["network", "strategy", "shown", "durable", "known", "likes counted", "error"],
+                    rows: rows
+                )
+            )
+        ]
+        let slowest = taps.compactMap(\.later.shown).max() ?? .zero
+        let failed = taps.filter { $0.waiting.error != "none" }.count
+        chapter.answer =
+            "Write-behind showed each tap within \(TourValue.duration(slowest).text) whatever the network did, and each was counted once. The "
+            + "plain request made the person wait, and ended with an error on \(failed) of \(networks.count) networks."
+        return chapter
+    }
+
+    /// A client that has the feed, and a post to like.
+    private func prepare(_ network: Network, _ device: String) async throws -> (MockWorld, LarderClient, Post) {
+        let world = try world()
+        let client = try await client(world, device)
+        _ = try await client.cache.snapshot(client.feed.newest)
+        guard let post = client.cache.stored(client.feed.newest)?.value?.items.first(where: { !$0.likedByMe }) else {
+            throw Failure("The tour's world has no post without a like.")
+        }
+        for (index, action) in network.actions.enumerated() {
+            for (method, path) in [("POST", "/v1/likes"), ("PUT", "/v1/posts/*/like")] {
+                try world.set(
+                    Fault(
+                        id: "\(method)-\(index)",
+                        action.0,
+                        when: FaultMatch(method, path),
+                        occurrence: action.1
+                    )
+                )
+            }
+        }
+        return (world, client, post)
+    }
+
+    private func tapLater(_ network: Network) async throws -> Tap {
+        let (world, client, post) = try await prepare(network, "later")
+        defer { client.close() }
+        var tap = Tap()
+        let begin = clock.uptime
+        try client.likes.set(true, post.id)
+        // Both at once: the call returns when the tap is on disk and shown.
+        tap.durable = clock.uptime - begin
+        let isShown = client.cache.stored(client.feed.post(post.id))?.value?.likedByMe == true
+        tap.shown = isShown ? tap.durable : nil
+        let drain = try await client.cache.outbox.drain(within: .seconds(30))
+        if drain.isDrained { tap.known = clock.uptime - begin } else { tap.error = "not sent within 30 s" }
+        tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount
+        return tap
+    }
+
+    private func tapAndWait(_ network: Network) async throws -> Tap {
+        let (world, client, post) = try await prepare(network, "waiting")
+        defer { client.close() }
+        var tap = Tap()
+        let plain = try await PlainClient(world, "waiting", keeps: nil, attempts: 1)
+        let begin = clock.uptime
+        do {
+            try await plain.send("PUT", "/v1/posts/\(post.id)/like")
+            tap.shown = clock.uptime - begin
+            (tap.durable, tap.known) = (tap.shown, tap.shown)
+        } catch { tap.error = "shown after \(TourValue.duration(clock.uptime - begin).text)" }
+        tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount
+        return tap
+    }
+}

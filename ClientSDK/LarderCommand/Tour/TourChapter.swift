@@ -1,0 +1,170 @@
+import Foundation
+import Larder
+import LarderCoding
+
+/// A chapter of the tour: a question, what was measured, and the answer that the measurements give.
+struct TourChapter: Sendable {
+    let name: String
+    let title: String
+    /// What the chapter asks, in one or two sentences.
+    let question: String
+    var exhibits: [TourExhibit] = []
+    /// What was seen, made from the measured values.
+    var answer = ""
+
+    /// A chapter as JSON, for programs.
+    var json: JSONValue {
+        .members([
+            ("name", .string(name)), ("title", .string(title)), ("question", .string(question)),
+            ("answer", .string(answer)), ("exhibits", .array(exhibits.map(\.json))),
+        ])
+    }
+}
+
+/// What a chapter shows.
+enum TourExhibit: Sendable {
+    case table(TourTable)
+    case bars(TourBars)
+    case curves(TourCurves)
+    case steps(TourSteps)
+
+    var json: JSONValue {
+        switch self {
+        case .table(let table): table.json
+        case .bars(let bars): bars.json
+        case .curves(let curves): curves.json
+        case .steps(let steps): steps.json
+        }
+    }
+}
+
+/// A measured value.
+enum TourValue: Sendable, Hashable {
+    case text(String)
+    case count(Int)
+    case bytes(Int)
+    case duration(Duration)
+    /// Nothing was measured, because the case does not occur.
+    case none
+
+    var text: String {
+        switch self {
+        case .text(let text): text
+        case .count(let count): "\(count)"
+        case .bytes(let bytes): SizeText.text(Int64(bytes))
+        case .duration(.zero): "0"
+        case .duration(let duration):
+            duration < .microseconds(1) ? "\(duration.nanosecondsSaturating) ns" : TimeText.text(duration)
+        case .none: "–"
+        }
+    }
+
+    /// Durations are nanoseconds.
+    var json: JSONValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .count(let count), .bytes(let count): .integer(Int64(count))
+        case .duration(let duration): .integer(duration.nanosecondsSaturating)
+        case .none: .null
+        }
+    }
+}
+
+/// Rows of values under column titles.
+struct TourTable: Sendable {
+    let title: String
+    let columns: [String]
+    var rows: [[TourValue]]
+
+    var json: JSONValue {
+        .members([
+            ("kind", .string("table")), ("title", .string(title)), ("columns", .array(columns.map { .string($0) })),
+            ("rows", .array(rows.map { .array($0.map(\.json)) })),
+        ])
+    }
+}
+
+/// One bar for each label.
+struct TourBars: Sendable {
+    let title: String
+    /// Whether a bar's length is the logarithm of its value, for values of different orders of magnitude.
+    var isLogarithmic = false
+    var bars: [(label: String, value: TourValue)]
+
+    var caption: String { title + (isLogarithmic ? " (logarithmic scale)" : "") }
+
+    /// The lengths in 0...1. A value of zero has length 0; on a logarithmic scale the smallest other value has length 0.1.
+    var lengths: [Double] {
+        let values = bars.map { Double($0.value.json.integer ?? 0) }
+        guard let longest = values.max(), longest > 0 else { return values.map { _ in 0 } }
+        guard isLogarithmic, let least = values.filter({ $0 > 0 }).min(), least < longest else {
+            return values.map { $0 / longest }
+        }
+        return values.map { $0 > 0 ? 0.1 + 0.9 * log($0 / least) / log(longest / least) : 0 }
+    }
+
+    var json: JSONValue {
+        let values = bars.map { JSONValue.members([("label", .string($0.label)), ("value", $0.value.json)]) }
+        return .members([("kind", .string("bars")), ("title", .string(title)), ("bars", .array(values))])
+    }
+}
+
+/// Values over time, as steps: a value holds until the next point.
+struct TourCurves: Sendable {
+    struct Curve: Sendable {
+        let label: String
+        var points: [(x: Double, y: Double)]
+    }
+
+    let title: String
+    let x: String
+    let y: String
+    var curves: [Curve]
+
+    var json: JSONValue {
+        let values = curves.map { curve in
+            JSONValue.members([
+                ("label", .string(curve.label)),
+                ("points", .array(curve.points.map { .array([.number($0.x), .number($0.y)]) })),
+            ])
+        }
+        return .members([
+            ("kind", .string("curves")), ("title", .string(title)), ("x", .string(x)), ("y", .string(y)),
+            ("curves", .array(values)),
+        ])
+    }
+}
+
+/// States that follow each other, to be shown one by one.
+struct TourSteps: Sendable {
+    /// What a box says about its content.
+    enum Tone: String, Sendable {
+        case neutral, good, warning, bad, absent
+    }
+
+    struct Box: Sendable {
+        let label: String
+        let text: String
+        var tone = Tone.neutral
+    }
+
+    struct Step: Sendable {
+        let caption: String
+        let boxes: [Box]
+    }
+
+    let title: String
+    var steps: [Step]
+
+    var json: JSONValue {
+        let values = steps.map { step in
+            let boxes = step.boxes.map { box in
+                JSONValue.members([
+                    ("label", .string(box.label)), ("text", .string(box.text)), ("tone", .string(box.tone.rawValue)),
+                ])
+            }
+            return JSONValue.members([("caption", .string(step.caption)), ("boxes", .array(boxes))])
+        }
+        return .members([("kind", .string("steps")), ("title", .string(title)), ("steps", .array(values))])
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import LarderCoding
+import TestSupport
+import Testing
+
+@Suite("larder tour, end to end", .oneMinute)
+struct CommandTourTests {
+    @Test func `chapters are measured without a server, as JSON and as a page`() async throws {
+        let scene = CommandScene()
+        try FileManager.default.createDirectory(atPath: scene.directory, withIntermediateDirectories: true)
+        let page = scene.directory + "/tour.html"
+        let run = try await scene.run(
+            ["tour", "death", "reads", "paging", "policies", "--json", "--html", page],
+            on: "http://127.0.0.1:9"
+        )
+        #expect(run.code == 0, "\(run)")
+        let chapters = try #require(try run.json["chapters"]?.array)
+        #expect(chapters.map { $0["name"]?.string } == ["death", "reads", "paging", "policies"])
+
+        let death = try #require(chapters[0]["exhibits"]?[0]?["steps"]?[1]?["boxes"]?.array)
+        #expect(death.map { $0["text"]?.string } == ["an article, read …", "gone", "1 like to send"])
+
+        let reads = try #require(chapters[1]["exhibits"]?[1]?["rows"]?.array)
+        #expect(reads.map { $0[1]?.string } == ["network", "memory", "disk", "network", "network", "memory"])
+        #expect(reads.map { $0[3]?.string?.prefix(3) } == ["200", "no ", "no ", "304", "200", "no "])
+        #expect(reads.last?[2]?.string == "stale (expired)")
+
+        let paging = try #require(chapters[2]["exhibits"]?[0]?["rows"]?.array)
+        let (position, cursor) = (try #require(paging.first), try #require(paging.last))
+        #expect((position[1]?.integer ?? 0) > 0 && (position[2]?.integer ?? 0) > 0, "\(position)")
+        #expect(cursor[1]?.integer == 0 && cursor[2]?.integer == 0, "\(cursor)")
+
+        let policies = try #require(chapters[3]["exhibits"]?[0]?["rows"]?.array)
+        let lines = policies.map { row in (row.array ?? []).compactMap(\.string).joined(separator: " | ") }
+        #expect(
+            lines == [
+                "cacheFirst | yes | old | new | new", "staleWhileRevalidate | yes | old | old* → new | new",
+                "networkFirst | yes | new | new | new", "cacheAndLoad | yes | old → new | old* → new | new",
+                "cacheOnly | yes | old | old* | nothing", "networkOnly | yes | new | new | new",
+                "cacheFirst | no | old | old*! | nothing!",
+                "staleWhileRevalidate | no | old | old* → old*! | nothing!",
+                "networkFirst | no | old! | old*! | nothing!",
+                "cacheAndLoad | no | old → old! | old* → old*! | nothing!",
+                "cacheOnly | no | old | old* | nothing", "networkOnly | no | nothing! | nothing! | nothing!",
+            ]
+        )
+        let html = try String(contentsOfFile: page, encoding: .utf8)
+        #expect(html.hasPrefix("<!doctype html>") && html.contains("id=\"policies\""))
+    }
+
+    @Test func `a page that cannot be written is one line`() async throws {
+        let scene = CommandScene()
+        let run = try await scene.run(["tour", "policies", "--html", "/nowhere/tour.html"], on: "http://127.0.0.1:9")
+        #expect(run.code == 1 && run.errorLines.count == 1 && run.errors.contains("/nowhere/tour.html"), "\(run)")
+    }
+}

@@ -1,0 +1,92 @@
+import LarderArguments
+import LarderCoding
+import TestSupport
+import Testing
+
+@testable import LarderCommand
+
+@Suite("Command: the tour", .oneMinute)
+struct TourTests {
+    @Test func `bars are proportional to values, or to their logarithms`() {
+        var bars = TourBars(title: "t", bars: [("a", .count(50)), ("b", .count(100)), ("c", .count(0))])
+        #expect(bars.lengths == [0.5, 1, 0])
+        bars = TourBars(
+            title: "t",
+            isLogarithmic: true,
+            bars: [("a", .count(1)), ("b", .count(10)), ("c", .count(100))]
+        )
+        #expect(bars.lengths.map { ($0 * 100).rounded() } == [10, 55, 100])
+        #expect(TourBars(title: "t", bars: []).lengths.isEmpty)
+    }
+
+    @Test func `values are written with their units`() {
+        let values: [TourValue] = [
+            .duration(.nanoseconds(646)), .duration(.microseconds(12)), .duration(.zero), .bytes(2_048), .count(3),
+            .none,
+        ]
+        #expect(values.map(\.text) == ["646 ns", "12 µs", "0", "2.0 KB", "3", "–"])
+        #expect(
+            values.map(\.json) == [.integer(646), .integer(12_000), .integer(0), .integer(2_048), .integer(3), .null]
+        )
+    }
+
+    @Test func `text is wrapped between words`() {
+        #expect(TourText.wrapped("one two three four", 9) == ["one two", "three", "four"])
+        #expect(TourText.wrapped("", 9).isEmpty)
+    }
+
+    @Test func `the page shows every exhibit, and text cannot become markup`() {
+        let steps = TourSteps(
+            title: "steps",
+            steps: [
+                .init(caption: "first", boxes: [.init(label: "box", text: "<b>&", tone: .good)]),
+                .init(caption: "second", boxes: []),
+            ]
+        )
+        var chapter = TourChapter(name: "name", title: "A \"title\"", question: "?", answer: "<script>")
+        chapter.exhibits = [
+            .table(TourTable(title: "table", columns: ["column"], rows: [[.text("<td>")], [.count(7)]])),
+            .bars(TourBars(title: "bars", bars: [("bar", .count(1))])),
+            .curves(
+                TourCurves(title: "curves", x: "s", y: "m", curves: [.init(label: "c", points: [(0, 1), (2, 0)])])
+            ),
+            .steps(steps),
+        ]
+        let page = TourPage(chapters: [chapter], conditions: "here & now").html
+        #expect(page.contains("<h2>A &quot;title&quot;</h2>") && page.contains("here &amp; now"))
+        #expect(page.contains("&lt;td&gt;") && page.contains("<td class=\"number\">7</td>"))
+        #expect(page.contains("&lt;b&gt;&amp;") && page.contains("&lt;script&gt;"))
+        #expect(page.ranges(of: "<svg").count == 4 && page.ranges(of: "<script>").count == 1)
+        #expect(page.contains("1 of 2: first") && page.contains("2 of 2: second"))
+        #expect(page.contains("M50 10H740V200"), "The curve holds its value until the next point.")
+    }
+
+    @Test func `chapters are chosen by name`() throws {
+        let arguments = try Arguments(["tour", "tiers", "paging", "--html", "page.html"])
+        guard case .tour(let order) = arguments.command else {
+            Issue.record("\(arguments.command)")
+            return
+        }
+        #expect(order.names == [.tiers, .paging] && order.page == "page.html")
+        #expect(throws: UsageError.self) { try Arguments(["tour", "nowhere"]) }
+        #expect(throws: UsageError.self) { try Arguments(["feed", "--html", "x"]) }
+    }
+
+    @Test func `a visit with the SDK does every write once on every network`() async throws {
+        let chapter = try await TourScene(pause: .zero).features()
+        guard case .table(let table) = chapter.exhibits.first else {
+            Issue.record("no table")
+            return
+        }
+        #expect(table.rows.count == 15)
+        let twice = table.columns.count - 1
+        for index in stride(from: 0, to: 15, by: 3) {
+            #expect(table.rows[index][1] == .text("Larder"))
+            #expect(table.rows[index][twice] == .count(0), "\(table.rows[index])")
+        }
+        // On a good network: no error, nothing undone, and the feed is there after a restart and offline.
+        #expect(table.rows[0].suffix(3) == [.count(0), .count(0), .count(0)], "\(table.rows[0])")
+        // A dictionary cannot show anything offline after a restart.
+        #expect(table.rows[2].suffix(3).first == .count(2), "\(table.rows[2])")
+    }
+}
