@@ -87,7 +87,7 @@ let package = Package(
                 "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime",
             ],
             path: "Server/LarderServer",
-            resources: dashboard.map { .embedInCode("Dashboard/\($0)") },
+            resources: [.embedInCode("API/control-openapi.json")] + dashboard.map { .embedInCode("Dashboard/\($0)") },
             swiftSettings: strict
         ),
         .executableTarget(

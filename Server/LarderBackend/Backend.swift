@@ -106,7 +106,7 @@ package struct Backend: Sendable {
             return try answer(request, exchange, world, conditions, trace, route, parameters)
         case .otherMethods(let methods):
             let allowed = CrossOrigin.allowed(methods)
-            if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
+            if request.method == .options { return .reply(CrossOrigin.preflight(allowed, to: request)) }
             throw ProblemType.methodNotAllowed(
                 "\(request.method) is not allowed.",
                 fields: [.allow: allowed]

@@ -20,6 +20,9 @@ public final class MockBackend: Sendable {
         public var seed: UInt64?
         /// The maximum number of worlds.
         public var worldsMaximum = 2_000
+        /// After how long without a request a world other than `main` is removed, on the server's clock; nil for never. An open live
+        /// channel does not count as a request.
+        public var worldIdleLimit: Duration?
         /// The directory of persistent snapshots; nil keeps all in memory.
         public var snapshotsDirectory: String?
         /// The required token of the control plane; nil if access from this machine suffices.
@@ -49,6 +52,7 @@ public final class MockBackend: Sendable {
                 seed: seed,
                 journalCapacity: journalCapacity,
                 worldsMaximum: worldsMaximum,
+                worldIdleLimit: worldIdleLimit,
                 snapshotsDirectory: snapshotsDirectory,
                 databasePath: databasePath,
                 durability: durability

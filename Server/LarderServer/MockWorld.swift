@@ -147,8 +147,17 @@ public struct MockWorld: Sendable {
     public func journal(_ filter: JournalFilter = JournalFilter()) async -> [JournalRecord] {
         await plane.barrier()
         let matcher = JournalMatcher(filter) { [plane, world] in plane.handle(of: $0, in: world) }
+        let verdicts = world.control.verdicts
         return world.control.journal.entries.filter { matcher.matches($0) }.map {
-            JournalRecord($0, handle: plane.handle(of: $0.user, in: world))
+            JournalRecord($0, handle: plane.handle(of: $0.user, in: world), verdicts[$0.number] ?? [])
+        }
+    }
+
+    /// All entries with a lookup of people's handles.
+    var allEntries: ([JournalEntry], @Sendable (Int64) -> String?) {
+        get async {
+            await plane.barrier()
+            return (world.control.journal.entries, { [plane, world] in plane.handle(of: $0, in: world) })
         }
     }
 
@@ -195,7 +204,12 @@ public struct MockWorld: Sendable {
     public var har: [UInt8] {
         get async {
             await plane.barrier()
-            return HAR.document(world.control.journal.entries, base: url, version: MockBackend.version).encoded
+            return HAR.document(
+                world.control.journal.entries,
+                world.control.verdicts,
+                base: url,
+                version: MockBackend.version
+            ).encoded
         }
     }
 
@@ -220,9 +234,13 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     /// The caller's handle.
     public let user: String?
 
-    init(_ entry: JournalEntry, handle: String?) {
+    /// What a perfect cache would have done, a sentence each: `was fresh for 41 s more`. Empty for a write, a frame and an error.
+    public let verdicts: [String]
+
+    init(_ entry: JournalEntry, handle: String?, _ verdicts: [ExchangeVerdict] = []) {
         self.entry = entry
         user = handle
+        self.verdicts = verdicts.map(\.text)
     }
 
     /// The 1-based number of the entry in its world.

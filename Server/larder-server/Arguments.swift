@@ -10,6 +10,7 @@ struct Arguments {
         case help
         case version
         case control(ControlCommand)
+        case scenarios(ScenarioCommand)
     }
 
     var action = Action.serve
@@ -42,6 +43,7 @@ struct Arguments {
     var hasControl = true
     var journal: Int?
     var worlds: Int?
+    var worldIdle: Int?
     var snapshots: String?
 
     /// The initial mode of the clock of `main`.
@@ -53,7 +55,10 @@ struct Arguments {
 
     init(_ words: [String]) throws(UsageError) {
         if let first = words.first, !first.hasPrefix("-") {
-            action = .control(try ControlCommand(words))
+            let asksForHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
+            action =
+                first == "scenarios" && !asksForHelp
+                ? .scenarios(try ScenarioCommand(Array(words.dropFirst()))) : .control(try ControlCommand(words))
             return
         }
         var rest = words[...]
@@ -140,6 +145,7 @@ struct Arguments {
             case "--journal": journal = try FlagParser.number(name, inline, &rest, 0...1_000_000)
             case "--no-journal": journal = 0
             case "--worlds": worlds = try FlagParser.number(name, inline, &rest, 1...100_000)
+            case "--world-idle": worldIdle = try FlagParser.number(name, inline, &rest, 1...31_536_000)
             case "--snapshots": snapshots = try FlagParser.value(name, inline, &rest)
             default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
             }

@@ -14,6 +14,8 @@ struct ControlCommand {
     private var world: String?
     private var token = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
     private var isJSON = false
+    /// The rules of the conduct report that must have no finding.
+    private var failOn: Set<String>?
     private var words: [String] = []
     /// Nil for a command that needs no server.
     private var request: ControlRequest?
@@ -28,6 +30,8 @@ struct ControlCommand {
             case "--world": world = try FlagParser.value(name, inline, &rest)
             case "--control-token", "--token": token = try FlagParser.value(name, inline, &rest)
             case "--json": isJSON = true
+            case "--fail-on" where arguments.first == "conduct":
+                failOn = try Self.rules(try FlagParser.value(name, inline, &rest))
             case "--help", "-h": asksForHelp = true
             case _ where name.hasPrefix("--"):
                 throw UsageError(message: "unknown argument '\(word)'; larder-server help lists all commands")
@@ -55,6 +59,30 @@ struct ControlCommand {
         Terminal.print(
             isJSON || request.accept != "application/json" ? text.trimmedEnd : ControlText.readable(reply.body)
         )
+        if let failOn { try judge(failOn, request, fields) }
+    }
+
+    /// Exits with 1 if the conduct report has a finding of one of the rules.
+    private func judge(_ rules: Set<String>, _ request: ControlRequest, _ fields: [(String, String)]) throws {
+        let fields = fields.filter { $0.0 != "Accept" } + [("Accept", "application/json")]
+        let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields)
+        let findings = try JSONParser.parse(reply.body)["findings"]?.array ?? []
+        let broken = findings.compactMap { $0["rule"]?.string }.filter { rules.contains($0) }
+        let names = Set(broken).sorted().joined(separator: ", ")
+        if !broken.isEmpty { Terminal.fail("\(broken.count) findings of \(names)", code: 1) }
+    }
+
+    /// The rules in `downloadedTwice,keyMissing` or `any`.
+    private static func rules(_ text: String) throws(UsageError) -> Set<String> {
+        let known = ConductReport.Rule.allCases.map(\.rawValue)
+        if text == "any" { return Set(known) }
+        let names = text.split(separator: ",").map { String($0) }
+        if let name = names.first(where: { !known.contains($0) }) {
+            throw UsageError(
+                message: "--fail-on requires any, or rules of \(known.joined(separator: ", ")), not '\(name)'"
+            )
+        }
+        return Set(names)
     }
 
     /// The file for the reply instead of the terminal; nil for none.
@@ -111,6 +139,8 @@ struct ControlCommand {
             guard let fault = rest.first else { throw wrong() }
             let token = rest.count > 1 ? JSONValue.string(rest[1]) : nil
             return ControlRequest("POST", "changes", json: ["fault": .string(fault), "token": token])
+        // Its own type runs it: it needs no running server.
+        case "scenarios": throw wrong()
         case "ledger": return ControlRequest("GET", "oracles", "ledger")
         default: throw ControlUsage.unknown(words[0])
         }

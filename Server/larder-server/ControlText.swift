@@ -48,6 +48,21 @@ enum ControlText {
         text += "  \(plain(item["bytesSent"])) B  \(item["device"]?.string ?? "")"
         if let outcome = item["outcome"]?.string, outcome != "complete" { text += "  [\(outcome)]" }
         for fault in item["faults"]?.array ?? [] { text += "  ⚡\(plain(fault["fault"]))" }
+        for verdict in item["verdicts"]?.array ?? [] { text += "\n    " + self.verdict(verdict) }
+        return text
+    }
+
+    /// What a perfect cache would have done, with what it would have spared.
+    private static func verdict(_ verdict: JSONValue) -> String {
+        var text = plain(verdict["text"])
+        let wasted = verdict["wastedSeconds"]
+        let seconds: Double
+        if case .number(let value)? = wasted { seconds = value } else { seconds = Double(wasted?.integer ?? 0) }
+        let milliseconds = (seconds * 1_000).rounded()
+        let spared = [
+            verdict["wastedBytes"].map { "\(plain($0)) B" }, milliseconds > 0 ? "\(Int(milliseconds)) ms" : nil,
+        ].compactMap { $0 }
+        if !spared.isEmpty { text += " (wasted: \(spared.joined(separator: ", ")))" }
         return text
     }
 

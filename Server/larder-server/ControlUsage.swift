@@ -13,7 +13,11 @@ enum ControlUsage {
         Entry(command: "actors", words: "[add JSON | remove ID | clear]"),
         Entry(command: "changes", words: "expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
         Entry(command: "clock", words: "[freeze [TIME] | set TIME | run [FACTOR] | advance SECONDS | next | real]"),
-        Entry(command: "conduct", words: "", note: "a report of client behaviour"),
+        Entry(
+            command: "conduct",
+            words: "[--fail-on RULE,… | --fail-on any]",
+            note: "a report of client behaviour; exit code 1 after a finding of these rules"
+        ),
         Entry(
             command: "faults",
             words: "[add JSON | script JSON | remove ID | clear]",
@@ -29,6 +33,11 @@ enum ControlUsage {
             command: "replay",
             words: "FILE [FIXTURES]",
             note: "replays a recording and compares every byte"
+        ),
+        Entry(
+            command: "scenarios",
+            words: "[NAME… | run [NAME…] [--timeout SECONDS] [--tap] [--junit FILE] -- COMMAND…]",
+            note: "runs a client in named cases and judges it; exit code 1 unless all were passed"
         ),
         Entry(
             command: "verify",

@@ -40,6 +40,17 @@ enum FixtureDirectory {
 
 /// The environment of the process. It is read at the start, before any thread is created.
 enum Environment {
+    /// All variables, as `NAME=VALUE`.
+    static var all: [String] {
+        var lines: [String] = []
+        var next = unsafe environ
+        while let line = unsafe next.pointee {
+            unsafe lines.append(String(cString: line))
+            unsafe next += 1
+        }
+        return lines
+    }
+
     static subscript(name: String) -> String? {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }

@@ -50,6 +50,7 @@ enum Help {
           --journal N             size of the journal                  4096
           --no-journal            disable the journal
           --worlds N              maximum number of worlds             2000
+          --world-idle S          remove worlds that nobody has used for so long
           --snapshots DIR         directory for snapshot files
           --control-token TOKEN   require a token for the control plane
           --control-origin ORIGIN allow pages of that origin; repeatable
@@ -57,7 +58,10 @@ enum Help {
 
         CONTROL OF A RUNNING SERVER  (larder-server COMMAND [--server URL] [--world ID] [--json])
           worlds, clock, faults, profile, gates, held, journal, verify, wait, conduct,
-          act, actors, changes, ledger, recording, replay; see larder-server help COMMAND
+          act, actors, changes, ledger, recording, replay; see larder-server COMMAND --help
+
+        TESTS OF ANY CLIENT  (larder-server scenarios run [NAME…] -- COMMAND)
+          scenarios               named cases, from lost replies to captive portals, each judged
 
         LOG
           --log text|json         one line per request on standard error

@@ -25,6 +25,7 @@ enum Main {
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
+            case .scenarios(let command): try await command.run()
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
@@ -125,6 +126,7 @@ enum Main {
         configuration.hasControl = arguments.hasControl
         if let journal = arguments.journal { configuration.journalCapacity = journal }
         if let worlds = arguments.worlds { configuration.worldsMaximum = worlds }
+        configuration.worldIdleLimit = arguments.worldIdle.map { .seconds($0) }
         configuration.snapshotsDirectory = arguments.snapshots
         configuration.durability = arguments.isDurable ? .full : .normal
         if let format = arguments.log.flatMap({ StandardAccessLog.Format(rawValue: $0) }), !arguments.isQuiet {

@@ -56,7 +56,7 @@ struct CrossOriginTests {
         try stage.world.set(Gate(id: "g", when: FaultMatch(nil, "/v1/accounts")))
         for target in ["/v1/me", "/v1/me", "/v1/me", "/v1/posts/post_1", "/v1/accounts"] {
             let reply = try await preflight(stage, target)
-            #expect(reply.status == 204 && reply.field("Access-Control-Allow-Origin") == "*", "\(target)")
+            #expect(reply.status == 204 && reply.field("Access-Control-Allow-Origin") == Self.page, "\(target)")
         }
         #expect(stage.world.faults.map(\.applications) == [0, 0])
         #expect(stage.world.held.isEmpty)
@@ -95,7 +95,7 @@ struct CrossOriginTests {
         )
         for target in ["/api/recipes/7", "/v1/feed"] {
             let reply = try await preflight(stage, target, "PUT", headers: "authorization, x-trace")
-            #expect(reply.status == 204 && reply.field("Access-Control-Allow-Origin") == "*", "\(target)")
+            #expect(reply.status == 204 && reply.field("Access-Control-Allow-Origin") == Self.page, "\(target)")
             #expect(reply.field("Access-Control-Allow-Methods")?.contains("PUT") == true, "\(target)")
             #expect(reply.field("Access-Control-Allow-Headers")?.contains("x-trace") == true, "\(target)")
         }
@@ -114,17 +114,17 @@ struct CrossOriginTests {
             Fault(id: "expired", .expireToken, when: FaultMatch("GET", "/v1/me"))
         )
         let busy = try await ask(stage, "GET", "/v1/feed")
-        #expect(busy.status == 503 && busy.field("Access-Control-Allow-Origin") == "*")
+        #expect(busy.status == 503 && busy.field("Access-Control-Allow-Origin") == Self.page)
         let exposed = (busy.field("Access-Control-Expose-Headers") ?? "").split(separator: ",").map {
             $0.drop { $0 == " " }.lowercased()
         }
         #expect(exposed.contains("retry-after") && exposed.contains("x-total"))
         #expect(exposed.count { $0 == "etag" } == 1)
         let expired = try await ask(stage, "GET", "/v1/me")
-        #expect(expired.status == 401 && expired.field("Access-Control-Allow-Origin") == "*")
+        #expect(expired.status == 401 && expired.field("Access-Control-Allow-Origin") == Self.page)
         #expect(expired.field("Access-Control-Expose-Headers")?.contains("WWW-Authenticate") == true)
         let unknown = try await ask(stage, "GET", "/w/nowhere/v1/feed")
-        #expect(unknown.status == 404 && unknown.field("Access-Control-Allow-Origin") == "*")
+        #expect(unknown.status == 404 && unknown.field("Access-Control-Allow-Origin") == Self.page)
         await stage.backend.stop()
     }
 
@@ -135,7 +135,7 @@ struct CrossOriginTests {
         let first = try stage.send("POST", "/v1/posts", #"{"text":"x"}"#, fields: fields)
         while stage.world.held.isEmpty, !Task.isCancelled { await Task.yield() }
         let second = try await stage.ask("POST", "/v1/posts", #"{"text":"x"}"#, fields: fields)
-        #expect(second.status == 409 && second.field("Access-Control-Allow-Origin") == "*")
+        #expect(second.status == 409 && second.field("Access-Control-Allow-Origin") == Self.page)
         #expect(second.field("Access-Control-Expose-Headers")?.contains("Retry-After") == true)
         stage.world.releaseAll()
         #expect(try await first.reply().status == 201)

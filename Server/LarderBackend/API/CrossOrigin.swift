@@ -2,8 +2,8 @@ package import LarderEngine
 package import LarderHTTP
 import LarderTime
 
-/// Cross-origin access from browsers (Fetch). The API is open to every origin because it uses no cookies: a caller without a
-/// token gets only what is public.
+/// Cross-origin access from browsers (Fetch). The API is open to pages of every origin, also to those that send credentials, because
+/// it uses no cookies: a caller without a token gets only what is public.
 package enum CrossOrigin {
     private static let exposed = """
         Accept-Ranges, Age, Allow, Content-Range, Date, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
@@ -11,24 +11,27 @@ package enum CrossOrigin {
         X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset
         """
 
-    static func appendFields(to bytes: inout [UInt8]) {
-        bytes.append("Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ")
-        bytes.append(contentsOf: exposed.utf8)
-        bytes.append("\r\n")
-    }
-
     /// The field lines that let a page of any origin read the reply to a request; empty if the request has no `Origin`.
     package static func lines(for request: Request) -> [UInt8] {
+        guard let origin = request.fields.range(of: "origin") else { return [] }
         var lines: [UInt8] = []
-        if request.fields.range(of: "origin") != nil { appendFields(to: &lines) }
+        lines.append("Access-Control-Allow-Origin: ")
+        lines.append(contentsOf: request.head[origin])
+        lines.append("\r\nAccess-Control-Allow-Credentials: true\r\nAccess-Control-Expose-Headers: ")
+        lines.append(contentsOf: exposed.utf8)
+        lines.append("\r\n")
         return lines
     }
 
     /// Sets the fields that let a page of any origin read a reply, including its fields that are not on the default list.
-    package static func expose(_ names: [String], in fields: inout Fields) {
+    ///
+    /// - Parameter origin: the page's origin, as the request says.
+    package static func expose(_ names: [String], to origin: String, in fields: inout Fields) {
         let known = Set(exposed.split(separator: ",").map { $0.drop { $0 == " " }.lowercased() })
         let others = names.filter { !known.contains($0.lowercased()) }.map { ", " + $0 }.joined()
-        fields.set(.accessControlAllowOrigin, "*")
+        fields.set(.accessControlAllowOrigin, origin)
+        fields.set("Access-Control-Allow-Credentials", "true")
+        fields.add(.vary, "Origin")
         fields.set(.accessControlExposeHeaders, exposed + others)
     }
 
@@ -61,23 +64,19 @@ package enum CrossOrigin {
         return names.sorted().joined(separator: ", ")
     }
 
-    package static func preflight(_ allowed: String) -> Reply {
-        .response(
-            Response(
-                status: .noContent,
-                fields: [
-                    .allow: allowed,
-                    .accessControlAllowMethods: allowed,
-                    .accessControlAllowHeaders: """
-                    Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-Modified-Since, If-None-Match, \
-                    If-Range, If-Unmodified-Since, Larder-Device, Larder-World, Last-Event-ID, Range
-                    """,
-                    .accessControlMaxAge: "600",
-                    .cacheControl: "no-store",
-                    .vary: "Origin",
-                ]
-            )
-        )
+    /// The reply to a preflight for a resource: the requested headers are allowed, whatever they are.
+    ///
+    /// - Parameter allowed: the value of `Allow`.
+    package static func preflight(_ allowed: String, to request: Request) -> Reply {
+        var fields: Fields = [
+            .allow: allowed, .accessControlAllowMethods: allowed, .accessControlMaxAge: "600",
+            .cacheControl: "no-store",
+            .vary: "Origin, Access-Control-Request-Headers",
+        ]
+        if let wanted = request.fields.combined(.accessControlRequestHeaders) {
+            fields.set(.accessControlAllowHeaders, wanted)
+        }
+        return .response(Response(status: .noContent, fields: fields))
     }
 }
 

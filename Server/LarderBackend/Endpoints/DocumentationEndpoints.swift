@@ -10,12 +10,13 @@ enum DocumentationEndpoints {
         if path == EchoEndpoints.path.description { return .reply(EchoEndpoints.answer(request)) }
         // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
         if path == "*" {
-            return .reply(CrossOrigin.preflight(CrossOrigin.allowed(Array(Set(APIRoutes.all.map(\.method))))))
+            let methods = Array(Set(APIRoutes.all.map(\.method)))
+            return .reply(CrossOrigin.preflight(CrossOrigin.allowed(methods), to: request))
         }
         guard let answer = document(path, request) else { return nil }
         guard request.method == .get || request.method == .head else {
             let allowed = CrossOrigin.allowed([.get])
-            if request.method == .options { return .reply(CrossOrigin.preflight(allowed)) }
+            if request.method == .options { return .reply(CrossOrigin.preflight(allowed, to: request)) }
             throw ProblemType.methodNotAllowed("\(request.method) is not allowed.", fields: [.allow: allowed])
         }
         return answer

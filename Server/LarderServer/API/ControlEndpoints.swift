@@ -104,6 +104,12 @@ enum ControlEndpoints {
         let method = call.method
         switch segments.first {
         case nil: return try WorldEndpoints.answer(call, method)
+        case "openapi.json" where rest.isEmpty:
+            guard method == .get else { throw wrongMethod("GET") }
+            return text(
+                String(decoding: PackageResources.control_openapi_json, as: UTF8.self),
+                mediaType: "application/json"
+            )
         case "reset": return try WorldEndpoints.reset(call, method)
         case "snapshots": return try WorldEndpoints.snapshots(call, method, rest)
         case "clock": return try ClockEndpoints.answer(call, method, rest)

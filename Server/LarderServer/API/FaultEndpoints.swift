@@ -19,7 +19,7 @@ enum FaultEndpoints {
             return ControlEndpoints.done
         }
         switch method {
-        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults))]))
+        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults, call.world))]))
         case .delete:
             faults.removeAll()
             return ControlEndpoints.done
@@ -48,7 +48,7 @@ enum FaultEndpoints {
     private static func set(_ faults: [Fault], in call: ControlCall) throws(Problem) -> JSONValue {
         let named = try call.plane.setFaults(faults, in: call.world)
         let warnings = named.compactMap { fault -> JSONValue? in
-            let doubts = doubts(about: fault)
+            let doubts = doubts(about: fault, call.world)
             guard !doubts.isEmpty else { return nil }
             return .object(JSONObject([.init(name: "fault", value: .string(fault.id))] + doubts))
         }
@@ -57,19 +57,22 @@ enum FaultEndpoints {
         ])
     }
 
-    private static func list(_ faults: FaultSet) -> [JSONValue] {
+    private static func list(_ faults: FaultSet, _ world: World) -> [JSONValue] {
         faults.all.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
             object["applications"] = .integer(Int64(applications))
-            for doubt in doubts(about: fault) { object[doubt.name] = doubt.value }
+            for doubt in doubts(about: fault, world) { object[doubt.name] = doubt.value }
             return .object(object)
         }
     }
 
     /// Warnings about a fault: `neverMatches` if it can never apply, `notServed` if it only matches requests that the API does
     /// not serve.
-    private static func doubts(about fault: Fault) -> [JSONObject.Member] {
+    private static func doubts(about fault: Fault, _ world: World) -> [JSONObject.Member] {
         if let reason = fault.reasonItNeverMatches { return [.init(name: "neverMatches", value: .string(reason))] }
+        if let reason = fault.match.reasonNobodyMatches(in: world) {
+            return [.init(name: "neverMatches", value: .string(reason))]
+        }
         if let reason = fault.reasonItIsNotServed { return [.init(name: "notServed", value: .string(reason))] }
         return []
     }
@@ -250,7 +253,8 @@ extension ControlPlane {
             for operation in step.operations {
                 if case .set(let faults) = operation {
                     warnings += faults.compactMap { fault in
-                        (fault.reasonItNeverMatches ?? fault.reasonItIsNotServed).map { "\(fault.id): \($0)" }
+                        (fault.reasonItNeverMatches ?? fault.match.reasonNobodyMatches(in: world)
+                            ?? fault.reasonItIsNotServed).map { "\(fault.id): \($0)" }
                     }
                 }
             }

@@ -24,7 +24,11 @@ enum GateEndpoints {
             var (reader, errors) = try call.settings()
             let gate = Gate.read(&reader)
             try errors.check()
-            return ControlEndpoints.json(try gates.add(gate).json, status: .created)
+            let added = try gates.add(gate)
+            return ControlEndpoints.json(
+                added.json.warning(added.match.reasonNobodyMatches(in: call.world)),
+                status: .created
+            )
         case .delete:
             gates.removeAll()
             return ControlEndpoints.done

@@ -18,7 +18,12 @@ enum JournalEndpoints {
             let fields: Fields = [.cacheControl: "no-store"]
             return .eventStream(fields, JournalStream(call.plane, call.world))
         case (.get, "har"?):
-            let document = HAR.document(journal.entries, base: base(call), version: serverVersion)
+            let document = HAR.document(
+                journal.entries,
+                call.world.control.verdicts,
+                base: base(call),
+                version: serverVersion
+            )
             var fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
             fields.set("Content-Disposition", "attachment; filename=\"\(call.world.id).har\"")
             return .response(Response(status: .ok, fields: fields, body: .bytes(document.encoded)))
@@ -27,7 +32,8 @@ enum JournalEndpoints {
                 throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")
             }
             if rest.count == 2, rest[1] == "curl" { return ControlEndpoints.text(entry.curl(base: base(call)) + "\n") }
-            return ControlEndpoints.json(entry.json(handle: call.handle(of: entry.user)))
+            let verdicts = call.world.control.verdicts[number] ?? []
+            return ControlEndpoints.json(entry.json(handle: call.handle(of: entry.user), verdicts))
         default: throw ControlEndpoints.wrongMethod("GET, DELETE")
         }
     }
@@ -67,9 +73,10 @@ enum JournalEndpoints {
         // One more than the page shows whether there are more.
         let matching = Array(journal.entries(after: filter.after).lazy.filter { matcher.matches($0) }.prefix(limit + 1))
         let page = matching.prefix(limit)
+        let verdicts = call.world.control.verdicts
         return ControlEndpoints.json(
             .members([
-                "items": .array(page.map { $0.json(handle: call.handle(of: $0.user)) }),
+                "items": .array(page.map { $0.json(handle: call.handle(of: $0.user), verdicts[$0.number] ?? []) }),
                 "hasMore": .bool(matching.count > page.count),
                 "last": .integer(Int64(page.last?.number ?? filter.after)),
                 "written": .integer(Int64(journal.countEver)), "capacity": .integer(Int64(journal.capacity)),
@@ -131,7 +138,8 @@ final class JournalStream: EventStreamHandler {
         let id = world.control.journal.observe { entry in
             // Encoded on the loop: the thread that writes an entry may hold the store's lock.
             handle.loop.execute {
-                let json = entry.json(handle: plane.handle(of: entry.user, in: world)).encoded
+                let verdicts = world.control.verdicts[entry.number] ?? []
+                let json = entry.json(handle: plane.handle(of: entry.user, in: world), verdicts).encoded
                 handle.send(LiveEvent.serverSentEvent(named: "entry", id: String(entry.number), data: json))
             }
         }

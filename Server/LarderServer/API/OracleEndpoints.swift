@@ -54,9 +54,12 @@ enum OracleEndpoints {
                 reader.fail("held", "is missing: an object of identifiers and versions")
             }
             let types = reader.string("types")
+            let isPartial = reader.bool("partial")
             reader.finish()
             try errors.check()
             let differences = try call.plane.differences(held: held, types: types, as: person, in: call.world)
+                .filter { !isPartial || held[$0.id] != nil }
+            call.world.control.heldReports.add(.init(held: held, differing: Set(differences.map(\.id))))
             return ControlEndpoints.json(
                 .members([
                     "isConverged": .bool(differences.isEmpty),

@@ -54,7 +54,11 @@ enum ScriptedActorEndpoints {
             )
             reader.finish()
             try errors.check()
-            return ControlEndpoints.json(try actors.add(actor).json, status: .created)
+            let added = try actors.add(actor)
+            return ControlEndpoints.json(
+                added.json.warning(match.reasonNobodyMatches(in: call.world)),
+                status: .created
+            )
         case (.delete, nil):
             actors.removeAll()
             return ControlEndpoints.done

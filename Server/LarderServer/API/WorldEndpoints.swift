@@ -11,11 +11,11 @@ enum WorldEndpoints {
     static func answerAll(_ call: ControlCall) throws(Problem) -> Reply {
         switch call.method {
         case .get:
-            let worlds = call.plane.worlds.all.map(describe)
+            let worlds = call.plane.worlds.all.map { describe($0, call.plane.worlds) }
             return ControlEndpoints.json(.members(["items": .array(worlds)]))
         case .post:
             let world = try create(call)
-            return ControlEndpoints.json(describe(world), status: .created)
+            return ControlEndpoints.json(describe(world, call.plane.worlds), status: .created)
         default: throw ControlEndpoints.wrongMethod("GET, POST")
         }
     }
@@ -24,6 +24,8 @@ enum WorldEndpoints {
         var (reader, errors) = try call.settings()
         let id = reader.string("id", length: 1...64)
         let seed = reader.integer("seed", in: 0...Int.max).map { UInt64($0) }
+        let idleLimit = reader.seconds("idleSeconds")
+        if let idleLimit, idleLimit <= .zero { reader.fail("idleSeconds", "must be greater than 0") }
         var source: WorldSource?
         var original: String?
         if let from = reader.value("from") {
@@ -39,8 +41,9 @@ enum WorldEndpoints {
         }
         reader.finish()
         try errors.check()
-        if let original { return try call.plane.worlds.fork(original, id: id, seed: seed) }
-        return try call.plane.worlds.create(id: id, source: source, seed: seed)
+        let worlds = call.plane.worlds
+        if let original { return try worlds.fork(original, id: id, seed: seed, idleLimit: idleLimit) }
+        return try worlds.create(id: id, source: source, seed: seed, idleLimit: idleLimit)
     }
 
     private static func worldSize(_ reader: inout SettingsReader) -> WorldSize? {
@@ -64,13 +67,14 @@ enum WorldEndpoints {
         return size
     }
 
-    static func describe(_ world: World) -> JSONValue {
+    private static func describe(_ world: World, _ worlds: WorldRegistry) -> JSONValue {
         .members([
             "id": .string(world.id), "baseURL": .string(world.basePath.isEmpty ? "/" : world.basePath),
             "seed": .string(String(world.seed)), "time": .string(world.clock.now.rfc3339()),
             "commits": .integer(world.commitCount),
             "faults": .integer(Int64(world.control.faults.all.count)),
             "journal": .integer(Int64(world.control.journal.countEver)),
+            "idleSeconds": worlds.idleLimit(of: world.id).map { .seconds($0) },
         ])
     }
 
@@ -78,7 +82,7 @@ enum WorldEndpoints {
     static func answer(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         switch method {
         case .get:
-            var object = describe(call.world).object ?? JSONObject()
+            var object = describe(call.world, call.plane.worlds).object ?? JSONObject()
             object["clock"] = ClockEndpoints.describe(call.world.clock)
             object["parts"] = .array(ControlEndpoints.parts.map { .string($0) })
             return ControlEndpoints.json(.object(object))
@@ -174,7 +178,7 @@ enum ClockEndpoints {
             reader.finish()
             try errors.check()
             if let duration { clock.advance(by: duration) } else { clock.advanceToNextTimer() }
-        default: throw ControlEndpoints.wrongMethod("GET, PUT, and POST on advance")
+        default: throw ControlEndpoints.wrongMethod("GET, PUT, PATCH, and POST on advance")
         }
         return ControlEndpoints.json(describe(clock))
     }

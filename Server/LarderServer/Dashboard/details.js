@@ -72,6 +72,11 @@ function details(entry) {
     const application = ({ fault, action, stage, ordinal }) => [fault, `${action} at ${stage}, on exchange ${ordinal} of this device`];
     columns.append(part("Applied faults", pairs(entry.faults.map(application))));
   }
+  if (entry.verdicts) {
+    const waste = ({ wastedBytes, wastedSeconds }) =>
+      [wastedBytes && bytesText(wastedBytes), wastedSeconds && secondsText(wastedSeconds)].filter(Boolean).join(", ");
+    columns.append(part("Verdict", pairs(entry.verdicts.map((verdict) => [verdict.text, waste(verdict) && `wasted: ${waste(verdict)}`]))));
+  }
   if (entry.gates) columns.append(part("Held by gates", pairs(entry.gates.map((gate) => ["gate", gate]))));
   const fields = (list) => pairs(list.map((field) => [field.name, field.value]));
   const message = make("div", { class: "columns" }, part("Request", fields(entry.requestFields)));

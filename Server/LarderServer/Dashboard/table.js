@@ -3,6 +3,11 @@
 const rows = new Map();
 let filterWords = [];
 
+/** What a perfect cache would have done, where that is something else. */
+const verdictsOf = (entry) =>
+  (entry.verdicts ?? []).filter(({ rule, wastedBytes }) => rule || wastedBytes)
+    .map(({ text }) => make("span", { class: "verdict" }, text));
+
 function row(entry) {
   const kind = kindOf(entry);
   const target = make(
@@ -19,7 +24,7 @@ function row(entry) {
     { class: "entry" },
     make("td", { class: "far" }, String(entry.number)),
     make("td", { class: "far mid", title: entry.at }, entry.at.slice(11, 23)),
-    make("td", {}, target, ...applied),
+    make("td", {}, target, ...applied, ...verdictsOf(entry)),
     make("td", { class: `answer tone-${kind}` }, answerOf(entry)),
     make("td", { class: "number" }, entry.kind === "frame" ? "" : secondsText(entry.durationSeconds)),
     make("td", { class: "number far mid" }, bytesText(entry.kind === "frame" ? entry.bytes : entry.bytesSent)),
@@ -32,7 +37,7 @@ function row(entry) {
   });
   const words = [
     `#${entry.number}`, kind, entry.method, targetOf(entry), answerOf(entry), entry.device, entry.user, entry.channel,
-    entry.token, ...(entry.faults ?? []).flatMap((fault) => [fault.fault, fault.action]),
+    entry.token, ...(entry.verdicts ?? []).map((verdict) => verdict.text), ...(entry.faults ?? []).flatMap((fault) => [fault.fault, fault.action]),
   ].filter((word) => word !== undefined);
   return { entry, element, target, detail: null, text: words.join(" ").toLowerCase() };
 }

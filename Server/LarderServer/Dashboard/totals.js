@@ -15,6 +15,7 @@ function showTotals(report) {
     ["Sent", bytesText(report.bytesSent), ""],
     ["Saved by validators", bytesText(report.bytesSaved), `${percentText(report.bytesSaved, whole)} of the whole`],
     ["Saved by compression", bytesText(report.bytesSavedByCoding), ""],
+    ["Wasted", bytesText(report.bytesWasted), `and ${secondsText(report.secondsWasted)}`],
   ];
   find("totals").replaceChildren(
     ...items.map(([name, value, note]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, make("small", {}, note)))),

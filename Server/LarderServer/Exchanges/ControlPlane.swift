@@ -261,8 +261,8 @@ final class ControlPlane: ExchangeHandler {
         let status = Status(code: canned.status)
         var fields = Fields()
         fields.set(.cacheControl, "no-store")
-        if request.fields.range(of: "origin") != nil {
-            CrossOrigin.expose(canned.headers.keys.filter { FieldName($0) != nil }.sorted(), in: &fields)
+        if let origin = request.fields.combined(.origin) {
+            CrossOrigin.expose(canned.headers.keys.filter { FieldName($0) != nil }.sorted(), to: origin, in: &fields)
         }
         switch canned.retryAfter {
         case .seconds(let seconds)?: fields.set(.retryAfter, String(seconds))

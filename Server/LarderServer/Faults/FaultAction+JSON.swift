@@ -234,6 +234,7 @@ extension LiveFault {
     static func read(_ reader: inout SettingsReader) -> LiveFault? {
         var fault = LiveFault()
         fault.lose = reader.number("lose", in: 0...1) ?? 0
+        fault.loseFrame = reader.integer("loseFrame", in: 1...1_000_000_000)
         fault.duplicate = reader.number("duplicate", in: 0...1) ?? 0
         fault.reorder = reader.number("reorder", in: 0...1) ?? 0
         fault.delay = Distribution.read("delay", &reader)
@@ -242,10 +243,11 @@ extension LiveFault {
         fault.closeCode = reader.integer("closeCode", in: 1_000...4_999)
         fault.silenceAfterFrames = reader.integer("silenceAfterFrames", in: 0...1_000_000_000)
         guard fault != LiveFault() else {
-            let members = "duplicate, reorder, delay, endAfterFrames, endAfterSeconds or silenceAfterFrames"
+            let members = "loseFrame, duplicate, reorder, delay, endAfterFrames, endAfterSeconds or silenceAfterFrames"
             reader.failMissing(
                 "lose",
-                or: "duplicate",
+                or: "loseFrame",
+                "duplicate",
                 "reorder",
                 "delay",
                 "endAfterFrames",
@@ -261,7 +263,8 @@ extension LiveFault {
 
     var json: JSONValue {
         .members([
-            "lose": lose > 0 ? .number(lose) : nil, "duplicate": duplicate > 0 ? .number(duplicate) : nil,
+            "lose": lose > 0 ? .number(lose) : nil, "loseFrame": loseFrame.map { .integer(Int64($0)) },
+            "duplicate": duplicate > 0 ? .number(duplicate) : nil,
             "reorder": reorder > 0 ? .number(reorder) : nil, "delay": delay?.json,
             "endAfterFrames": endAfterFrames.map { .integer(Int64($0)) },
             "endAfterSeconds": endAfter.map { .seconds($0) }, "closeCode": closeCode.map { .integer(Int64($0)) },

@@ -183,6 +183,8 @@ public struct BurstLoss: Sendable, Hashable {
 public struct LiveFault: Sendable, Hashable {
     /// The probability that a frame is lost.
     public var lose = 0.0
+    /// The 1-based frame that is lost.
+    public var loseFrame: Int?
     /// The probability that a frame is sent twice.
     public var duplicate = 0.0
     /// The probability that a frame is sent after the next one.

@@ -5,26 +5,6 @@ import LarderTime
 
 /// Analyses a journal for the behaviour of its clients.
 struct ConductInspector {
-    private struct Download {
-        let tag: String
-        let bytes: Int
-        let requested: MonotonicTime
-        /// On the server's clock.
-        let ended: MonotonicTime
-        let freshFor: Duration
-        let mayBeStored: Bool
-    }
-
-    private struct Refusal {
-        let number: Int
-        let at: MonotonicTime
-        let until: MonotonicTime
-        /// When it was answered, on the server's clock.
-        let ended: MonotonicTime
-        /// Whether a person has reloaded since.
-        var isReloaded = false
-    }
-
     let entries: [JournalEntry]
     private var findings: [ConductReport.Finding] = []
 
@@ -36,42 +16,26 @@ struct ConductInspector {
     }
 
     private mutating func run() -> ConductReport {
-        var downloads: [String: Download] = [:]
-        var refusals: [String: Refusal] = [:]
-        var running: [String: [JournalEntry]] = [:]
-        var failedBodies: [String: (number: Int, key: String)] = [:]
+        var judge = ExchangeJudge()
         var retryGaps: [(number: Int, gap: Duration)] = []
+        var waste: [Int: (bytes: Int, time: Duration)] = [:]
         var (sent, saved, savedByCoding) = (0, 0, 0)
         let exchanges = entries.filter(\.isExchange)
         let answered = exchanges.filter { $0.outcome == "complete" }
         let reads = answered.filter { $0.request.method == .get }
-        for entry in exchanges.sorted(by: { ($0.started, $0.number) < ($1.started, $1.number) }) {
-            let device = entry.device
-            let resource = device + " " + entry.request.targetText
-            let request = device + " " + entry.request.method.rawValue + " " + entry.request.targetText
+        for entry in exchanges {
             sent += entry.bytesSent
             savedByCoding += entry.bytesSavedByCoding
-            inspectRetries(entry, request, &refusals, &retryGaps)
-            inspectConcurrency(entry, request, &running)
-            if entry.request.method == .get {
-                if entry.status == 304 {
-                    saved += downloads[resource]?.bytes ?? 0
-                } else if entry.status == 200 {
-                    inspectDownload(entry, resource, downloads[resource])
-                }
-                if let tag = entry.replyField("etag"), entry.isComplete, entry.trace?.ending == nil {
-                    let bytes = entry.status == 200 ? entry.bodyBytes : downloads[resource]?.bytes ?? 0
-                    downloads[resource] = Download(
-                        tag: tag,
-                        bytes: bytes,
-                        requested: entry.startedInWorld,
-                        ended: entry.ended,
-                        freshFor: Self.freshness(entry),
-                        mayBeStored: !(entry.replyField("cache-control")?.contains("no-store") ?? false)
-                    )
-                }
-            } else if entry.request.method == .post {
-                inspectKey(entry, request, &failedBodies)
+            let judgement = judge.judge(entry)
+            if let gap = judgement.retryGap { retryGaps.append((entry.number, gap)) }
+            saved += judgement.verdicts.first { $0.verdict.savedBytes > 0 }?.verdict.savedBytes ?? 0
+            for (number, verdict) in judgement.verdicts {
+                // Several reasons do not waste the same bytes twice.
+                let known = waste[number] ?? (0, .zero)
+                waste[number] = (max(known.bytes, verdict.wastedBytes), max(known.time, verdict.wastedTime))
+                guard let rule = verdict.rule else { continue }
+                let target = Secrets.masked(target: entry.request.targetText)
+                add(rule, [verdict.other, number].compactMap { $0 }, "\(target): \(verdict.text)")
             }
         }
         inspectJitter(retryGaps)
@@ -86,108 +50,14 @@ struct ConductInspector {
             unanswered: exchanges.count - answered.count,
             bytesSent: sent,
             bytesSaved: saved,
-            bytesSavedByCoding: savedByCoding
+            bytesSavedByCoding: savedByCoding,
+            bytesWasted: waste.values.map(\.bytes).reduce(0, +),
+            timeWasted: waste.values.map(\.time).reduce(.zero, +)
         )
     }
 
     private mutating func add(_ rule: ConductReport.Rule, _ entries: [Int], _ detail: String) {
         findings.append(.init(rule: rule, entries: entries, detail: detail))
-    }
-
-    private mutating func inspectRetries(
-        _ entry: JournalEntry,
-        _ request: String,
-        _ refusals: inout [String: Refusal],
-        _ gaps: inout [(number: Int, gap: Duration)]
-    ) {
-        // What was in flight when the refusal was sent is no retry.
-        if let refusal = refusals[request], refusal.ended <= entry.started {
-            if Self.isReload(entry), !refusal.isReloaded {
-                refusals[request]?.isReloaded = true
-            } else {
-                gaps.append((entry.number, entry.startedInWorld - refusal.at))
-                if entry.startedInWorld < refusal.until {
-                    let early = refusal.until - entry.startedInWorld
-                    add(
-                        .retriedTooSoon,
-                        [refusal.number, entry.number],
-                        "\(Secrets.masked(target: entry.request.targetText)) was sent \(early) before Retry-After had passed"
-                    )
-                }
-            }
-        }
-        let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
-        guard failed else {
-            refusals[request] = nil
-            return
-        }
-        var wait = Duration.zero
-        if let text = entry.replyField("retry-after") {
-            wait = RetryAfter(parsing: text, now: entry.at)?.wait(from: entry.at) ?? .zero
-        }
-        let end = entry.endedInWorld
-        var refusal = Refusal(number: entry.number, at: end, until: end + wait, ended: entry.ended)
-        refusal.isReloaded = Self.isReload(entry) && refusals[request]?.isReloaded ?? false
-        refusals[request] = refusal
-    }
-
-    private mutating func inspectConcurrency(
-        _ entry: JournalEntry,
-        _ request: String,
-        _ running: inout [String: [JournalEntry]]
-    ) {
-        let isRead = entry.request.method == .get
-        let isLive = entry.status == 101 || entry.request.path.starts(with: "/v1/live".utf8)
-        guard isRead, !isLive else { return }
-        let others = running[request, default: []].filter { $0.ended > entry.started }
-        if let other = others.first(where: { !Self.isReload(entry) || Self.isReload($0) }) {
-            add(
-                .duplicateInFlight,
-                [other.number, entry.number],
-                "\(Secrets.masked(target: entry.request.targetText)) was already in flight"
-            )
-        }
-        running[request] = others + [entry]
-    }
-
-    private mutating func inspectDownload(_ entry: JournalEntry, _ resource: String, _ earlier: Download?) {
-        // A request that was sent before the first reply had arrived could not know of it.
-        guard let earlier, earlier.mayBeStored, earlier.ended <= entry.started else { return }
-        if let tag = entry.replyField("etag"), tag == earlier.tag,
-            !(entry.request.fields.combined(.ifNoneMatch)?.contains(tag) ?? false)
-        {
-            add(
-                .downloadedTwice,
-                [entry.number],
-                "\(Secrets.masked(target: entry.request.targetText)), \(entry.bodyBytes) bytes with ETag \(tag)"
-            )
-        }
-        if !Self.isReload(entry), entry.request.fields.range(of: "if-none-match") == nil,
-            entry.startedInWorld - earlier.requested < earlier.freshFor
-        {
-            add(
-                .refetchedFresh,
-                [entry.number],
-                "\(Secrets.masked(target: entry.request.targetText)) was fresh for \(earlier.freshFor)"
-            )
-        }
-    }
-
-    private mutating func inspectKey(
-        _ entry: JournalEntry,
-        _ request: String,
-        _ failed: inout [String: (number: Int, key: String)]
-    ) {
-        guard entry.request.path.elementsEqual("/v1/transfers".utf8) else { return }
-        guard let key = entry.request.fields[.idempotencyKey] else {
-            return add(.keyMissing, [entry.number], "a transfer without an Idempotency-Key")
-        }
-        let body = request + String(decoding: entry.request.body, as: UTF8.self)
-        if let earlier = failed[body], earlier.key != key {
-            add(.keyChanged, [earlier.number, entry.number], "the same transfer was sent again with another key")
-        }
-        let hasFailed = entry.status == 0 || entry.status >= 500 || !entry.isComplete
-        failed[body] = hasFailed ? (entry.number, key) : nil
     }
 
     private mutating func inspectJitter(_ gaps: [(number: Int, gap: Duration)]) {
@@ -231,21 +101,5 @@ struct ConductInspector {
                 "\(entries.count) reads of the change feed beside a live channel"
             )
         }
-    }
-
-    /// Whether the request must reach the origin, as after a pull to refresh.
-    private static func isReload(_ entry: JournalEntry) -> Bool {
-        entry.request.fields.combined(.cacheControl)?.contains("no-cache") ?? false
-    }
-
-    private static func freshness(_ entry: JournalEntry) -> Duration {
-        guard let control = entry.replyField("cache-control"), !control.contains("no-cache") else { return .zero }
-        for directive in control.split(separator: ",") {
-            let parts = directive.split(separator: "=")
-            if parts.count == 2, parts[0].drop(while: { $0 == " " }) == "max-age", let seconds = Int64(parts[1]) {
-                return .seconds(seconds)
-            }
-        }
-        return .zero
     }
 }

@@ -57,6 +57,10 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
     public let bytesSaved: Int
     /// Body bytes that compression saved.
     public let bytesSavedByCoding: Int
+    /// Bytes that a perfect cache would not have received.
+    public let bytesWasted: Int
+    /// Time that a perfect cache would not have spent waiting, on the server's clock.
+    public let timeWasted: Duration
 
     /// The report as a page of text.
     public var description: String {
@@ -64,6 +68,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
             "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified",
             "\(clientErrors) client errors, \(serverErrors) server errors, \(unanswered) not answered in full",
             "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators and \(bytesSavedByCoding) by compression",
+            "\(bytesWasted) bytes and \(ExchangeVerdict.seconds(timeWasted)) that a perfect cache would have spared",
             "",
         ]
         if findings.isEmpty { lines.append("No findings.") }
@@ -96,6 +101,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
             "bytesSent": .integer(Int64(bytesSent)),
             "bytesSaved": .integer(Int64(bytesSaved)),
             "bytesSavedByCoding": .integer(Int64(bytesSavedByCoding)),
+            "bytesWasted": .integer(Int64(bytesWasted)), "secondsWasted": .seconds(timeWasted),
             "counts": .object(JSONObject(counts)),
             "findings": .array(
                 told.map { finding in

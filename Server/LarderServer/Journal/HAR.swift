@@ -6,18 +6,25 @@ import LarderTime
 
 /// Exports a journal as an HTTP archive (HAR 1.2). Reply bodies are omitted and secrets are masked.
 enum HAR {
-    static func document(_ entries: [JournalEntry], base: String, version: String) -> JSONValue {
+    ///
+    /// The verdicts are in the member `_verdicts` of an entry, and in its comment.
+    static func document(
+        _ entries: [JournalEntry],
+        _ verdicts: [Int: [ExchangeVerdict]],
+        base: String,
+        version: String
+    ) -> JSONValue {
         let exchanges = entries.filter(\.isExchange)
         return .members([
             "log": .members([
                 "version": .string("1.2"),
                 "creator": .members(["name": .string("larder-server"), "version": .string(version)]),
-                "entries": .array(exchanges.map { entry($0, base) }),
+                "entries": .array(exchanges.map { entry($0, verdicts[$0.number] ?? [], base) }),
             ])
         ])
     }
 
-    private static func entry(_ entry: JournalEntry, _ base: String) -> JSONValue {
+    private static func entry(_ entry: JournalEntry, _ verdicts: [ExchangeVerdict], _ base: String) -> JSONValue {
         let total = milliseconds(entry.duration)
         let injected = min(total, milliseconds(entry.trace?.injected ?? .zero))
         return .members([
@@ -31,7 +38,8 @@ enum HAR {
                 "receive": .integer(0),
             ]),
             "connection": .string(String(entry.connection)),
-            "comment": .string(comment(entry)),
+            "_verdicts": verdicts.isEmpty ? nil : .array(verdicts.map(\.json)),
+            "comment": .string((comment(entry) + verdicts.map(\.text)).joined(separator: ", ")),
         ])
     }
 
@@ -83,9 +91,9 @@ enum HAR {
         )
     }
 
-    private static func comment(_ entry: JournalEntry) -> String {
+    private static func comment(_ entry: JournalEntry) -> [String] {
         let faults = entry.trace?.decisions.map { "\($0.fault.id) (\($0.fault.action.name))" } ?? []
-        return ([entry.outcome] + faults).joined(separator: ", ")
+        return [entry.outcome] + faults
     }
 
     private static func decoded(_ text: Substring) -> String {

@@ -131,7 +131,9 @@ struct JournalEntry: Sendable {
 
 extension JournalEntry {
     /// The entry as JSON, with secrets masked, also in queries.
-    func json(handle: String?) -> JSONValue {
+    ///
+    /// - Parameter verdicts: what a perfect cache would have done.
+    func json(handle: String?, _ verdicts: [ExchangeVerdict] = []) -> JSONValue {
         var object = JSONObject()
         object["number"] = .integer(Int64(number))
         object["at"] = .string(at.rfc3339())
@@ -173,6 +175,7 @@ extension JournalEntry {
         object["requestBodyBytes"] = .integer(Int64(requestBodyBytes))
         if !request.body.isEmpty { object["requestBody"] = Secrets.masked(body: request.body) }
         if let trace, !trace.decisions.isEmpty { object["faults"] = .array(trace.decisions.map(\.json)) }
+        if !verdicts.isEmpty { object["verdicts"] = .array(verdicts.map(\.json)) }
         if let trace, !trace.gates.isEmpty { object["gates"] = .array(trace.gates.map { .string($0) }) }
         return .object(object)
     }

@@ -97,7 +97,7 @@ final class FrameFilter: LiveFilter {
             generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
         )
         let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
-        if loses { return (.drop, "lost") }
+        if loses || fault.loseFrame == state.count { return (.drop, "lost") }
         var events = doubles ? [event, event] : [event]
         if let held = state.heldBack {
             state.heldBack = nil

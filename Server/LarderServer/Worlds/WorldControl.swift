@@ -14,6 +14,8 @@ package final class WorldControl: WorldHooks {
     let changeFeed = ChangeFeedFaults()
     let actors = ScriptedActorSet()
     let recording = Recording()
+    let heldReports = HeldReports()
+    private let verdictBook = VerdictBook()
     private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
@@ -38,6 +40,9 @@ package final class WorldControl: WorldHooks {
             isPlain.store(settings.skews.isEmpty && settings.drift == nil, ordering: .relaxed)
         }
     }
+
+    /// What a perfect cache would have made of the stored exchanges, by number.
+    var verdicts: [Int: [ExchangeVerdict]] { verdictBook.verdicts(of: journal) }
 
     /// The script that was started last.
     var script: ScriptProgress {

@@ -11,6 +11,8 @@ struct WorldOptions: Sendable {
     let seed: UInt64?
     let journalCapacity: Int
     let worldsMaximum: Int
+    /// After how long without a request a world is removed; nil for never.
+    let worldIdleLimit: Duration?
     let snapshotsDirectory: String?
     let databasePath: String?
     let durability: Database.Durability

@@ -21,6 +21,12 @@ final class WorldRegistry: Sendable {
         /// The initial state, for a reset; nil for a world in a database file.
         let origin: DatabaseImage?
         var snapshots: [String: Snapshot] = [:]
+        /// After how long without a request the world is removed; nil for never.
+        var idleLimit: Duration?
+        /// When a request has addressed the world last, on the server's clock.
+        var lastUse = MonotonicTime(nanoseconds: 0)
+
+        func isExpired(at now: MonotonicTime) -> Bool { idleLimit.map { now - lastUse >= $0 } ?? false }
     }
 
     private struct State {
@@ -71,9 +77,30 @@ final class WorldRegistry: Sendable {
 
     // MARK: Finding
 
+    /// The world that a request addresses; nil if there is none, or nobody has used it for longer than its limit.
     func find(_ id: String) -> World? {
-        id == World.mainID ? main : state.withLock { $0.entries[id]?.world }
+        if id == World.mainID { return main }
+        let now = options.monotonic.uptime
+        let (world, isExpired) = state.withLock { state -> (World?, Bool) in
+            guard let entry = state.entries[id] else { return (nil, false) }
+            if entry.isExpired(at: now) { return (entry.world, true) }
+            if entry.idleLimit != nil { state.entries[id]?.lastUse = now }
+            return (entry.world, false)
+        }
+        guard let world, isExpired else { return world }
+        remove(world)
+        return nil
     }
+
+    /// Removes the worlds that nobody has used for longer than their limits.
+    private func removeExpired() {
+        let now = options.monotonic.uptime
+        let expired = state.withLock { state in state.entries.values.filter { $0.isExpired(at: now) }.map(\.world) }
+        for world in expired { remove(world) }
+    }
+
+    /// The limit of a world without use; nil for none.
+    func idleLimit(of id: String) -> Duration? { state.withLock { $0.entries[id]?.idleLimit } }
 
     /// The world, or a problem that lists similar names.
     func world(_ id: String) throws(Problem) -> World {
@@ -91,7 +118,8 @@ final class WorldRegistry: Sendable {
     }
 
     var all: [World] {
-        state.withLock { $0.entries.values.map(\.world) }.sorted { $0.id < $1.id }
+        removeExpired()
+        return state.withLock { $0.entries.values.map(\.world) }.sorted { $0.id < $1.id }
     }
 
     /// Whether any world has faults that apply before a body is read.
@@ -104,9 +132,14 @@ final class WorldRegistry: Sendable {
     /// - Parameters:
     ///   - id: its name; nil to generate one.
     ///   - source: its contents; nil for the source of `main`.
-    func create(id: String?, source: WorldSource?, seed: UInt64?, settings: WorldSettings? = nil) throws(Problem)
-        -> World
-    {
+    ///   - idleLimit: after how long without a request it is removed; nil for the server's setting.
+    func create(
+        id: String?,
+        source: WorldSource?,
+        seed: UInt64?,
+        settings: WorldSettings? = nil,
+        idleLimit: Duration? = nil
+    ) throws(Problem) -> World {
         let template = try template(of: source ?? mainSource)
         return try add(
             id: id,
@@ -114,12 +147,13 @@ final class WorldRegistry: Sendable {
             images: template.images,
             seed: seed,
             settings: settings,
-            like: nil
+            like: nil,
+            idleLimit: idleLimit
         )
     }
 
     /// Makes a world that starts from the present state and time of another.
-    func fork(_ original: String, id: String?, seed: UInt64?) throws(Problem) -> World {
+    func fork(_ original: String, id: String?, seed: UInt64?, idleLimit: Duration? = nil) throws(Problem) -> World {
         let world = try world(original)
         return try add(
             id: id,
@@ -127,7 +161,8 @@ final class WorldRegistry: Sendable {
             images: world.images,
             seed: seed,
             settings: world.settings,
-            like: world
+            like: world,
+            idleLimit: idleLimit
         )
     }
 
@@ -151,8 +186,11 @@ final class WorldRegistry: Sendable {
         seed: UInt64?,
         settings: WorldSettings?,
         like original: World?,
-        branches: Bool = true
+        branches: Bool = true,
+        idleLimit: Duration? = nil
     ) throws(Problem) -> World {
+        // Those that nobody uses do not count towards the limit.
+        removeExpired()
         let (name, driver) = try reserve(id)
         let clock = WorldClock(wall: options.wall, monotonic: options.monotonic)
         if let original, original.clock.mode != .real {
@@ -176,7 +214,10 @@ final class WorldRegistry: Sendable {
             )
             state.withLock { state in
                 state.reserved.remove(name)
-                state.entries[name] = Entry(world: world, origin: image)
+                var entry = Entry(world: world, origin: image)
+                entry.idleLimit = idleLimit ?? options.worldIdleLimit
+                entry.lastUse = options.monotonic.uptime
+                state.entries[name] = entry
             }
             return world
         } catch {
@@ -243,14 +284,21 @@ final class WorldRegistry: Sendable {
         guard id != World.mainID else {
             throw ProblemType.invalidParameter("The world main cannot be destroyed; reset it.")
         }
-        let world = try world(id)
+        remove(try world(id))
+    }
+
+    private func remove(_ world: World) {
+        let removed = state.withLock { state -> Bool in
+            // Another thread may have removed it, and another world may have its name since.
+            guard state.entries[world.id]?.world === world else { return false }
+            state.entries[world.id] = nil
+            return true
+        }
+        guard removed else { return }
         world.control.reset()
         world.live.endAll()
         world.clock.drive(by: nil)
         world.clock.dropTimers()
-        state.withLock { state in
-            state.entries[id] = nil
-        }
         // Afterwards: repeatable replies of the world become invalid, and further requests are told that it does not exist.
         world.stamp.raise(.all)
     }

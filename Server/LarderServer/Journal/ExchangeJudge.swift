@@ -1,0 +1,293 @@
+import LarderBackend
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Judges exchanges one by one, in the order of the journal, by what each device knew at the time.
+///
+/// The conduct report and the verdicts on entries ask the same questions, and both are answered here. A device is what
+/// `JournalEntry.device` says. State is bounded: of more than `countMaximum` requests the oldest are forgotten, which can only
+/// hide a verdict.
+struct ExchangeJudge {
+    /// What the journal says about an entry.
+    struct Judgement {
+        /// The verdicts, each with the number of the entry that it is about: an entry that ends first can be the later one.
+        var verdicts: [(number: Int, verdict: ExchangeVerdict)] = []
+        /// The time since the failure that this request repeats.
+        var retryGap: Duration?
+    }
+
+    private struct Download {
+        let number: Int
+        let tag: String
+        let bytes: Int
+        let requested: MonotonicTime
+        /// On the server's clock.
+        let ended: MonotonicTime
+        let freshFor: Duration
+        let mayBeStored: Bool
+    }
+
+    private struct Refusal {
+        let number: Int
+        let at: MonotonicTime
+        let until: MonotonicTime
+        /// When it was answered, on the server's clock.
+        let ended: MonotonicTime
+        /// Whether a person has reloaded since.
+        var isReloaded = false
+    }
+
+    /// A read that has ended, against which later entries are compared: its time in flight overlaps theirs.
+    private struct Flight {
+        let number: Int
+        let started: MonotonicTime
+        let ended: MonotonicTime
+        let bytesSent: Int
+        let isReload: Bool
+    }
+
+    static let countMaximum = 16_384
+
+    /// The two latest downloads of each resource: an overlapping one must not hide the one before.
+    private var downloads = RecentTable<[Download]>(countMaximum)
+    private var refusals = RecentTable<Refusal>(countMaximum)
+    private var flights = RecentTable<[Flight]>(countMaximum)
+    private var failedBodies = RecentTable<(number: Int, key: String)>(countMaximum)
+    private static let flightsMaximum = 64
+
+    /// Judges the next entry of the journal. Frames have no verdict.
+    mutating func judge(_ entry: JournalEntry) -> Judgement {
+        var judgement = Judgement()
+        guard entry.isExchange else { return judgement }
+        let resource = entry.device + " " + entry.request.targetText
+        let request = entry.device + " " + entry.request.method.rawValue + " " + entry.request.targetText
+        judgeRetry(entry, request, &judgement)
+        if entry.request.method == .get {
+            judgeFlights(entry, request, &judgement)
+            judgeRead(entry, resource, &judgement)
+            note(entry, resource)
+        } else if entry.request.method == .post {
+            judgeKey(entry, request, &judgement)
+        }
+        return judgement
+    }
+
+    private mutating func judgeRetry(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
+        let isReload = entry.isReload
+        let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
+        // What was in flight when the refusal was sent is no retry.
+        if let refusal = refusals[request], refusal.ended <= entry.started {
+            let gap = entry.startedInWorld - refusal.at
+            if isReload, !refusal.isReloaded {
+                refusals[request]?.isReloaded = true
+            } else {
+                judgement.retryGap = gap
+                if entry.startedInWorld < refusal.until {
+                    let early = refusal.until - entry.startedInWorld
+                    let text = "retried \(ExchangeVerdict.seconds(early)) too soon"
+                    // A reply that came nevertheless would have been necessary later.
+                    judgement.add(entry, .tooSoon, text, refusal.number, isWaste: failed, .retriedTooSoon)
+                } else {
+                    let text = "retry of #\(refusal.number) after \(ExchangeVerdict.seconds(gap))"
+                    judgement.add(entry, .retry, text, refusal.number)
+                }
+            }
+        }
+        guard failed else {
+            refusals[request] = nil
+            return
+        }
+        var wait = Duration.zero
+        if let text = entry.replyField("retry-after") {
+            wait = RetryAfter(parsing: text, now: entry.at)?.wait(from: entry.at) ?? .zero
+        }
+        let end = entry.endedInWorld
+        var refusal = Refusal(number: entry.number, at: end, until: end + wait, ended: entry.ended)
+        refusal.isReloaded = isReload && refusals[request]?.isReloaded ?? false
+        refusals[request] = refusal
+    }
+
+    private mutating func judgeFlights(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
+        let isLive = entry.status == 101 || entry.request.path.starts(with: "/v1/live".utf8)
+        guard !isLive else { return }
+        let flight = Flight(
+            number: entry.number,
+            started: entry.started,
+            ended: entry.ended,
+            bytesSent: entry.bytesSent,
+            isReload: entry.isReload
+        )
+        let known = flights[request] ?? []
+        // The later one of two that overlap is the duplicate. A reload may overtake what a cache may answer.
+        for other in known where other.started > flight.started && (!other.isReload || flight.isReload) {
+            judgement.addDuplicate(other.number, of: flight.number, other.bytesSent, other.ended - other.started, entry)
+        }
+        let earlier = known.first {
+            $0.started <= flight.started && $0.ended > flight.started && (!flight.isReload || $0.isReload)
+        }
+        if let earlier {
+            judgement.addDuplicate(entry.number, of: earlier.number, entry.bytesSent, entry.duration, entry)
+        }
+        flights[request] = (known + [flight]).suffix(Self.flightsMaximum)
+    }
+
+    private func judgeRead(_ entry: JournalEntry, _ resource: String, _ judgement: inout Judgement) {
+        guard entry.status == 200 || entry.status == 304 else { return }
+        // A request that was sent before the first reply had arrived could not know of it.
+        let earlier = downloads[resource]?.last { $0.ended <= entry.started && $0.mayBeStored }
+        guard let earlier else {
+            if entry.status == 200, judgement.verdicts.isEmpty { judgement.add(entry, .first, "nothing was held") }
+            return
+        }
+        let isReload = entry.isReload
+        let left = earlier.freshFor - (entry.startedInWorld - earlier.requested)
+        let sentTag = entry.request.fields.combined(.ifNoneMatch)
+        if !isReload, left > .zero {
+            // A conditional request is no finding: it costs little, and some clients validate at each start.
+            let rule: ConductReport.Rule? =
+                entry.status == 200 && entry.request.fields.range(of: "if-none-match") == nil ? .refetchedFresh : nil
+            let text = "was fresh for \(ExchangeVerdict.seconds(left)) more"
+            judgement.add(entry, .fresh, text, earlier.number, isWaste: true, rule)
+        }
+        if entry.status == 304 {
+            if judgement.verdicts.isEmpty {
+                judgement.add(entry, .validated, "validated, and \(earlier.bytes) bytes saved", earlier.number)
+            }
+            judgement.setSaved(earlier.bytes)
+        } else if let tag = entry.replyField("etag"), tag == earlier.tag, !(sentTag?.contains(tag) ?? false) {
+            let text = "304 possible: this client held \(tag)"
+            judgement.add(entry, .notModifiedPossible, text, earlier.number, .downloadedTwice, bytes: entry.bodyBytes)
+        } else if isReload {
+            judgement.add(entry, .reload, "asked for by no-cache", earlier.number)
+        } else if judgement.verdicts.isEmpty {
+            judgement.add(entry, .changed, "had changed since #\(earlier.number)", earlier.number)
+        }
+    }
+
+    private mutating func note(_ entry: JournalEntry, _ resource: String) {
+        guard let tag = entry.replyField("etag"), entry.isComplete, entry.trace?.ending == nil else { return }
+        let known = downloads[resource] ?? []
+        let download = Download(
+            number: entry.number,
+            tag: tag,
+            bytes: entry.status == 200 ? entry.bodyBytes : known.last?.bytes ?? 0,
+            requested: entry.startedInWorld,
+            ended: entry.ended,
+            freshFor: entry.freshness,
+            mayBeStored: !(entry.replyField("cache-control")?.contains("no-store") ?? false)
+        )
+        downloads[resource] = (known + [download]).suffix(2)
+    }
+
+    private mutating func judgeKey(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
+        guard entry.request.path.elementsEqual("/v1/transfers".utf8) else { return }
+        guard let key = entry.request.fields[.idempotencyKey] else {
+            return judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", nil, rule: .keyMissing)
+        }
+        let body = request + String(decoding: entry.request.body, as: UTF8.self)
+        if let earlier = failedBodies[body], earlier.key != key {
+            let text = "the same transfer was sent again with another key"
+            judgement.add(entry, .keyChanged, text, earlier.number, rule: .keyChanged)
+        }
+        let hasFailed = entry.status == 0 || entry.status >= 500 || !entry.isComplete
+        failedBodies[body] = hasFailed ? (entry.number, key) : nil
+    }
+}
+
+extension ExchangeJudge.Judgement {
+    fileprivate mutating func add(
+        _ entry: JournalEntry,
+        _ kind: ExchangeVerdict.Kind,
+        _ text: String,
+        _ other: Int? = nil,
+        isWaste: Bool = false,
+        _ rule: ConductReport.Rule? = nil,
+        bytes: Int = 0
+    ) {
+        var verdict = ExchangeVerdict(kind: kind, text: text, other: other, rule: rule)
+        verdict.wastedBytes = isWaste ? entry.bytesSent : bytes
+        verdict.wastedTime = isWaste ? entry.duration : .zero
+        verdicts.append((entry.number, verdict))
+    }
+
+    fileprivate mutating func add(
+        _ entry: JournalEntry,
+        _ kind: ExchangeVerdict.Kind,
+        _ text: String,
+        _ other: Int?,
+        rule: ConductReport.Rule
+    ) {
+        verdicts.append((entry.number, ExchangeVerdict(kind: kind, text: text, other: other, rule: rule)))
+    }
+
+    fileprivate mutating func addDuplicate(
+        _ number: Int,
+        of other: Int,
+        _ bytes: Int,
+        _ time: Duration,
+        _ entry: JournalEntry
+    ) {
+        let text = "duplicate of #\(other), which was in flight"
+        var verdict = ExchangeVerdict(kind: .inFlight, text: text, other: other, rule: .duplicateInFlight)
+        verdict.wastedBytes = bytes
+        verdict.wastedTime = time
+        verdicts.append((number, verdict))
+    }
+
+    fileprivate mutating func setSaved(_ bytes: Int) {
+        guard let last = verdicts.indices.last else { return }
+        verdicts[last].verdict.savedBytes = bytes
+    }
+}
+
+extension JournalEntry {
+    /// Whether the request must reach the origin, as after a pull to refresh.
+    var isReload: Bool { request.fields.combined(.cacheControl)?.contains("no-cache") ?? false }
+
+    /// The freshness lifetime that the reply states.
+    var freshness: Duration {
+        guard let control = replyField("cache-control"), !control.contains("no-cache") else { return .zero }
+        for directive in control.split(separator: ",") {
+            let parts = directive.split(separator: "=")
+            if parts.count == 2, parts[0].drop(while: { $0 == " " }) == "max-age", let seconds = Int64(parts[1]) {
+                return .seconds(seconds)
+            }
+        }
+        return .zero
+    }
+}
+
+/// A dictionary that forgets its oldest keys.
+private struct RecentTable<Value> {
+    private var values: [String: Value] = [:]
+    private var order: [String] = []
+    private let countMaximum: Int
+
+    init(_ countMaximum: Int) { self.countMaximum = countMaximum }
+
+    subscript(key: String) -> Value? {
+        get { values[key] }
+        set {
+            if values.updateValueIfKnown(newValue, key) { return }
+            guard let newValue else { return }
+            values[key] = newValue
+            order.append(key)
+            // Half at once, so that the cost of each addition stays constant.
+            guard order.count > 2 * countMaximum || values.count > countMaximum else { return }
+            let dropped = order.prefix(order.count / 2)
+            order.removeFirst(dropped.count)
+            let kept = Set(order)
+            for key in dropped where !kept.contains(key) { values[key] = nil }
+        }
+    }
+}
+
+extension Dictionary {
+    /// Replaces or removes the value of a key that is known; false if it is not.
+    fileprivate mutating func updateValueIfKnown(_ value: Value?, _ key: Key) -> Bool {
+        guard let index = index(forKey: key) else { return false }
+        if let value { values[index] = value } else { remove(at: index) }
+        return true
+    }
+}

@@ -1,0 +1,112 @@
+import LarderBackend
+import LarderCoding
+
+extension Scenario {
+    private static let transferPath = FaultMatch("POST", "/v1/transfers")
+    private static let posted = JournalFilter("POST", "/v1/transfers")
+
+    /// The replies that tell whether a transfer was made.
+    private static let told = ScenarioCheck.informed(by: [posted, JournalFilter("GET", "/v1/transfers")])
+
+    private static func transferring(
+        _ name: String,
+        _ problem: String,
+        _ requirement: String,
+        amounts: String = "125",
+        exercise: [ScenarioExercise] = [.fault("fault")],
+        checks: [ScenarioCheck] = [told, .movedOnce, .conduct(.keyMissing, .keyChanged)],
+        prepare: @escaping @Sendable (MockWorld, inout [String: String]) throws -> Void
+    ) -> Scenario {
+        Scenario(name, .transfer, problem: problem, requirement: requirement, exercise: exercise, checks: checks) {
+            world,
+            variables in
+            try prepareTransfer(world, &variables)
+            variables["LARDER_AMOUNTS"] = amounts
+            try prepare(world, &variables)
+        }
+    }
+
+    /// Finds an account with money and one of another person in the same currency.
+    @Sendable static func prepareTransfer(_ world: MockWorld, _ variables: inout [String: String]) throws {
+        let accounts = world.value("/v1/accounts")?["items"]?.array ?? []
+        for source in accounts {
+            guard let balance = source.value(at: "/balance/minorUnits")?.integer, balance > 1_000,
+                let currency = source.value(at: "/balance/currency")?.string, let from = source["id"]?.string
+            else { continue }
+            for person in 2...12 {
+                let theirs = world.value("/v1/accounts", as: "person\(person)")?["items"]?.array ?? []
+                let target = theirs.first {
+                    $0.value(at: "/balance/currency")?.string == currency && $0["status"] == .string("open")
+                }
+                guard let to = target?["id"]?.string else { continue }
+                variables["LARDER_FROM"] = from
+                variables["LARDER_TO"] = to
+                variables["LARDER_CURRENCY"] = currency
+                variables["LARDER_AMOUNTS"] = "125"
+                variables["balance"] = String(balance)
+                return
+            }
+        }
+        throw ScenarioError(description: "no two people of the world have accounts in one currency")
+    }
+
+    /// Transfers money from another device.
+    @Sendable static func transfer(in world: MockWorld, _ variables: [String: String]) throws {
+        let amount = JSONValue.members([
+            "minorUnits": .integer(125), "currency": .string(variables["LARDER_CURRENCY"] ?? ""),
+        ])
+        let body = JSONValue.members([
+            "fromAccountId": .string(variables["LARDER_FROM"] ?? ""),
+            "toAccountId": .string(variables["LARDER_TO"] ?? ""), "amount": amount,
+        ])
+        var act = ScriptedAction(
+            "POST",
+            "/v1/transfers",
+            as: "ana",
+            body: String(decoding: body.encoded, as: UTF8.self)
+        )
+        act.headers = ["Idempotency-Key": "\"other-device\""]
+        let reply = world.perform(act)
+        guard reply.status < 300 else {
+            throw ScenarioError(description: "the transfer was answered with \(reply.status)")
+        }
+    }
+
+    static let transfers = [
+        transferring(
+            "lost-reply",
+            "the transfer is committed, and the reply is lost",
+            "send it again under the same Idempotency-Key"
+        ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), transferPath)) },
+        transferring(
+            "lost-replies",
+            "the reply is lost twice, without a reset",
+            "keep the key until there is an answer"
+        ) { world, _ in try world.set(Fault.scenario(.loseReply(.close), transferPath, count: 2)) },
+        transferring(
+            "duplicate-push",
+            "a proxy delivers the request twice",
+            "send an Idempotency-Key with every transfer"
+        ) { world, _ in try world.set(Fault.scenario(.duplicate, transferPath)) },
+        transferring(
+            "busy-bank",
+            "503 with Retry-After: 1 before anything is done",
+            "wait, and send it again under the same key",
+            checks: [told, .movedOnce, .conduct(.keyMissing, .keyChanged, .retriedTooSoon)]
+        ) { world, _ in try world.set(Fault.scenario(.respond(.refusal(503, after: .seconds(1))), transferPath)) },
+        transferring(
+            "key-reuse",
+            "two transfers follow each other, and the first reply is lost",
+            "use a new key for each transfer and not for each attempt",
+            amounts: "125,250",
+            exercise: [.fault("fault"), .requests(posted, atLeast: 2)]
+        ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), transferPath)) },
+        transferring(
+            "refused-transfer",
+            "the account has not enough money (422)",
+            "do not repeat what is refused for good",
+            exercise: [.requests(posted)],
+            checks: [.requests(posted, 1...1)]
+        ) { _, variables in variables["LARDER_AMOUNTS"] = String((Int64(variables["balance"] ?? "") ?? 0) + 1) },
+    ]
+}

@@ -1,0 +1,116 @@
+import LarderTime
+
+/// A named case: what goes wrong in a world, what a client is asked to do there, and what it must do.
+///
+/// It is judged by what the server has seen: requests, effects in the domain, and what the client reports to hold.
+package struct Scenario: Sendable {
+    /// The name on the command line.
+    package let name: String
+    /// What goes wrong.
+    package let problem: String
+    /// What the client must do.
+    package let requirement: String
+    /// What the client is asked to do.
+    package let task: ScenarioTask
+    /// How often it does a task that has rounds.
+    let rounds: Int
+    /// Sets faults and actors, and the variables that the task needs. Variables whose name does not begin with `LARDER_` are for
+    /// the checks.
+    let prepare: @Sendable (MockWorld, inout [String: String]) throws -> Void
+    /// What happens when the client has reported for the first time.
+    let afterFirstReport: (@Sendable (MockWorld, [String: String]) throws -> Void)?
+    /// What must have happened for the case to have been tried at all.
+    let exercise: [ScenarioExercise]
+    let checks: [ScenarioCheck]
+
+    init(
+        _ name: String,
+        _ task: ScenarioTask,
+        problem: String,
+        requirement: String,
+        rounds: Int = 1,
+        exercise: [ScenarioExercise],
+        checks: [ScenarioCheck],
+        prepare: @escaping @Sendable (MockWorld, inout [String: String]) throws -> Void = { _, _ in },
+        afterFirstReport: (@Sendable (MockWorld, [String: String]) throws -> Void)? = nil
+    ) {
+        self.name = name
+        self.task = task
+        self.problem = problem
+        self.requirement = requirement
+        self.rounds = rounds
+        self.exercise = exercise
+        self.checks = checks
+        self.prepare = prepare
+        self.afterFirstReport = afterFirstReport
+    }
+
+    /// All scenarios, in the order of the tasks.
+    package static let all = reads + caching + lists + syncs + transfers + edits + sends + live
+
+    /// The text for `larder-server scenarios NAME`.
+    package var description: String {
+        """
+        \(name)
+          problem      \(problem)
+          requirement  \(requirement)
+          task         \(task.rawValue): \(task.explanation)
+        """
+    }
+}
+
+/// What a client is asked to do (`LARDER_TASK`). A program that can do all of them can be run in every scenario.
+package enum ScenarioTask: String, Sendable, CaseIterable {
+    case read
+    case list
+    case sync
+    case transfer
+    case edit
+    case post
+    case message
+    case like
+    case follow
+
+    /// The task in a sentence, with its variables.
+    package var explanation: String {
+        switch self {
+        case .read: "in each of LARDER_ROUNDS rounds show the JSON at LARDER_PATH, and report its version"
+        case .list: "read all posts at LARDER_PATH page by page, and report their versions"
+        case .sync:
+            "in each of LARDER_ROUNDS rounds follow /v1/changes?types=LARDER_TYPES&limit=LARDER_LIMIT to its end, and report what is held"
+        case .transfer:
+            "transfer each of LARDER_AMOUNTS (minor units of LARDER_CURRENCY) from LARDER_FROM to LARDER_TO, once each"
+        case .edit:
+            "in each of LARDER_ROUNDS rounds add the next of LARDER_WORDS to the end of `bio` at LARDER_PATH, with If-Match"
+        case .post: "publish LARDER_TEXT once (POST LARDER_PATH)"
+        case .message: "send LARDER_TEXT once (POST LARDER_PATH with a clientId)"
+        case .like: "like the post (PUT LARDER_PATH)"
+        case .follow:
+            "open the live channel LARDER_PATH, read the changes of LARDER_TYPES, report, follow it for LARDER_SECONDS, report again"
+        }
+    }
+}
+
+/// Evidence that a scenario was tried.
+enum ScenarioExercise: Sendable {
+    /// A fault was applied whose name begins so.
+    case fault(String, atLeast: Int = 1)
+    /// Requests have arrived.
+    case requests(JournalFilter, atLeast: Int = 1)
+    /// The client has reported what it holds.
+    case reports(Int)
+
+    /// Why the scenario was not tried; nil if it was.
+    func reasonMissing(_ evidence: ScenarioEvidence) -> String? {
+        switch self {
+        case .fault(let id, let count):
+            let applied = evidence.world.faults.filter { $0.fault.id.hasPrefix(id) }.map(\.applications).reduce(0, +)
+            return applied >= count ? nil : "the client made no request that the fault applies to"
+        case .requests(let filter, let count):
+            let seen = evidence.requests(filter).count
+            return seen >= count ? nil : "\(seen) of \(count) × \(filter.summary)"
+        case .reports(let count):
+            return evidence.reports.count >= count ? nil : "\(evidence.reports.count) of \(count) reports"
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import LarderCoding
+import LarderEngine
+
+/// One requirement, checked against what the server knows.
+struct ScenarioCheck: Sendable {
+    /// Returns what is wrong; nil if the requirement is met.
+    let failure: @Sendable (ScenarioEvidence) throws -> String?
+
+    init(_ failure: @escaping @Sendable (ScenarioEvidence) throws -> String?) { self.failure = failure }
+
+    /// The last report contains an entity, and no version in it differs from the server's.
+    static func shown(_ variable: String = "shown") -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let id = evidence.variables[variable] ?? ""
+            guard let last = evidence.reports.last else { return "it never reported what it shows" }
+            guard last.held[id] != nil else { return "its last report does not contain \(id)" }
+            return last.differing.contains(id) ? "it shows another version of \(id) than the server has" : nil
+        }
+    }
+
+    /// The client has reported once in each round.
+    static func reports(_ count: Int) -> ScenarioCheck {
+        ScenarioCheck { $0.reports.count >= count ? nil : "it reported \($0.reports.count) times instead of \(count)" }
+    }
+
+    /// The last report agrees with the server.
+    ///
+    /// - Parameter exempt: the variable with the identifier of an entity that may differ.
+    static func converged(except exempt: String? = nil) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            guard let last = evidence.reports.last else { return "it never reported what it holds" }
+            let allowed = exempt.flatMap { evidence.variables[$0] }
+            let differing = last.differing.filter { $0 != allowed }.sorted()
+            guard let first = differing.first else { return nil }
+            let state = last.held[first] == nil ? "is missing" : "is held in another version or no longer exists"
+            return "\(differing.count) of its entities differ from the server's: \(first) \(state)"
+        }
+    }
+
+    /// The number of requests that match.
+    static func requests(_ filter: JournalFilter, _ range: ClosedRange<Int>) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let count = evidence.requests(filter).count
+            if range.contains(count) { return nil }
+            let wanted = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
+            return "\(count) × \(filter.summary) instead of \(wanted)"
+        }
+    }
+
+    /// No finding of these rules of the conduct report.
+    static func conduct(_ rules: ConductReport.Rule...) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let findings = evidence.conduct.findings.filter { rules.contains($0.rule) }
+            return findings.first.map { "\($0.rule.rawValue): \($0.detail)" }
+        }
+    }
+
+    /// No page that was received in full before the fault is requested again after it.
+    static func noPageTwice(_ path: String) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let pages = evidence.requests(JournalFilter("GET", path))
+            let failed = pages.first { $0.trace?.decisions.contains { $0.fault.id == "fault" } ?? false }?.number ?? 0
+            let known = Set(
+                pages.filter { $0.number < failed && $0.status == 200 && $0.outcome == "complete" }
+                    .map(\.request.targetText)
+            )
+            let again = pages.first { $0.number > failed && known.contains($0.request.targetText) }
+            return again.map {
+                "it read a page again that it had: \(Secrets.masked(target: $0.request.targetText))"
+            }
+        }
+    }
+
+    /// After the last reply that a fault took away the client was given an answer from which it knows the outcome.
+    ///
+    /// - Parameter requests: the requests whose replies tell the outcome.
+    static func informed(by requests: [JournalFilter]) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let lost = evidence.entries.last { $0.trace?.ending != nil }?.number ?? 0
+            let answers = requests.flatMap { evidence.requests($0) }
+            let isTold = answers.contains { $0.number > lost && $0.outcome == "complete" && $0.status < 500 }
+            return isTold ? nil : "it did not ask again, and does not know whether it was done"
+        }
+    }
+
+    /// The money has left the account once.
+    static let movedOnce = ScenarioCheck { evidence in
+        let path = "/v1/accounts/" + (evidence.variables["LARDER_FROM"] ?? "")
+        let balance = evidence.ask(path)?.value(at: "/balance/minorUnits")?.integer ?? 0
+        let before = evidence.variables["balance"].flatMap { Int64($0) } ?? 0
+        let wanted = (evidence.variables["LARDER_AMOUNTS"] ?? "").split(separator: ",").compactMap { Int64($0) }
+            .reduce(0, +)
+        let faults = try evidence.world.ledgerFaults()
+        if let fault = faults.first { return fault }
+        return before - balance == wanted ? nil : "the account has lost \(before - balance) instead of \(wanted)"
+    }
+
+    /// Each word is in the biography once.
+    ///
+    /// - Parameter words: the variable with the words.
+    static func biography(_ words: String) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let text = evidence.ask("/v1/me")?["bio"]?.string ?? ""
+            let present = text.split(separator: " ")
+            for word in (evidence.variables[words] ?? "").split(separator: ",") {
+                let count = present.count { $0 == word }
+                if count != 1 { return "the biography contains '\(word)' \(count) times: '\(text)'" }
+            }
+            return nil
+        }
+    }
+
+    /// Exactly one item of a list has the text.
+    static func sentOnce(_ list: String) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let path = evidence.variables[list] ?? list
+            let items = evidence.ask(path + "?limit=50")?["items"]?.array ?? []
+            let count = items.count { $0["text"]?.string == evidence.variables["LARDER_TEXT"] }
+            return count == 1 ? nil : "the text was sent \(count) times"
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import LarderBackend
+import LarderCoding
+import Synchronization
+
+/// One run of a client in one scenario: a server of its own, with the scenario's world as `main`.
+package final class ScenarioRun: Sendable {
+    /// The result of a run.
+    package struct Result: Sendable {
+        /// Whether the client has met the requirements, if it has met the problem at all.
+        package enum Outcome: Sendable, Equatable {
+            case passed
+            /// Each requirement that was not met.
+            case failed([String])
+            /// The client did not do what the scenario is about, so nothing is known.
+            case notExercised(String)
+        }
+
+        package let name: String
+        package let outcome: Outcome
+        /// The number of exchanges.
+        package let exchanges: Int
+    }
+
+    package let scenario: Scenario
+    private let backend: MockBackend
+    private let variables: [String: String]
+    /// Why the step after the first report could not be done.
+    private let stepError = Mutex<(any Error)?>(nil)
+
+    /// Starts a server for the scenario and prepares its world.
+    ///
+    /// - Throws: if no port is free, or the world cannot be prepared.
+    package init(_ scenario: Scenario) throws {
+        self.scenario = scenario
+        var configuration = MockBackend.Configuration()
+        configuration.seed = 1
+        var size = WorldSize()
+        size.people = 12
+        size.posts = 60
+        size.conversations = 6
+        size.messages = 60
+        size.tasks = 12
+        size.transfers = 60
+        backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
+        let world = backend.main
+        var variables = [
+            "LARDER_SCENARIO": scenario.name, "LARDER_TASK": scenario.task.rawValue, "LARDER_URL": world.url,
+            "LARDER_SERVER": backend.url, "LARDER_HANDLE": "ana", "LARDER_PASSWORD": "larder",
+            "LARDER_TOKEN": DeveloperToken.text(for: "ana"), "LARDER_ROUNDS": String(scenario.rounds),
+            "LARDER_REPORT": backend.url + "/_larder/oracles/converged",
+        ]
+        try scenario.prepare(world, &variables)
+        self.variables = variables
+        guard let body = scenario.afterFirstReport else { return }
+        world.world.control.heldReports.observe { [self] number in
+            guard number == 1 else { return }
+            do { try body(world, self.variables) } catch { stepError.withLock { $0 = error } }
+        }
+    }
+
+    /// The environment variables for the client.
+    package var environment: [String: String] { variables.filter { $0.key.hasPrefix("LARDER_") } }
+
+    /// The world, for clients in this process.
+    package var world: MockWorld { backend.main }
+
+    /// Judges what the client has done until now.
+    ///
+    /// - Throws: if the client has changed the world so that the scenario could not go on.
+    package func judge() async throws -> Result {
+        if let error = stepError.withLock({ $0 }) { throw error }
+        let evidence = await ScenarioEvidence(backend.main, variables: variables)
+        let exchanges = evidence.entries.count(where: \.isExchange)
+        func result(_ outcome: Result.Outcome) -> Result {
+            Result(name: scenario.name, outcome: outcome, exchanges: exchanges)
+        }
+        if let reason = scenario.exercise.lazy.compactMap({ $0.reasonMissing(evidence) }).first {
+            return result(.notExercised(reason))
+        }
+        let failures = try scenario.checks.compactMap { try $0.failure(evidence) }
+        return result(failures.isEmpty ? .passed : .failed(failures))
+    }
+
+    /// Stops the server.
+    package func stop() async {
+        backend.main.world.control.heldReports.observe(nil)
+        await backend.stop()
+    }
+}

@@ -1,0 +1,126 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// A command that is run to its end, with the end of its output.
+enum ChildProcess {
+    /// How the command ended.
+    struct Ending {
+        /// The exit code; nil after a signal.
+        let code: Int32?
+        let timedOut: Bool
+        /// The end of what it has printed on both streams.
+        let output: String
+
+        var isSuccess: Bool { code == 0 && !timedOut }
+
+        var description: String {
+            if timedOut { return "was stopped at the time limit" }
+            return code.map { "ended with exit code \($0)" } ?? "was ended by a signal"
+        }
+    }
+
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Longer output keeps its end.
+    private static let outputBytesMaximum = 64 << 10
+
+    /// Runs a command in a process group of its own, without input, and waits for its end.
+    ///
+    /// - Parameters:
+    ///   - variables: the environment besides that of this process.
+    ///   - timeoutSeconds: after this time the group is killed.
+    /// - Throws: `Failure` if the command cannot be started.
+    static func run(_ words: [String], _ variables: [String: String], timeoutSeconds: Int) throws(Failure) -> Ending {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe pipe(&ends) == 0 else { throw Failure(description: "no pipe: \(message(errno))") }
+        let (reader, writer) = (ends[0], ends[1])
+        defer { close(reader) }
+        _ = fcntl(reader, F_SETFD, FD_CLOEXEC)
+        let process: pid_t
+        do {
+            defer { close(writer) }
+            process = try start(words, variables, output: writer)
+        }
+        var output: [UInt8] = []
+        let isOver = read(reader, into: &output, milliseconds: timeoutSeconds * 1_000)
+        if !isOver { _ = kill(-process, SIGKILL) }
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        // What it has left behind in the background ends with it.
+        _ = kill(-process, SIGKILL)
+        let signal = status & 0x7F
+        return Ending(
+            code: signal == 0 ? (status >> 8) & 0xFF : nil,
+            timedOut: !isOver,
+            output: String(decoding: output, as: UTF8.self)
+        )
+    }
+
+    private static func start(
+        _ words: [String],
+        _ variables: [String: String],
+        output: Int32
+    ) throws(Failure) -> pid_t {
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        unsafe posix_spawnattr_init(&attributes)
+        defer {
+            unsafe posix_spawn_file_actions_destroy(&actions)
+            unsafe posix_spawnattr_destroy(&attributes)
+        }
+        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        unsafe posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
+        unsafe posix_spawn_file_actions_addclose(&actions, output)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+        unsafe posix_spawnattr_setpgroup(&attributes, 0)
+        var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
+        let inherited = Environment.all.filter { line in !variables.keys.contains { line.hasPrefix($0 + "=") } }
+        var environment =
+            unsafe (inherited + variables.map { "\($0.key)=\($0.value)" }).map { unsafe strdup($0) } + [nil]
+        defer {
+            for index in unsafe arguments.indices { unsafe free(arguments[index]) }
+            for index in unsafe environment.indices { unsafe free(environment[index]) }
+        }
+        var process: pid_t = 0
+        let code = unsafe posix_spawnp(&process, words[0], &actions, &attributes, &arguments, &environment)
+        guard code == 0 else { throw Failure(description: "'\(words[0])' cannot be started: \(message(code))") }
+        return process
+    }
+
+    /// Reads until no process has the other end any more; false if the time is over before.
+    private static func read(_ descriptor: Int32, into output: inout [UInt8], milliseconds: Int) -> Bool {
+        let end = now() + milliseconds
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let left = end - now()
+            guard left > 0 else { return false }
+            var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&poller, 1, Int32(left)) > 0 else { continue }
+            let count = unsafe systemRead(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return true }
+            output += buffer[..<count]
+            if output.count > outputBytesMaximum { output.removeFirst(output.count - outputBytesMaximum) }
+        }
+    }
+
+    private static func now() -> Int {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int(time.tv_sec) * 1_000 + Int(time.tv_nsec) / 1_000_000
+    }
+
+    private static func message(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
+}
+
+/// read(2), which `ChildProcess` shadows.
+private func systemRead(_ descriptor: Int32, _ start: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    unsafe read(descriptor, start, count)
+}

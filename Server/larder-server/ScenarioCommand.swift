@@ -1,0 +1,98 @@
+import LarderArguments
+import LarderServer
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// `larder-server scenarios`: lists the scenarios, or runs a command in them.
+struct ScenarioCommand {
+    private var names: [String] = []
+    private var command: [String]?
+    private var junit: String?
+    private var isTAP = false
+    private var timeoutSeconds = 20
+
+    /// - Parameter words: the arguments after `scenarios`.
+    init(_ words: [String]) throws(UsageError) {
+        var rest = words[...]
+        var runs = false
+        while let word = rest.popFirst() {
+            let (name, inline) = FlagParser.split(word)
+            switch name {
+            case "--":
+                command = Array(rest)
+                rest = []
+            case "--junit": junit = try FlagParser.value(name, inline, &rest)
+            case "--tap": isTAP = true
+            case "--timeout": timeoutSeconds = try FlagParser.number(name, inline, &rest, 1...3_600)
+            case _ where name.hasPrefix("-"):
+                throw UsageError(message: "unknown argument '\(word)'; usage: larder-server \(Self.usage)")
+            case "run" where !runs && names.isEmpty: runs = true
+            default: names.append(word)
+            }
+        }
+        for name in names where !Scenario.all.contains(where: { $0.name == name }) {
+            throw UsageError(message: "there is no scenario '\(name)'; larder-server scenarios lists them")
+        }
+        guard runs == (command != nil), command?.isEmpty != true, runs || (junit == nil && !isTAP) else {
+            throw UsageError(message: "usage: larder-server \(Self.usage)")
+        }
+    }
+
+    private static var usage: String { ControlUsage.of("scenarios") }
+
+    private var chosen: [Scenario] {
+        names.isEmpty ? Scenario.all : names.compactMap { name in Scenario.all.first { $0.name == name } }
+    }
+
+    /// Lists or runs.
+    ///
+    /// - Throws: if a server cannot be started or a file cannot be written. Exits with 1 unless every scenario was passed.
+    func run() async throws {
+        guard let command else {
+            return Terminal.print(names.isEmpty ? list : chosen.map(\.description).joined(separator: "\n\n"))
+        }
+        var reports: [ScenarioReport] = []
+        if isTAP { Terminal.print("TAP version 13\n1..\(chosen.count)") }
+        for scenario in chosen {
+            let report = try await run(scenario, command)
+            reports.append(report)
+            Terminal.print(isTAP ? report.tap(reports.count) : report.line)
+        }
+        if let junit { try TextFile.write(Array(ScenarioReport.junit(reports).utf8), to: junit) }
+        if !isTAP { Terminal.print(ScenarioReport.summary(reports)) }
+        if !reports.allSatisfy(\.isPassed) { exit(1) }
+    }
+
+    private func run(_ scenario: Scenario, _ command: [String]) async throws -> ScenarioReport {
+        let run = try ScenarioRun(scenario)
+        let start = SystemSeconds.now
+        let ending = try ChildProcess.run(command, run.environment, timeoutSeconds: timeoutSeconds)
+        let seconds = SystemSeconds.now - start
+        let result = try await run.judge()
+        await run.stop()
+        return ScenarioReport(result: result, ending: ending, seconds: seconds)
+    }
+
+    private var list: String {
+        let width = Scenario.all.map(\.name.count).max() ?? 0
+        let lines = Scenario.all.map { scenario in
+            scenario.name + String(repeating: " ", count: width + 2 - scenario.name.count)
+                + "\(scenario.problem)\n" + String(repeating: " ", count: width + 2) + "→ \(scenario.requirement)"
+        }
+        return (lines + ["", "\(Scenario.all.count) scenarios; larder-server scenarios NAME shows the task of one"])
+            .joined(separator: "\n")
+    }
+}
+
+/// Monotonic seconds, for durations that are printed.
+private enum SystemSeconds {
+    static var now: Double {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

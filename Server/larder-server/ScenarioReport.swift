@@ -1,0 +1,101 @@
+import LarderServer
+
+/// The result of one scenario, in the formats of the command.
+struct ScenarioReport {
+    let result: ScenarioRun.Result
+    let ending: ChildProcess.Ending
+    let seconds: Double
+
+    var isPassed: Bool { result.outcome == .passed }
+
+    /// Why it was not passed; empty if it was.
+    private var reasons: [String] {
+        switch result.outcome {
+        case .passed: []
+        case .failed(let reasons): reasons
+        case .notExercised(let reason): ["not exercised: " + reason]
+        }
+    }
+
+    private var time: String {
+        let hundredths = Int((seconds * 100).rounded())
+        let rest = hundredths % 100
+        return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+    }
+
+    /// What the command has said, if it did not end well.
+    private var notes: [String] {
+        guard !isPassed else { return [] }
+        let last = ending.output.split(whereSeparator: \.isNewline).suffix(1).map { "its last line: \($0)" }
+        return (ending.isSuccess ? [] : ["the command \(ending.description)"]) + last
+    }
+
+    /// The lines for the terminal.
+    var line: String {
+        let word =
+            switch result.outcome {
+            case .passed: "passed       "
+            case .failed: "FAILED       "
+            case .notExercised: "not exercised"
+            }
+        let name = result.name + String(repeating: " ", count: max(1, 27 - result.name.count))
+        let head = "\(word)  \(name)\(result.exchanges) exchanges  \(time) s"
+        return ([head] + (reasons + notes).map { "                 \($0)" }).joined(separator: "\n")
+    }
+
+    /// The lines of the Test Anything Protocol, version 13.
+    func tap(_ number: Int) -> String {
+        let head = "\(isPassed ? "ok" : "not ok") \(number) - \(result.name)"
+        return ([head] + (reasons + notes).map { "# \($0)" }).joined(separator: "\n")
+    }
+
+    /// The totals of several reports.
+    static func summary(_ reports: [ScenarioReport]) -> String {
+        let passed = reports.count(where: \.isPassed)
+        let unknown = reports.count { if case .notExercised = $0.result.outcome { true } else { false } }
+        return
+            "\n\(reports.count) scenarios: \(passed) passed, \(reports.count - passed - unknown) failed, \(unknown) not exercised"
+    }
+
+    /// A JUnit XML file. What was not exercised is an error: nothing is known.
+    static func junit(_ reports: [ScenarioReport]) -> String {
+        let failed = reports.count { if case .failed = $0.result.outcome { true } else { false } }
+        let passed = reports.count(where: \.isPassed)
+        let cases = reports.map { report -> String in
+            let head =
+                "  <testcase classname=\"larder\" name=\"\(escaped(report.result.name))\" time=\"\(report.time)\""
+            let text = escaped((report.reasons + report.notes).joined(separator: "\n"))
+            switch report.result.outcome {
+            case .passed: return head + "/>"
+            case .failed:
+                return head + "><failure message=\"\(escaped(report.reasons[0]))\">\(text)</failure></testcase>"
+            case .notExercised: return head + "><error message=\"not exercised\">\(text)</error></testcase>"
+            }
+        }
+        return """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <testsuite name="larder scenarios" tests="\(reports.count)" failures="\(failed)" \
+            errors="\(reports.count - passed - failed)">
+            \(cases.joined(separator: "\n"))
+            </testsuite>
+
+            """
+    }
+
+    /// Text in XML 1.0, without the control characters that it does not allow.
+    private static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "\n": result += "&#10;"
+            case _ where scalar.value < 0x20 || (0xFFFE...0xFFFF).contains(scalar.value): result += "?"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,145 @@
+import LarderCoding
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+@Suite("Verdicts: what a perfect cache would have done", .oneMinute)
+struct VerdictTests {
+    private let profile = "/v1/profiles/user_2"
+
+    private func verdicts(_ stage: Stage) async -> [[String]] { await stage.world.journal().map(\.verdicts) }
+
+    @Test func `a fresh resource, a known entity tag and a validation are told apart`() async throws {
+        let stage = try Stage()
+        let tag = try #require(try await stage.ask("GET", profile).field("ETag"))
+        stage.world.clock.advance(by: .seconds(259))
+        _ = try await stage.ask("GET", profile, fields: ["If-None-Match": tag])
+        stage.world.clock.advance(by: .seconds(301))
+        let full = try await stage.ask("GET", profile)
+        stage.world.clock.advance(by: .seconds(301))
+        _ = try await stage.ask("GET", profile, fields: ["If-None-Match": tag])
+        let all = await verdicts(stage)
+        #expect(all[0] == ["nothing was held"])
+        #expect(all[1] == ["was fresh for 41 s more"])
+        #expect(all[2] == ["304 possible: this client held \(tag)"])
+        #expect(all[3] == ["validated, and \(full.body.count) bytes saved"])
+        let report = await stage.world.conduct
+        // Asking for what is fresh with a validator is waste, and no finding.
+        #expect(report.findings.map(\.rule) == [.downloadedTwice])
+        let sent = await stage.world.journal()[1].bytesSent
+        #expect(report.bytesWasted == sent + full.body.count)
+        #expect(report.bytesSaved == 2 * full.body.count)
+        await stage.backend.stop()
+    }
+
+    @Test func `a change, a reload and other devices are no waste`() async throws {
+        let stage = try Stage()
+        _ = try await stage.ask("GET", "/v1/me")
+        _ = try await stage.ask("GET", "/v1/me", fields: ["Larder-Device": "tablet"])
+        _ = try await stage.ask("GET", "/v1/me", as: "person2")
+        var edit = ScriptedAction("PATCH", "/v1/me", as: "ana", body: #"{"bio":"new"}"#)
+        edit.headers = ["If-Match": "*", "Content-Type": "application/merge-patch+json"]
+        #expect(stage.world.perform(edit).status == 200)
+        stage.world.clock.advance(by: .seconds(301))
+        _ = try await stage.ask("GET", "/v1/me")
+        _ = try await stage.ask("GET", "/v1/feed?limit=2")
+        _ = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["Cache-Control": "no-cache"])
+        let all = await verdicts(stage)
+        #expect(all.prefix(3).allSatisfy { $0 == ["nothing was held"] })
+        #expect(all[3] == ["had changed since #1"])
+        #expect(all[5].first?.hasPrefix("304 possible") ?? false)
+        await stage.backend.stop()
+    }
+
+    @Test func `a retry says after what it comes, and how much too soon`() async throws {
+        let stage = try Stage()
+        var refusal = CannedReply(status: 503)
+        refusal.retryAfter = .seconds(30)
+        var occurrence = Fault.Occurrence()
+        occurrence.count = 2
+        try stage.world.set(
+            Fault(id: "busy", .respond(refusal), when: FaultMatch("GET", profile), occurrence: occurrence)
+        )
+        _ = try await stage.ask("GET", profile)
+        stage.world.clock.advance(by: .seconds(27))
+        _ = try await stage.ask("GET", profile)
+        stage.world.clock.advance(by: .seconds(31))
+        _ = try await stage.ask("GET", profile)
+        let all = await verdicts(stage)
+        #expect(all == [[], ["retried 3 s too soon"], ["retry of #2 after 31 s"]])
+        let items = try await stage.ask("GET", "/_larder/journal").json["items"]?.array ?? []
+        let verdict = items[1]["verdicts"]?.array?.first
+        #expect(verdict?["kind"] == .string("tooSoon") && verdict?["entry"] == .integer(1))
+        #expect(verdict?["rule"] == .string("retriedTooSoon"))
+        #expect(verdict?["wastedBytes"] == items[1]["bytesSent"])
+        occurrence.count = 1
+        try stage.world.set(
+            Fault(id: "again", .respond(refusal), when: FaultMatch("GET", "/v1/me"), occurrence: occurrence)
+        )
+        for _ in 0..<2 { _ = try await stage.ask("GET", "/v1/me") }
+        let last = try await stage.ask("GET", "/_larder/journal").json["items"]?.array?.last?["verdicts"]?.array?.first
+        #expect(last?["kind"] == .string("tooSoon"))
+        // The reply that came too soon was necessary.
+        #expect(last?["wastedBytes"] == nil)
+        await stage.backend.stop()
+    }
+
+    @Test func `of two equal requests in flight the later one is the duplicate, whichever ends first`() async throws {
+        for releasesFirst in [0, 1] {
+            let stage = try Stage()
+            try stage.world.set(Gate(id: "g", when: FaultMatch("GET", profile), stage: .request, count: 2))
+            var clients: [RawClient] = []
+            for count in 1...2 {
+                clients.append(try stage.send("GET", profile))
+                #expect(await stage.world.wait(for: .held(count), limit: .seconds(3_600)))
+            }
+            let held = stage.world.held
+            for index in [releasesFirst, 1 - releasesFirst] {
+                stage.world.release(held[index])
+                _ = try await clients[index].reply()
+            }
+            let all = await verdicts(stage)
+            let (first, second) = releasesFirst == 0 ? (0, 1) : (1, 0)
+            #expect(all[second].contains("duplicate of #\(first + 1), which was in flight"), "\(all)")
+            #expect(!all[first].contains { $0.hasPrefix("duplicate") }, "\(all)")
+            #expect(await stage.world.conduct.findings.count { $0.rule == .duplicateInFlight } == 1)
+            await stage.backend.stop()
+        }
+    }
+
+    @Test func `verdicts are in the archive, and a cleared journal forgets what was held`() async throws {
+        let stage = try Stage()
+        for _ in 0..<2 { _ = try await stage.ask("GET", profile) }
+        let har = try JSONParser.parse(await stage.world.har)
+        let entry = har.value(at: "/log/entries/1")
+        #expect(entry?["comment"]?.string?.contains("was fresh for 300 s more") ?? false)
+        #expect(entry?.value(at: "/_verdicts/0/kind") == .string("fresh"))
+        stage.world.clearJournal()
+        _ = try await stage.ask("GET", profile)
+        #expect(await verdicts(stage) == [["nothing was held"]])
+        await stage.backend.stop()
+    }
+
+    @Test func `a small ring keeps the verdicts of its entries and no others`() async throws {
+        let stage = try Stage { $0.journalCapacity = 4 }
+        for _ in 0..<6 { _ = try await stage.ask("GET", profile) }
+        // What was dropped before anybody asked is not known.
+        #expect(await verdicts(stage)[0] == ["nothing was held"])
+        for _ in 0..<30 {
+            _ = try await stage.ask("GET", profile)
+            #expect(await verdicts(stage).last?.contains("was fresh for 300 s more") ?? false)
+        }
+        let all = await stage.world.journal()
+        #expect(all.map(\.number) == [33, 34, 35, 36])
+        #expect(all.allSatisfy { $0.verdicts.contains("was fresh for 300 s more") })
+        #expect(stage.world.world.control.verdicts.count <= 9)
+        await stage.backend.stop()
+    }
+
+    @Test func `durations are short`() {
+        let texts = [0.04, 0.3, 1, 9.94, 9.96, 41, 61.6].map { ExchangeVerdict.seconds(.seconds($0)) }
+        #expect(texts == ["0 s", "0.3 s", "1 s", "9.9 s", "10 s", "41 s", "62 s"])
+    }
+}
