@@ -71,7 +71,7 @@ final class Device: @unchecked Sendable {
             guard generation == self.generation else { return opened.close() }
             client = opened
             simulation.note("\(name): open")
-            watch(opened, generation)
+            if opened.session.userID != nil { watch() }
         } catch {
             // The process has died while it was opening, or its disk fails. The next start tries again.
             simulation.note("\(name): cannot open, \(error.code.rawValue)")
@@ -172,7 +172,10 @@ final class Device: @unchecked Sendable {
         var snapshots = 0
     }
 
-    private func watch(_ client: LarderClient, _ generation: Int) {
+    /// Observes what a person looks at, from the sign-in on: what is read before it is not that person's.
+    func watch() {
+        guard let client else { return }
+        let generation = generation
         observe("feed", client.feed.snapshots(), generation) { list in
             (list.items.map { ($0.id, $0.version) }, list.items)
         }

@@ -207,6 +207,7 @@ extension Device {
             do {
                 try await client.signIn(handle: handle, password: "larder")
                 simulation.note("\(name): signed in")
+                watch()
                 return
             } catch {
                 simulation.note("\(name): cannot sign in, \(error.code.rawValue)")
