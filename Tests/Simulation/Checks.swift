@@ -45,7 +45,7 @@ extension Simulation {
                 await device.open()
                 await device.signIn()
             }
-            expect(isDone && device.client?.session.userID != nil, .hang, "\(device.name) cannot sign in")
+            expect(isDone && device.isSignedIn, .hang, "\(device.name) cannot sign in")
         }
         for device in devices {
             perform("\(device.name) looks", within: .seconds(60)) {
@@ -80,6 +80,9 @@ extension Simulation {
             device.heal()
             device.sources.set(isConnected: true)
             reopen(device)
+            // Nobody can know of a last frame that was lost: the next contact tells.
+            device.client?.pause()
+            device.client?.start()
         }
     }
 
@@ -87,6 +90,7 @@ extension Simulation {
     private func expectProgress() {
         let isDone = pass(atMost: Self.healing, every: .seconds(5)) {
             for device in devices where !device.isRunning { reopen(device) }
+            for device in devices where device.needsSignIn { start("\(device.name) signs in") { await device.signIn() } }
             return devices.allSatisfy { $0.isDrained && $0.isSignedIn } && unfinished(for: .zero).isEmpty
         }
         guard !isDone else {
@@ -245,7 +249,10 @@ extension Plan {
 }
 
 extension Device {
-    var isSignedIn: Bool { client?.session.userID != nil }
+    var isSignedIn: Bool { if case .signedIn? = client?.session.state { true } else { false } }
+
+    /// Whether the session has ended, so that only the person can go on.
+    var needsSignIn: Bool { client != nil && !isSignedIn && !isSigningIn }
 
     /// Whether everything was sent. A refused operation stays until a person looks at it.
     var isDrained: Bool { client?.cache.outbox.entries.allSatisfy { $0.state == .refused } ?? false }

@@ -29,6 +29,7 @@ final class Device: @unchecked Sendable {
     private var faults = FaultPlan()
     /// Whether a start is under way.
     private var isStarting = false
+    var isSigningIn = false
     /// The number of times that the app was started.
     private(set) var starts = 0
     /// Grows when the process ends: what belongs to an earlier one is not judged.

@@ -203,7 +203,10 @@ extension Device {
 
     /// Signs in, with a new attempt after each failure.
     func signIn() async {
-        while let client, client.session.userID == nil {
+        guard !isSigningIn else { return }
+        isSigningIn = true
+        defer { isSigningIn = false }
+        while let client, !isSignedIn {
             do {
                 try await client.signIn(handle: handle, password: "larder")
                 simulation.note("\(name): signed in")

@@ -26,10 +26,12 @@ struct Runner {
         let began = sim_real_clock()
         var coverage = Coverage()
         var failed: [UInt64] = []
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for seed in options.seeds {
             let report = run(seed, keepsLines: options.isTraced || options.isTwice, kept: options.kept)
             if options.isTraced { for line in report.lines { print(line) } }
             coverage.add(report.counts)
+            for byte in report.hash.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
             if options.isTwice {
                 let second = run(seed, keepsLines: true, kept: options.kept)
                 if second.hash != report.hash {
@@ -48,6 +50,7 @@ struct Runner {
             for finding in report.findings.prefix(5) { print("    \(finding)") }
         }
         let seconds = Double(sim_real_clock() - began) / 1e9
+        print("hash of all runs: \(String(hash, radix: 16))")
         summarize(coverage, failed, seconds)
         return failed.isEmpty ? 0 : 1
     }
