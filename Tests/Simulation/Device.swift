@@ -124,6 +124,7 @@ final class Device: @unchecked Sendable {
     /// Lets disk operations fail until `heal`.
     func fail(_ code: SQLiteError.Code, atStep step: Int) {
         machine.hasDiskTrouble = true
+        machine.hadDiskTrouble = true
         faults.arm(.failOn(code), atStep: step)
     }
 
@@ -246,6 +247,8 @@ final class Machine: @unchecked Sendable {
     var booted: MonotonicTime
     /// Whether its disk is full or failing at present.
     var hasDiskTrouble = false
+    /// Whether it ever was.
+    var hadDiskTrouble = false
     /// Whether it has lost power, so that writes may be lost that were acknowledged shortly before.
     private(set) var powerLosses = 0
     private var plan: FaultPlan?

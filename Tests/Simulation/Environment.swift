@@ -154,6 +154,8 @@ extension Simulation {
             write("POST", "/v1/conversations/\(place)/messages", other, body)
         case .otherLikes:
             guard let post = posts.dropFirst(Int(choice % 5)).first else { return }
+            // It may be a later tap of somebody who has a device here.
+            ledger.uncertainTaps.insert(Ledger.Tap(handle: other, post: post.id))
             write("PUT", "/v1/posts/\(post.id)/like", other, nil)
         case .otherEdits:
             guard let mine = posts.first(where: { $0.text.hasPrefix("news") && $0.author == other }) else { return }

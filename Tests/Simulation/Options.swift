@@ -11,6 +11,7 @@ struct Options {
           --minutes M       the length of the part with faults, in minutes of virtual time
           --jobs N          processes that share the seeds (1)
           --twice           run each seed twice and compare the hashes
+          --reduce          reduce failing seeds to few steps, and write their recordings
           --keep LIST       take only these steps of the plan, as a reduction prints them
           --seeds-file PATH run the seeds in a file, one a line with a comment
         """
@@ -19,6 +20,7 @@ struct Options {
     var minutes: Int?
     var isTwice = false
     var isTraced = false
+    var reduces = false
     var jobs = 1
     var kept: Set<Int>?
 
@@ -42,6 +44,7 @@ struct Options {
             case "--minutes": minutes = Int(try number(name))
             case "--jobs": jobs = max(1, Int(try number(name)))
             case "--twice": isTwice = true
+            case "--reduce": reduces = true
             case "--keep": kept = Set((left.popFirst() ?? "").split(separator: ",").compactMap { Int($0) })
             case "--seeds-file": seeds = try Self.read(left.popFirst() ?? "")
             default: throw Failure(description: "'\(name)' is not an option.")

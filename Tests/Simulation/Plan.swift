@@ -101,6 +101,7 @@ struct Swarm {
     let hasHTTPCache: Bool
     let hasMonitor: Bool
     let hasMaintenance: Bool
+    let restartsAtEnd: Bool
     let liveKinds: [LiveSync.Kind]
 
     init(_ random: inout SeededGenerator) {
@@ -118,6 +119,7 @@ struct Swarm {
         hasHTTPCache = random.unit() < 0.2
         hasMonitor = random.unit() < 0.5
         hasMaintenance = random.unit() < 0.3
+        restartsAtEnd = random.unit() < 0.3
         let kinds: [[LiveSync.Kind]] = [LiveSync.Kind.allCases, [.longPoll], [.webSocket, .longPoll], [.eventStream]]
         liveKinds = kinds[random.uniform(in: 0..<kinds.count)]
     }

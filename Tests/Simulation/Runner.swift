@@ -48,11 +48,37 @@ struct Runner {
             failed.append(seed)
             print("seed \(seed) fails, status \(report.status); repeat with: make simulate SEED=\(seed)")
             for finding in report.findings.prefix(5) { print("    \(finding)") }
+            if options.reduces { reduce(seed, report) }
         }
         let seconds = Double(sim_real_clock() - began) / 1e9
         print("hash of all runs: \(String(hash, radix: 16))")
         summarize(coverage, failed, seconds)
         return failed.isEmpty ? 0 : 1
+    }
+
+    /// Leaves out steps of the plan as long as the run breaks the same promise, and writes the recording of the rest.
+    private func reduce(_ seed: UInt64, _ report: Report) {
+        func rule(_ report: Report) -> Substring { report.findings.first?.prefix { $0 != ":" } ?? "status \(report.status)" }
+        let wanted = rule(report)
+        let plan = Plan(seed: seed, minutes: options.minutes, people: stage.people)
+        var kept = options.kept ?? Set(plan.steps.indices)
+        // Halves, quarters and so on down to single steps (Zeller and Hildebrandt, "ddmin", 2002), without the complements.
+        var size = max(1, kept.count / 2)
+        while true {
+            let steps = kept.sorted()
+            for start in stride(from: 0, to: steps.count, by: size) {
+                let without = kept.subtracting(steps[start..<min(start + size, steps.count)])
+                if rule(run(seed, keepsLines: false, kept: without)) == wanted { kept = without }
+            }
+            if size == 1 { break }
+            size = max(1, size / 2)
+        }
+        let list = kept.sorted().map(String.init).joined(separator: ",")
+        let path = "simulation-\(seed).txt"
+        let lines = run(seed, keepsLines: true, kept: kept).lines
+        try? lines.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+        print("    reduced to \(kept.count) of \(plan.steps.count) steps: simulate --seed \(seed) --keep '\(list)'; see \(path)")
+        for step in kept.sorted() { print("        \(plan.steps[step].description)") }
     }
 
     private func summarize(_ coverage: Coverage, _ failed: [UInt64], _ seconds: Double) {
