@@ -91,7 +91,9 @@ extension Simulation {
     private func expectProgress() {
         let isDone = pass(atMost: Self.healing, every: .seconds(5)) {
             for device in devices where !device.isRunning { reopen(device) }
-            for device in devices where device.needsSignIn { start("\(device.name) signs in") { await device.signIn() } }
+            for device in devices where device.needsSignIn {
+                start("\(device.name) signs in") { await device.signIn() }
+            }
             return devices.allSatisfy { $0.isDrained && $0.isSignedIn } && unfinished(for: .zero).isEmpty
         }
         guard !isDone else {

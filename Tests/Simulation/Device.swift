@@ -236,6 +236,8 @@ final class Device: @unchecked Sendable {
 }
 
 /// A machine of a person: its disk and its date, which the processes on it share.
+///
+/// `@unchecked Sendable`: as `Simulation`.
 final class Machine: @unchecked Sendable {
     let index: Int
     var handle: String
@@ -276,7 +278,7 @@ final class Machine: @unchecked Sendable {
     }
 }
 
-/// Numbers for jitter.
+/// Numbers for jitter. `@unchecked Sendable`: as `Simulation`.
 final class SharedUnit: @unchecked Sendable {
     private var generator: SeededGenerator
 

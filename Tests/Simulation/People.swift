@@ -196,7 +196,8 @@ extension Device {
     /// Signs out, and later in again. Unsent changes are lost.
     private func signOut(_ client: LarderClient) async throws {
         guard machine.processes == 1 else { return }
-        simulation.ledger.forget(machine.index)
+        // What is written until the end of the sign-out is lost too.
+        defer { simulation.ledger.forget(machine.index) }
         try await client.signOut()
         close()
     }

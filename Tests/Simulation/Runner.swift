@@ -58,7 +58,9 @@ struct Runner {
 
     /// Leaves out steps of the plan as long as the run breaks the same promise, and writes the recording of the rest.
     private func reduce(_ seed: UInt64, _ report: Report) {
-        func rule(_ report: Report) -> Substring { report.findings.first?.prefix { $0 != ":" } ?? "status \(report.status)" }
+        func rule(_ report: Report) -> Substring {
+            report.findings.first?.prefix { $0 != ":" } ?? "status \(report.status)"
+        }
         let wanted = rule(report)
         let plan = Plan(seed: seed, minutes: options.minutes, people: stage.people)
         var kept = options.kept ?? Set(plan.steps.indices)
@@ -77,7 +79,9 @@ struct Runner {
         let path = "simulation-\(seed).txt"
         let lines = run(seed, keepsLines: true, kept: kept).lines
         try? lines.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
-        print("    reduced to \(kept.count) of \(plan.steps.count) steps: simulate --seed \(seed) --keep '\(list)'; see \(path)")
+        print(
+            "    reduced to \(kept.count) of \(plan.steps.count) steps: simulate --seed \(seed) --keep '\(list)'; see \(path)"
+        )
         for step in kept.sorted() { print("        \(plan.steps[step].description)") }
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// A node without its type of value.
 protocol AnyNode: AnyObject, Sendable {
     var key: QueryKey { get }
-    /// Its number among the cache's nodes: nodes are told of a change in this order, which does not depend on addresses.
+    /// Its number among the nodes of the cache. The cache tells nodes of a change in this order, which does not depend on addresses.
     var number: UInt64 { get }
     /// Notes changed parts; `contentChanged` follows. Called while memory is locked.
     func note(changed keys: [StoredKey])
