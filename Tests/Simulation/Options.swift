@@ -12,6 +12,7 @@ struct Options {
           --jobs N          processes that share the seeds (1)
           --twice           run each seed twice and compare the hashes
           --reduce          reduce failing seeds to few steps, and write their recordings
+          --until-failure   end after the first seed that fails
           --keep LIST       take only these steps of the plan, as a reduction prints them
           --seeds-file PATH run the seeds in a file, one a line with a comment
         """
@@ -21,6 +22,7 @@ struct Options {
     var isTwice = false
     var isTraced = false
     var reduces = false
+    var endsAtFailure = false
     var jobs = 1
     var kept: Set<Int>?
 
@@ -45,6 +47,7 @@ struct Options {
             case "--jobs": jobs = max(1, Int(try number(name)))
             case "--twice": isTwice = true
             case "--reduce": reduces = true
+            case "--until-failure": endsAtFailure = true
             case "--keep": kept = Set((left.popFirst() ?? "").split(separator: ",").compactMap { Int($0) })
             case "--seeds-file": seeds = try Self.read(left.popFirst() ?? "")
             default: throw Failure(description: "'\(name)' is not an option.")

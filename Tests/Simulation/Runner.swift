@@ -49,6 +49,7 @@ struct Runner {
             print("seed \(seed) fails, status \(report.status); repeat with: make simulate SEED=\(seed)")
             for finding in report.findings.prefix(5) { print("    \(finding)") }
             if options.reduces { reduce(seed, report) }
+            if options.endsAtFailure { break }
         }
         let seconds = Double(sim_real_clock() - began) / 1e9
         print("hash of all runs: \(String(hash, radix: 16))")
