@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SOURCES := Package.swift Shared Server ClientSDK Tests
 
-.PHONY: help run test build lint format docs tour bench fuzz clean prepare static install uninstall dist
+.PHONY: help run test build lint format docs tour bench fuzz simulate clean prepare static install uninstall dist
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ bench: prepare ## measure the server beside a bare epoll loop and nginx (needs w
 fuzz: prepare ## send mutated requests to a server for a minute
 	@swift build -c release --product larder-server
 	@python3 Scripts/fuzz-http.py
+
+simulate: prepare ## run the simulation (SEEDS=1000 SEED=n MINUTES=m)
+	@swift build -c release --product simulate
+	@.build/release/simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000) --jobs $$(nproc)) $(if $(MINUTES),--minutes $(MINUTES)) --reduce
 
 clean: ## remove the build directory
 	@rm -rf .build

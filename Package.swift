@@ -244,6 +244,23 @@ let package = Package(
                 "LarderResources", "LarderImages", "LarderTelemetry", "LarderCommand", "LarderTesting", "TestSupport",
             ]
         ),
+        // The simulator replaces functions of the C library and the executor of Swift concurrency: it is a process of its own.
+        .target(
+            name: "SimulationRuntime",
+            dependencies: ["CSQLite"],
+            path: "Tests/SimulationRuntime"
+        ),
+        .executableTarget(
+            name: "simulate",
+            dependencies: [
+                "SimulationRuntime", "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderEngine",
+                "LarderBackend", "LarderServer", "LarderEvents", "LarderStorage", "LarderTransport", "LarderResources",
+                "LarderDevice", "Larder", "LarderDemo", "LarderTesting",
+            ],
+            path: "Tests/Simulation",
+            exclude: ["seeds.txt"],
+            swiftSettings: strict
+        ),
         tests(
             "EndToEndTests",
             [

@@ -12,6 +12,8 @@ import LarderTime
 /// still check a URL or a content that he guesses, because digests have no key.
 public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     package let store: DiskStore
+    /// Whether calls may wait for the disk; see `DiskStore.Configuration`.
+    public var mayBlock: Bool { store.configuration.mayBlock }
     private let policy: HTTPCache.Policy
     private let query: String
     private let type: String

@@ -45,6 +45,9 @@ extension DiskStore {
         public var outboxReserveBytes: Int64 = 6 << 20
         /// Injected disk faults, for tests.
         package var faults: FaultPlan?
+        /// Whether calls may wait for the disk, so that asynchronous functions of the layers above make them on threads for the disk.
+        /// False for a simulation on one thread.
+        package var mayBlock = true
 
         /// Creates a configuration.
         public init(directory: String, clock: any WallClock = SystemWallClock()) {

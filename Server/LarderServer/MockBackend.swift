@@ -146,6 +146,9 @@ public final class MockBackend: Sendable {
         return MockBackend(plane, server, claim)
     }
 
+    /// The event loops, to be stepped if the configuration says so (`ServerConfiguration.isStepped`).
+    package var loops: [EventLoop] { server.loops }
+
     /// The base URL: `http://127.0.0.1:49152`.
     public var url: String { "http://\(server.address)" }
 

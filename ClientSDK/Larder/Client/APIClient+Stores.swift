@@ -26,6 +26,7 @@ extension APIClient {
         store.bytesMaximum = bytesMaximum ?? values.bytesMaximum
         store.restartsWhileExists = values.directory + "/store.lock"
         store.transform = values.transform
+        store.mayBlock = values.mayBlock
         // Opening is deferred so that the first screen with text is not delayed.
         store.opensLate = true
         let onEvent = settings.onEvent

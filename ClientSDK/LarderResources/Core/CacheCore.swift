@@ -75,8 +75,9 @@ package final class CacheCore: Sendable {
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         }
-        reads = disk.map { _ in DiskExecutor(threadsMaximum: 4) }
-        changes = disk.map { _ in DiskExecutor(threadsMaximum: 4) }
+        let mayBlock = disk?.configuration.mayBlock ?? false
+        reads = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
+        changes = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         let clock = configuration.monotonicClock
         // With a smaller limit a value could be evicted before its reader has it.
         let entries = max(64, configuration.memoryEntriesMaximum)

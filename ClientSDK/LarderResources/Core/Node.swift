@@ -54,6 +54,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     }
 
     let key: QueryKey
+    let number: UInt64
     let core: CacheCore
     /// The entity that holds the value; nil if it is made of several.
     let entity: EntityKey?
@@ -68,6 +69,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     init(_ resource: Resource<Value>, _ core: CacheCore) {
         key = resource.key
+        number = core.nodes.nextNumber()
         name = NodeRegistry.Name(resource)
         self.core = core
         entity = resource.shape.entity

@@ -5,6 +5,8 @@ import Synchronization
 /// A node without its type of value.
 protocol AnyNode: AnyObject, Sendable {
     var key: QueryKey { get }
+    /// Its number among the nodes of the cache. The cache tells nodes of a change in this order, which does not depend on addresses.
+    var number: UInt64 { get }
     /// Notes changed parts; `contentChanged` follows. Called while memory is locked.
     func note(changed keys: [StoredKey])
     /// A part has changed.
@@ -48,8 +50,11 @@ final class NodeRegistry: Sendable {
 
     private let recent: MemoryTier<Name, any AnyNode>
     private let live = Mutex<[Name: Weak]>([:])
+    private let lastNumber = Atomic<UInt64>(0)
 
     init(countMaximum: Int) { recent = MemoryTier(limits: .init(count: countMaximum)) }
+
+    func nextNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 
     func node<Value>(of resource: Resource<Value>, in core: CacheCore) -> Node<Value> {
         let name = Name(resource)
@@ -68,8 +73,10 @@ final class NodeRegistry: Sendable {
     /// A name contains the type, so the node under it has that type.
     private func cast<Value>(_ node: any AnyNode) -> Node<Value> { unsafe unsafeDowncast(node, to: Node<Value>.self) }
 
-    /// All existing nodes.
-    var all: [any AnyNode] { live.withLock { live in live.values.compactMap(\.node) } }
+    /// All existing nodes, oldest first.
+    var all: [any AnyNode] {
+        live.withLock { live in live.values.compactMap(\.node) }.sorted { $0.number < $1.number }
+    }
 
     /// A node has gone.
     func forget(_ name: Name) {
@@ -129,7 +136,7 @@ final class DependencyIndex: Sendable {
                     found[id, default: Affected(node: node, keys: [])].keys.append(key)
                 }
             }
-            return Array(found.values)
+            return found.values.sorted { $0.node.number < $1.node.number }
         }
     }
 

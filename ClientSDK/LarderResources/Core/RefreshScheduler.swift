@@ -69,7 +69,9 @@ final class RefreshScheduler: Sendable {
             state.next = nil
             state.task = nil
             if let next = state.entries.values.map(\.due).min() { wait(until: next, &state) }
-            return due.values.compactMap(\.node)
+            return due.values.compactMap { entry in entry.node.map { (entry.due, $0) } }.sorted {
+                ($0.0, $0.1.number) < ($1.0, $1.1.number)
+            }.map(\.1)
         }
         for node in nodes { node.timeCame() }
     }

@@ -67,10 +67,24 @@ public final class SocketTransport: Transport {
         self.init(configuration)
     }
 
-    init(_ configuration: Configuration, clock: any MonotonicClock & Sleeper, resolver: HostResolver) {
+    /// A transport whose sockets are served by a loop of the caller.
+    package convenience init(
+        _ configuration: Configuration = Configuration(),
+        clock: any MonotonicClock & Sleeper,
+        loop: SocketLoop
+    ) {
+        self.init(configuration, clock: clock, resolver: .shared, loop: loop)
+    }
+
+    init(
+        _ configuration: Configuration,
+        clock: any MonotonicClock & Sleeper,
+        resolver: HostResolver,
+        loop: SocketLoop = .shared
+    ) {
         self.configuration = configuration
         keeper = TimeoutKeeper(clock)
-        pool = SocketPool(configuration, clock: clock, resolver: resolver)
+        pool = SocketPool(configuration, clock: clock, resolver: resolver, loop: loop)
     }
 
     deinit { pool.shut() }

@@ -42,7 +42,8 @@ package final class SocketLoop: Sendable {
     package static let shared = SocketLoop()
 
     private struct State {
-        var handlers: [ObjectIdentifier: any SocketHandler] = [:]
+        /// In the order in which they were added.
+        var handlers: [any SocketHandler] = []
         var isRunning = false
         /// Whether the pipe contains an unread byte.
         var isWoken = false
@@ -50,6 +51,10 @@ package final class SocketLoop: Sendable {
     }
 
     private let state = Mutex(State())
+    private let isStepped: Bool
+
+    /// - Parameter isStepped: whether the loop has no thread: the caller calls `step`. For a simulation on one thread.
+    package init(isStepped: Bool = false) { self.isStepped = isStepped }
 
     /// Adds a handler.
     ///
@@ -58,7 +63,8 @@ package final class SocketLoop: Sendable {
         let (isThere, starts) = state.withLock { state in
             if state.pipe == nil { state.pipe = SocketCall.pipe() }
             guard state.pipe != nil else { return (false, false) }
-            state.handlers[ObjectIdentifier(handler)] = handler
+            if !state.handlers.contains(where: { $0 === handler }) { state.handlers.append(handler) }
+            guard !isStepped else { return (true, false) }
             defer { state.isRunning = true }
             return (true, !state.isRunning)
         }
@@ -90,30 +96,62 @@ package final class SocketLoop: Sendable {
             polled.removeAll(keepingCapacity: true)
             owners.removeAll(keepingCapacity: true)
             polled.append(pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0))
-            var timeout: Duration?
-            var timed: [any SocketHandler] = []
-            for handler in handlers {
-                guard let interest = handler.interest else {
-                    state.withLock { _ = $0.handlers.removeValue(forKey: ObjectIdentifier(handler)) }
-                    continue
-                }
-                if let left = interest.timeLeft {
-                    timeout = min(timeout ?? left, left)
-                    timed.append(handler)
-                }
-                guard let descriptor = interest.descriptor else { continue }
-                var events: Int32 = 0
-                if interest.reads { events |= Int32(POLLIN) }
-                if interest.writes { events |= Int32(POLLOUT) }
-                polled.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
-                owners.append(handler)
-            }
+            let (timed, timeout) = watch(handlers, &polled, &owners)
             if owners.isEmpty, timed.isEmpty, state.withLock({ $0.handlers.isEmpty }) { continue }
             SocketCall.wait(&polled, for: timeout)
             if polled[0].revents != 0 { drain(wakeUp) }
             for (index, owner) in owners.enumerated() where polled[index + 1].revents != 0 { owner.ready() }
             for handler in timed { handler.deadlineReached() }
         }
+    }
+
+    /// Adds the descriptors that the handlers wait for, and removes the handlers that have ended.
+    ///
+    /// - Returns: the handlers with a deadline, and the time until the first one.
+    private func watch(
+        _ handlers: [any SocketHandler],
+        _ polled: inout [pollfd],
+        _ owners: inout [any SocketHandler]
+    ) -> (timed: [any SocketHandler], timeout: Duration?) {
+        var timeout: Duration?
+        var timed: [any SocketHandler] = []
+        for handler in handlers {
+            guard let interest = handler.interest else {
+                state.withLock { $0.handlers.removeAll { $0 === handler } }
+                continue
+            }
+            if let left = interest.timeLeft {
+                timeout = min(timeout ?? left, left)
+                timed.append(handler)
+            }
+            guard let descriptor = interest.descriptor else { continue }
+            var events: Int32 = 0
+            if interest.reads { events |= Int32(POLLIN) }
+            if interest.writes { events |= Int32(POLLOUT) }
+            polled.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
+            owners.append(handler)
+        }
+        return (timed, timeout)
+    }
+
+    /// Serves what is ready and due, without waiting. For a loop without a thread.
+    ///
+    /// - Returns: whether something was ready or due, and the time until the next deadline; nil: there is none.
+    package func step() -> (isActive: Bool, timeLeft: Duration?) {
+        precondition(isStepped, "A loop with a thread of its own must not be stepped.")
+        var polled: [pollfd] = []
+        var owners: [any SocketHandler] = []
+        let (timed, timeout) = watch(state.withLock { $0.handlers }, &polled, &owners)
+        if owners.isEmpty, timed.isEmpty { return (false, nil) }
+        SocketCall.wait(&polled, for: .zero)
+        var isActive = false
+        for (index, owner) in owners.enumerated() where polled[index].revents != 0 {
+            owner.ready()
+            isActive = true
+        }
+        guard let timeout, timeout <= .zero else { return (isActive, timeout) }
+        for handler in timed { handler.deadlineReached() }
+        return (true, nil)
     }
 
     /// Returns the handlers; nil if there are none, so that the thread must end.
@@ -123,7 +161,7 @@ package final class SocketLoop: Sendable {
                 state.isRunning = false
                 return nil
             }
-            return (Array(state.handlers.values), pipe.read)
+            return (state.handlers, pipe.read)
         }
     }
 

@@ -11,25 +11,30 @@ package struct SocketWebSocketConnector: WebSocketConnector {
     private let clock: any MonotonicClock & Sleeper
     private let random: SharedRandom
     private let resolver: HostResolver
+    private let loop: SocketLoop
 
     /// - Parameters:
     ///   - clock: used for timeouts and pings.
     ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
+    ///   - loop: serves the sockets.
     package init(
         clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
-        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
+        loop: SocketLoop = .shared
     ) {
-        self.init(clock: clock, random: random, resolver: .shared)
+        self.init(clock: clock, random: random, resolver: .shared, loop: loop)
     }
 
     init(
         clock: any MonotonicClock & Sleeper,
         random: any RandomNumberGenerator & Sendable,
-        resolver: HostResolver
+        resolver: HostResolver,
+        loop: SocketLoop = .shared
     ) {
         self.clock = clock
         self.random = SharedRandom(random)
         self.resolver = resolver
+        self.loop = loop
     }
 
     /// Connects and performs the handshake.
@@ -59,7 +64,8 @@ package struct SocketWebSocketConnector: WebSocketConnector {
                 connectDeadline: now + max(.zero, deadline - now) / (addresses.count - index),
                 deadline: deadline,
                 clock: clock,
-                random: random
+                random: random,
+                loop: loop
             )
             do throws(WebSocketError) {
                 try await channel.open(address)

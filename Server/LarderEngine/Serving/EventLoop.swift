@@ -134,33 +134,56 @@ package final class EventLoop: @unchecked Sendable {
 
     func start() {
         registration = configuration.monotonic.onJump { [wakeUp] in wakeUp.signal() }
-        SystemThread.start { [self] in run() }
+        if configuration.isStepped { begin() } else { SystemThread.start { [self] in run() } }
     }
 
     private func run() {
+        begin()
+        while !(isStopping && connections.isEmpty) { serveOnce(timeout: timeout()) }
+        end()
+    }
+
+    private func begin() {
         thread.store(SystemThread.current, ordering: .relaxed)
         watchOrTrap(wakeUp.descriptor, for: .read)
         listen(true)
         turn()
-        while !(isStopping && connections.isEmpty) {
-            let count = poller.wait(timeout: timeout())
-            turn()
-            holdsWrites = count > 1
-            for index in 0..<count { serve(poller.event(index)) }
-            holdsWrites = false
-            writeHeld()
-            finishTurn()
-            runJobs()
-            resumeConnections()
-            for job in timers.takeDue(now) { job() }
-            if now >= nextSweep { sweep() }
-            flushDirty()
-            if let stopDeadline, SystemMonotonicClock().uptime >= stopDeadline {
-                for connection in Array(connections.values) { connection.close() }
-            }
-            if let nextListen, SystemMonotonicClock().uptime >= nextListen { listen(true) }
+    }
+
+    /// Waits, and serves what is ready; returns the number of ready descriptors.
+    @discardableResult private func serveOnce(timeout: Int32) -> Int {
+        let count = poller.wait(timeout: timeout)
+        turn()
+        holdsWrites = count > 1
+        for index in 0..<count { serve(poller.event(index)) }
+        holdsWrites = false
+        writeHeld()
+        finishTurn()
+        runJobs()
+        resumeConnections()
+        for job in timers.takeDue(now) { job() }
+        if now >= nextSweep { sweep() }
+        flushDirty()
+        if let stopDeadline, SystemMonotonicClock().uptime >= stopDeadline {
+            for connection in Array(connections.values) { connection.close() }
         }
-        end()
+        if let nextListen, SystemMonotonicClock().uptime >= nextListen { listen(true) }
+        return count
+    }
+
+    /// Serves what is ready, without waiting, if `ServerConfiguration.isStepped`. Always on the thread that started the server.
+    ///
+    /// - Returns: whether there was or is something to do; otherwise nothing happens before a descriptor is ready or the time of
+    ///   `untilNextStep` has passed.
+    package func step() -> Bool {
+        precondition(isCurrent && configuration.isStepped, "A loop with a thread of its own must not be stepped.")
+        return serveOnce(timeout: 0) > 0 || timeout() == 0
+    }
+
+    /// The time until the loop has something to do without an event, in whole milliseconds; nil: none is known.
+    package var untilNextStep: Duration? {
+        let left = timeout()
+        return left < 0 ? nil : .milliseconds(Int(left))
     }
 
     private func serve(_ event: (descriptor: Int32, readiness: Readiness)) {

@@ -23,6 +23,8 @@ package struct ServerConfiguration: Sendable {
     package var poller = PollerChoice.automatic
     package var monotonic: any MonotonicClock = SystemMonotonicClock()
     package var wall: any WallClock = SystemWallClock()
+    /// Whether the loops have no threads: the caller calls `EventLoop.step`. For a simulation on one thread.
+    package var isStepped = false
 
     package init() {}
 }

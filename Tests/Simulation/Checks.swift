@@ -1,0 +1,344 @@
+import Larder
+import LarderDemo
+import LarderDevice
+import LarderModels
+import LarderServer
+import LarderTesting
+import LarderTime
+
+/// The course of a run, and what must hold at its end.
+extension Simulation {
+    /// The time within which everything must be done after the last fault.
+    static let healing = Duration.seconds(1_800)
+
+    /// Runs the plan from the sign-in of all devices to the comparison with the server.
+    func run(in directory: String) {
+        arrive(directory)
+        guard findings.isEmpty else { return }
+        let origin = clock.uptime
+        for (index, step) in plan.steps.enumerated() where plan.kept?.contains(index) ?? true {
+            let left = origin + .milliseconds(step.at) - clock.uptime
+            if left > .zero { pass(left) }
+            take(step)
+            checkAlways()
+            if findings.count >= 20 { return }
+        }
+        pass(max(.zero, origin + plan.duration - clock.uptime))
+        heal()
+        expectProgress()
+        compare()
+        if findings.isEmpty, plan.swarm.restartsAtEnd || devices.contains(where: \.machine.hadDiskTrouble) { restart() }
+        if findings.isEmpty { checkConduct() }
+        end()
+    }
+
+    private func arrive(_ directory: String) {
+        for handle in Set(plan.machines.map(\.handle)).sorted() {
+            let all: [Conversation] = list("/v1/conversations", handle)
+            ledger.set(all.map(\.id), of: handle)
+        }
+        for (number, setting) in plan.machines.enumerated() {
+            let machine = Machine(number, setting, directory: "\(directory)/\(number)", booted: clock.uptime)
+            for _ in 0..<setting.processes { devices.append(Device(self, devices.count, machine)) }
+        }
+        for device in devices {
+            let isDone = perform("\(device.name) arrives", within: .seconds(60)) {
+                await device.open()
+                await device.signIn()
+            }
+            expect(isDone && device.isSignedIn, .hang, "\(device.name) cannot sign in")
+        }
+        for device in devices {
+            perform("\(device.name) looks", within: .seconds(60)) {
+                guard let client = device.client else { return }
+                _ = try? await client.feed.timeline.snapshot()
+                _ = try? await client.cache.snapshot(client.chat.conversations)
+                _ = try? await client.cache.snapshot(client.tasks.list())
+            }
+        }
+        pass(.seconds(5))
+        note("arrived")
+    }
+
+    /// What must hold after every step.
+    private func checkAlways() {
+        for line in (try? world.ledgerFaults()) ?? [] { find(.money, line) }
+        for device in devices {
+            guard let client = device.client else { continue }
+            let status = client.cache.outbox.status
+            expect(status.inFlight <= 256, .bounds, "\(device.name) has \(status.inFlight) operations in flight")
+        }
+    }
+
+    // MARK: Healing
+
+    /// Ends all faults, and starts every app.
+    private func heal() {
+        note("heal")
+        world.removeFaults()
+        for device in devices {
+            network.set(.good, of: device.index)
+            device.heal()
+            device.sources.set(isConnected: true)
+            reopen(device)
+            // Nobody can know of a last frame that was lost: the next contact tells.
+            device.client?.pause()
+            device.client?.start()
+        }
+    }
+
+    /// Waits until every app runs, has sent everything and is up to date.
+    private func expectProgress() {
+        let isDone = pass(atMost: Self.healing, every: .seconds(5)) {
+            for device in devices where !device.isRunning { reopen(device) }
+            for device in devices where device.needsSignIn {
+                start("\(device.name) signs in") { await device.signIn() }
+            }
+            return devices.allSatisfy { $0.isDrained && $0.isSignedIn } && unfinished(for: .zero).isEmpty
+        }
+        guard !isDone else {
+            expectCurrent()
+            return
+        }
+        for device in devices {
+            expect(device.isRunning && device.isSignedIn, .hang, "\(device.name) does not run, or nobody is signed in")
+            let left = device.client?.cache.outbox.entries.filter { $0.state != .refused } ?? []
+            for entry in left {
+                find(
+                    .outbox,
+                    "\(device.name): \(entry.operation) in \(entry.scope) is \(entry.state) after \(Self.healing)"
+                )
+            }
+        }
+        for what in unfinished(for: .seconds(600)) { find(.hang, "\(what) has not ended") }
+    }
+
+    /// Waits until nothing that a device holds is outdated, without any act of a person.
+    private func expectCurrent() {
+        let isCurrent = pass(atMost: .seconds(900), every: .seconds(5)) {
+            // What a failing disk has not taken is only in memory; `restart` judges what is left on such a disk.
+            devices.allSatisfy { $0.machine.hadDiskTrouble || outdated($0).isEmpty }
+        }
+        guard !isCurrent else { return }
+        for device in devices {
+            for line in outdated(device).prefix(5) { find(.convergence, "\(device.name) without an act: \(line)") }
+        }
+    }
+
+    private func outdated(_ device: Device) -> [String] {
+        guard let held = device.held else { return ["its store cannot be read"] }
+        let differences = (try? world.differences(held: held, as: device.handle)) ?? []
+        return differences.filter { $0.held != nil }.map(\.description)
+    }
+
+    /// Starts every app anew: what is on its disk, and the changes since the token there, must give the server's state.
+    private func restart() {
+        note("restart")
+        coverage.count("restarts at the end")
+        for device in devices { device.close() }
+        for device in devices { reopen(device) }
+        let isCurrent = pass(atMost: .seconds(300), every: .seconds(5)) {
+            devices.allSatisfy { $0.isSignedIn && outdated($0).isEmpty }
+        }
+        guard !isCurrent else { return }
+        for device in devices {
+            for line in outdated(device).prefix(5) { find(.convergence, "\(device.name) after a restart: \(line)") }
+        }
+    }
+
+    // MARK: Comparison
+
+    /// Opens every screen, and compares it with the server.
+    private func compare() {
+        for device in devices {
+            perform("\(device.name) opens everything", within: .seconds(300)) { await device.openEverything() }
+            pass(.seconds(5))
+            if !device.machine.hadDiskTrouble {
+                for line in outdated(device).prefix(5) { find(.convergence, "\(device.name): \(line)") }
+            }
+            device.compareScreens()
+        }
+        compareLedger()
+        for line in (try? world.ledgerFaults()) ?? [] { find(.money, line) }
+    }
+
+    private func compareLedger() {
+        let texts = everything()
+        for writing in ledger.writings {
+            let found = (texts["\(writing.kind.rawValue) \(writing.place)"] ?? []).filter { $0.hasPrefix(writing.key) }
+            expect(found.count <= 1, .doubledWrite, "\(writing.key) exists \(found.count) times")
+            let isExpected = !writing.mayBeLost && !writing.mayBeDeleted
+            expect(!isExpected || !found.isEmpty, .lostWrite, "\(writing.key) by \(writing.author) does not exist")
+        }
+        compareOrder(texts)
+        compareTaps()
+        comparePayments()
+    }
+
+    private func everything() -> [String: [String]] {
+        var texts: [String: [String]] = [:]
+        texts["post "] = feed(as: "ana").map(\.text)
+        let items: [WorkItem] = list("/v1/tasks", "ana")
+        texts["task "] = items.map(\.title)
+        for handle in Set(plan.machines.map(\.handle)) {
+            for place in ledger.conversations(of: handle) {
+                let lines: [Message] = list("/v1/conversations/\(place)/messages", handle)
+                texts["message \(place)"] = lines.map(\.text)
+            }
+        }
+        return texts
+    }
+
+    /// Messages of one machine in one conversation are in the order in which they were written; the newest is the first.
+    private func compareOrder(_ texts: [String: [String]]) {
+        let messages = ledger.writings.filter { $0.kind == .message }
+        for (place, written) in Dictionary(grouping: messages, by: { "\($0.machine) \($0.place)" }).sorted(by: {
+            $0.key < $1.key
+        }) {
+            guard let first = written.first, plan.machines[first.machine].processes == 1 else { continue }
+            let shown = texts["message \(first.place)"] ?? []
+            let order = shown.reversed().compactMap { text in written.firstIndex { text.hasPrefix($0.key) } }
+            expect(order == order.sorted(), .reordered, "messages of machine and place \(place): \(order)")
+        }
+    }
+
+    private func compareTaps() {
+        for (tap, machines) in ledger.taps.sorted(by: { ($0.key.handle, $0.key.post) < ($1.key.handle, $1.key.post) }) {
+            guard !ledger.uncertainTaps.contains(tap), Set(machines.values).count == 1,
+                let wanted = machines.values.first,
+                plan.machines.filter({ $0.handle == tap.handle }).count == 1
+            else { continue }
+            guard let post = feed(as: tap.handle).first(where: { $0.id == tap.post }) else { continue }
+            expect(post.isLiked == wanted, .lostWrite, "the last tap of \(tap.handle) on \(tap.post) was \(wanted)")
+        }
+    }
+
+    private func comparePayments() {
+        for payment in ledger.payments {
+            let entries: [Transaction] = list("/v1/accounts/\(payment.account)/transactions", payment.payer)
+            let count = entries.count { $0.note == payment.note }
+            switch payment.outcome {
+            case .confirmed: expect(count == 1, .money, "\(payment.note) was confirmed and exists \(count) times")
+            case .unknown: expect(count <= 1, .money, "\(payment.note) exists \(count) times")
+            case .failed: expect(count == 0, .money, "\(payment.note) has failed and exists \(count) times")
+            }
+        }
+    }
+
+    /// The server's view of the clients' manners.
+    private func checkConduct() {
+        let box = Box<ConductReport?>(nil)
+        perform("conduct", within: .seconds(1)) { [world] in box.value = await world.conduct }
+        guard let report = box.value else { return find(.hang, "the conduct report does not end") }
+        coverage.count("exchanges", report.exchanges)
+        for finding in report.findings where plan.judges(finding.rule) {
+            find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")
+        }
+    }
+
+    private func end() {
+        for device in devices { device.close() }
+        pass(.seconds(60))
+    }
+
+    private func pass(atMost limit: Duration, every interval: Duration, until holds: () -> Bool) -> Bool {
+        let end = clock.uptime + limit
+        while !holds() {
+            guard clock.uptime < end, findings.count < 20 else { return false }
+            pass(interval)
+        }
+        return true
+    }
+}
+
+/// A value that a script hands over. `@unchecked Sendable`: as `Simulation`.
+final class Box<Value>: @unchecked Sendable {
+    var value: Value
+
+    init(_ value: Value) { self.value = value }
+}
+
+extension Plan {
+    /// The rules that can judge a run: a person who does many things at once, clocks that jump and apps that are killed break some of
+    /// them without a fault of the client.
+    func judges(_ rule: ConductReport.Rule) -> Bool {
+        switch rule {
+        case .keyMissing: true
+        case .retriedTooSoon, .retriedWithoutJitter, .downloadedTwice, .refetchedFresh, .duplicateInFlight, .keyChanged,
+            .polledBesideLive:
+            false
+        }
+    }
+}
+
+extension Device {
+    var isSignedIn: Bool { if case .signedIn? = client?.session.state { true } else { false } }
+
+    /// Whether the session has ended, so that only the person can go on.
+    var needsSignIn: Bool { client != nil && !isSignedIn && !isSigningIn }
+
+    /// Whether everything was sent. A refused operation stays until a person looks at it.
+    var isDrained: Bool { client?.cache.outbox.entries.allSatisfy { $0.state == .refused } ?? false }
+
+    /// The entities that the device holds, for the server's oracle.
+    var held: [String: Int]? {
+        try? client?.cache.held(Post.self, Profile.self, Conversation.self, Message.self)
+    }
+
+    func openEverything() async {
+        guard let client else { return }
+        let timeline = client.feed.timeline
+        _ = try? await timeline.snapshot()
+        try? await timeline.refresh()
+        for _ in 0..<10 { _ = try? await timeline.loadOlder() }
+        for number in 1...8 { _ = try? await client.profiles.profile("user_\(number)") }
+        _ = try? await client.cache.snapshot(client.chat.conversations)
+        for id in simulation.ledger.conversations(of: handle) {
+            _ = try? await client.chat.timeline(id).snapshot()
+            for _ in 0..<3 { _ = try? await client.chat.timeline(id).loadOlder() }
+        }
+        _ = try? await client.cache.refresh(client.tasks.list())
+        _ = try? await client.cache.refresh(client.bank.accounts)
+    }
+
+    /// Compares what is shown with the server's lists.
+    func compareScreens() {
+        guard let client else { return simulation.find(.convergence, "\(name) does not run") }
+        let cache = client.cache
+        let truth = simulation.feed(as: handle)
+        let shown = cache.stored(client.feed.newest)?.value?.items ?? []
+        expectSame(
+            "posts",
+            shown.map { "\($0.id) \($0.text) \($0.likedByMe)" },
+            truth.map { "\($0.id) \($0.text) \($0.isLiked)" }
+        )
+        for id in simulation.ledger.conversations(of: handle) {
+            let lines: [Message] = simulation.list("/v1/conversations/\(id)/messages", handle)
+            let held = cache.stored(client.chat.messages(id))?.value?.items ?? []
+            expectSame("messages", held.map { "\($0.id) \($0.text)" }, lines.map { "\($0.id) \($0.text)" })
+        }
+        let accounts: [Account] = simulation.list("/v1/accounts", handle)
+        let balances = cache.stored(client.bank.accounts)?.value?.items ?? []
+        expectSame(
+            "balances",
+            balances.map { "\($0.id) \($0.balance.minorUnits)" },
+            accounts.map { "\($0.id) \($0.balance.minorUnits)" }
+        )
+        let items: [WorkItem] = simulation.list("/v1/tasks", handle)
+        let tasks = cache.stored(client.tasks.list())?.value?.items ?? []
+        expectSame(
+            "tasks",
+            tasks.map { "\($0.id) \($0.title)" }.sorted(),
+            items.map { "\($0.id) \($0.title)" }.sorted()
+        )
+    }
+
+    private func expectSame(_ what: String, _ shown: [String], _ truth: [String]) {
+        guard shown != truth else { return }
+        let (surplus, missing) = (shown.filter { !truth.contains($0) }, truth.filter { !shown.contains($0) })
+        simulation.find(
+            .convergence,
+            "\(name) \(what): \(shown.count) shown, \(truth.count) on the server; only shown \(surplus.prefix(3)), not shown \(missing.prefix(3))"
+        )
+    }
+}

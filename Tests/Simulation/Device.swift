@@ -1,0 +1,308 @@
+import Larder
+import LarderDemo
+import LarderDevice
+import LarderHTTP
+import LarderModels
+import LarderResources
+import LarderSQLite
+import LarderServer
+import LarderStorage
+import LarderTesting
+import LarderTime
+import LarderTransport
+import SimulationRuntime
+
+/// The app of one account on one machine: its process, its network and its disk. Two of them may share a machine.
+///
+/// `@unchecked Sendable`: as `Simulation`.
+final class Device: @unchecked Sendable {
+    let simulation: Simulation
+    let index: Int
+    let machine: Machine
+    let name: String
+    /// The user that is signed in or was last.
+    var handle: String { machine.handle }
+    private(set) var client: LarderClient?
+    private(set) var clock: DeviceClock
+    private(set) var loop = SocketLoop(isStepped: true)
+    private(set) var timeLeft: Duration?
+    private var faults = FaultPlan()
+    /// Whether a start is under way.
+    private var isStarting = false
+    var isSigningIn = false
+    /// The number of times that the app was started.
+    private(set) var starts = 0
+    /// Grows when the process ends: what belongs to an earlier one is not judged.
+    private(set) var generation = 0
+    let sources = NetworkMonitor.ManualSource()
+    let random: SharedUnit
+    var watched = Watched()
+
+    init(_ simulation: Simulation, _ index: Int, _ machine: Machine) {
+        self.simulation = simulation
+        self.index = index
+        self.machine = machine
+        name = "\(machine.handle) \(index)"
+        random = SharedUnit(simulation.seed ^ UInt64(index + 1) << 32)
+        clock = DeviceClock(simulation.clock, origin: simulation.clock.uptime, offset: .zero)
+    }
+
+    var isRunning: Bool { client != nil }
+
+    // MARK: The process
+
+    /// Starts the app, if it does not run.
+    func open() async {
+        guard client == nil, !isStarting else { return }
+        isStarting = true
+        defer { isStarting = false }
+        starts += 1
+        let generation = generation
+        clock = DeviceClock(simulation.clock, origin: machine.booted, offset: machine.wallOffset)
+        loop = SocketLoop(isStepped: true)
+        faults = machine.recordsSyncs ? machine.newPlan() : FaultPlan()
+        let settings = configuration()
+        do {
+            let opened = try await LarderClient(
+                server: Network.address(of: index),
+                account: machine.handle,
+                directory: machine.directory,
+                settings
+            )
+            guard generation == self.generation else { return opened.close() }
+            client = opened
+            simulation.note("\(name): open")
+            if opened.session.userID != nil { watch() }
+        } catch {
+            // The process has died while it was opening, or its disk fails. The next start tries again.
+            simulation.note("\(name): cannot open, \(error.code.rawValue)")
+            if !faults.isDead, !machine.hasDiskTrouble {
+                simulation.find(.disk, "\(name) cannot open its store: \(error)")
+            }
+        }
+    }
+
+    private func configuration() -> LarderClient.Configuration {
+        var socket = SocketTransport.Configuration()
+        socket.timeout = .seconds(30)
+        let named = NamedTransport(device: name, base: SocketTransport(socket, clock: clock, loop: loop))
+        var settings = LarderClient.Configuration(transport: named)
+        let connector = SocketWebSocketConnector(clock: clock, loop: loop)
+        settings.webSockets = WebSocketClient(connector: connector)
+        settings.cache.wallClock = clock
+        settings.cache.monotonicClock = clock
+        settings.cache.random = { [random] in random.next() }
+        var disk = DiskStore.Configuration(
+            directory: DiskStore.directory(forAccount: machine.handle, in: machine.directory),
+            clock: clock
+        )
+        disk.mayBlock = false
+        disk.faults = faults
+        disk.outboxReserveBytes = 64 << 10
+        settings.cache.storage = .disk(disk)
+        settings.httpCacheBytesMaximum = simulation.plan.swarm.hasHTTPCache ? 1 << 20 : 0
+        settings.services = .none
+        if simulation.plan.swarm.hasMonitor {
+            settings.services.network = .own
+            settings.services.networkSource = sources
+        }
+        if simulation.plan.swarm.hasMaintenance { settings.services.maintenance = .init() }
+        settings.liveKinds = simulation.plan.swarm.liveKinds
+        return settings
+    }
+
+    /// Serves the sockets of the process; true if something happened.
+    func step() -> Bool {
+        let (isActive, left) = loop.step()
+        timeLeft = left
+        return isActive
+    }
+
+    /// Lets the process die before one of its next disk operations, or within it.
+    func killSoon(_ step: Int, tears: Bool) { faults.arm(tears ? .tear : .kill, atStep: step) }
+
+    /// Lets disk operations fail until `heal`.
+    func fail(_ code: SQLiteError.Code, atStep step: Int) {
+        machine.hasDiskTrouble = true
+        machine.hadDiskTrouble = true
+        faults.arm(.failOn(code), atStep: step)
+    }
+
+    func heal() {
+        faults.heal()
+        machine.hasDiskTrouble = false
+    }
+
+    func kill() { faults.kill() }
+
+    /// Whether the process was killed and is not buried yet.
+    var hasDied: Bool { faults.isDead && (client != nil || isStarting) }
+
+    /// Removes what is left of a killed process.
+    func bury() {
+        simulation.note("\(name): dead")
+        simulation.coverage.count("kill")
+        end { $0.close() }
+    }
+
+    /// Ends the app in an orderly way.
+    func close() {
+        guard client != nil else { return }
+        simulation.note("\(name): closed")
+        end { $0.close() }
+    }
+
+    private func end(_ act: (LarderClient) -> Void) {
+        generation += 1
+        simulation.network.close(of: index)
+        let old = client
+        client = nil
+        isStarting = false
+        watched = Watched()
+        if let old { act(old) }
+        old?.cache.disk?.suspend()
+        loop = SocketLoop(isStepped: true)
+        timeLeft = nil
+    }
+
+    // MARK: Observers
+
+    /// What the observers of the process have seen.
+    struct Watched {
+        /// The greatest version of each entity that an observer has seen, by observer.
+        var versions: [String: [String: Int64]] = [:]
+        var snapshots = 0
+    }
+
+    /// Observes what a person looks at, from the sign-in on: what is read before it is not that person's.
+    func watch() {
+        guard let client else { return }
+        let generation = generation
+        observe("feed", client.feed.snapshots(), generation) { list in
+            (list.items.map { ($0.id, $0.version) }, list.items)
+        }
+        let profile = client.profiles.snapshots("user_2")
+        observe("profile", profile, generation) { ([($0.id, $0.version)], []) }
+        for id in simulation.ledger.conversations(of: machine.handle) {
+            let lines = client.cache.snapshots(client.chat.messages(id))
+            observe("messages", lines, generation) { list in (list.items.map { ($0.id, $0.version) }, []) }
+        }
+    }
+
+    private func observe<Value: Sendable>(
+        _ what: String,
+        _ snapshots: Snapshots<Value>,
+        _ generation: Int,
+        _ versions: @escaping @Sendable (Value) -> ([(String, Int64)], [Post])
+    ) {
+        Task { [weak self] in
+            for await snapshot in snapshots {
+                guard let self, generation == self.generation else { return }
+                self.watched.snapshots += 1
+                guard let value = snapshot.value else { continue }
+                let (items, posts) = versions(value)
+                self.judge(what, items)
+                self.judge(posts)
+            }
+        }
+    }
+
+    /// Invariant 1: no observer sees an older version after a newer one.
+    private func judge(_ what: String, _ items: [(String, Int64)]) {
+        for (id, version) in items where version > 0 {
+            let before = watched.versions[what]?[id] ?? 0
+            let drift: Int64 = 1 << 53
+            if version % drift < before % drift {
+                simulation.find(.monotonicReads, "\(name) \(what): \(id) version \(version) after \(before)")
+            }
+            watched.versions[what, default: [:]][id] = max(before, version)
+        }
+    }
+
+    /// Invariant 2: a pending like is visible.
+    private func judge(_ posts: [Post]) {
+        guard let client, !posts.isEmpty else { return }
+        let pending = client.cache.outbox.entries.filter { $0.state == .pending }
+        for entry in pending {
+            guard let tap = try? entry.input(as: Likes.Tap.self) else { continue }
+            guard let post = posts.first(where: { $0.id == tap.postID }) else { continue }
+            // A second process of the account may have added it a moment ago.
+            guard machine.processes == 1 else { continue }
+            if post.likedByMe != tap.isLike, pending.last(where: { $0.scope == entry.scope })?.id == entry.id {
+                simulation.find(.readYourWrites, "\(name): the pending like of \(post.id) is not shown")
+            }
+        }
+    }
+}
+
+/// A machine of a person: its disk and its date, which the processes on it share.
+///
+/// `@unchecked Sendable`: as `Simulation`.
+final class Machine: @unchecked Sendable {
+    let index: Int
+    var handle: String
+    let directory: String
+    let processes: Int
+    /// Whether it can lose power. Only a machine with one process records what was synced.
+    let recordsSyncs: Bool
+    var wallOffset = Duration.zero
+    var booted: MonotonicTime
+    /// Whether its disk is full or failing at present.
+    var hasDiskTrouble = false
+    /// Whether it ever was.
+    var hadDiskTrouble = false
+    /// Whether it has lost power, so that writes may be lost that were acknowledged shortly before.
+    private(set) var powerLosses = 0
+    private var plan: FaultPlan?
+
+    init(_ index: Int, _ setting: Plan.Machine, directory: String, booted: MonotonicTime) {
+        self.index = index
+        handle = setting.handle
+        processes = setting.processes
+        recordsSyncs = setting.losesPower
+        self.directory = directory
+        self.booted = booted
+    }
+
+    func newPlan() -> FaultPlan {
+        let new = FaultPlan(recordsSyncs: true)
+        plan = new
+        return new
+    }
+
+    /// Loses what was not synced. No process may run.
+    func losePower(_ random: inout SeededGenerator) throws {
+        powerLosses += 1
+        try plan?.losePower(using: &random)
+        plan = nil
+    }
+}
+
+/// Numbers for jitter. `@unchecked Sendable`: as `Simulation`.
+final class SharedUnit: @unchecked Sendable {
+    private var generator: SeededGenerator
+
+    init(_ seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    func next() -> Double { generator.unit() }
+}
+
+/// Names the device in each request, for faults and for the journal.
+struct NamedTransport: Transport {
+    let device: String
+    let base: any Transport
+
+    private func named(_ request: TransportRequest) -> TransportRequest {
+        var request = request
+        request.fields.set("Larder-Device", device)
+        return request
+    }
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        try await base.send(named(request))
+    }
+
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await base.open(named(request))
+    }
+}

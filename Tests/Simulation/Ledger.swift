@@ -1,0 +1,59 @@
+/// What people have done, for the comparison with the server at the end.
+struct Ledger {
+    enum Kind: String { case post, message, task }
+
+    /// Something that was written once and must exist once.
+    struct Writing {
+        let kind: Kind
+        let machine: Int
+        let author: String
+        /// The beginning of its text, which no edit changes.
+        let key: String
+        /// The conversation of a message.
+        let place: String
+        /// Whether it may be missing: its store has lost power or was erased since.
+        var mayBeLost = false
+        /// Whether somebody has deleted it.
+        var mayBeDeleted = false
+    }
+
+    enum Outcome: String { case confirmed, unknown, failed }
+
+    struct Payment {
+        let machine: Int
+        let payer: String
+        let account: String
+        let note: String
+        var outcome = Outcome.unknown
+    }
+
+    struct Tap: Hashable {
+        let handle: String
+        let post: String
+    }
+
+    var writings: [Writing] = []
+    var payments: [Payment] = []
+    /// The last tap of each machine on a post.
+    var taps: [Tap: [Int: Bool]] = [:]
+    /// Posts of which a tap may be lost.
+    var uncertainTaps: Set<Tap> = []
+    private var conversationsOfHandle: [String: [String]] = [:]
+    private var lastNumber = 0
+
+    func conversations(of handle: String) -> [String] { conversationsOfHandle[handle] ?? [] }
+
+    mutating func set(_ conversations: [String], of handle: String) { conversationsOfHandle[handle] = conversations }
+
+    /// The unique beginning of a new text.
+    mutating func newKey(_ kind: Kind) -> String {
+        lastNumber += 1
+        return "\(kind.rawValue) \(lastNumber):"
+    }
+
+    /// A store has lost what was not synced, or was erased.
+    mutating func forget(_ machine: Int) {
+        for index in writings.indices where writings[index].machine == machine { writings[index].mayBeLost = true }
+        for (tap, machines) in taps where machines[machine] != nil { uncertainTaps.insert(tap) }
+    }
+}

@@ -1,0 +1,222 @@
+import Larder
+import LarderDemo
+import LarderModels
+import LarderResources
+import LarderTime
+
+/// What a person does with the app.
+extension Device {
+    /// Does something in the background; it may take long, and it may fail.
+    func act(_ act: Act, _ choice: UInt64) {
+        guard let client, client.session.userID != nil || act == .openFeed else { return }
+        simulation.coverage.count(act.rawValue)
+        let generation = generation
+        simulation.start("\(name) \(act.rawValue)") { [self] in
+            do {
+                try await perform(act, choice, client, generation)
+                if generation == self.generation { simulation.note("\(name): \(act.rawValue) done") }
+            } catch {
+                let code = (error as? LarderError)?.code.rawValue ?? "\(type(of: error))"
+                simulation.coverage.count("error \(code)")
+                simulation.note("\(name): \(act.rawValue) \(code)")
+            }
+        }
+    }
+
+    private func perform(_ act: Act, _ choice: UInt64, _ client: LarderClient, _ generation: Int) async throws {
+        switch act {
+        case .openFeed: _ = try await client.feed.timeline.snapshot()
+        case .scroll: _ = try await client.feed.timeline.loadOlder()
+        case .pull: try await client.feed.timeline.refresh()
+        case .openProfile: _ = try await client.profiles.profile("user_\(choice % 8 + 1)")
+        case .openConversation:
+            _ = try await client.cache.snapshot(client.chat.conversations)
+            if let id = conversation(choice) { _ = try await client.chat.timeline(id).snapshot() }
+        case .openBank: _ = try await client.cache.snapshot(client.bank.accounts)
+        case .openTasks: _ = try await client.cache.snapshot(client.tasks.list())
+        case .like, .likeTwice: try like(choice, client, twice: act == .likeTwice)
+        case .writePost, .sendMessage, .addTask: try write(act, choice, client)
+        case .editPost, .deletePost: try change(act, choice, client)
+        case .editMessage, .deleteMessage: try changeMessage(act, choice, client)
+        case .editTask, .deleteTask: try changeTask(act, choice, client)
+        case .pay: try await pay(choice, client)
+        case .editProfile: try await editProfile(choice, client)
+        case .signOut: try await signOut(client)
+        case .background:
+            client.pause()
+            try? await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(Int(choice % 60)))
+            if generation == self.generation { client.start() }
+        case .trimMemory: client.cache.trimMemory(toBytes: 0)
+        default: break
+        }
+    }
+
+    private func conversation(_ choice: UInt64) -> String? {
+        let all = simulation.ledger.conversations(of: handle)
+        return all.isEmpty ? nil : all[Int(choice % UInt64(all.count))]
+    }
+
+    private func like(_ choice: UInt64, _ client: LarderClient, twice: Bool) throws {
+        guard let posts = client.cache.stored(client.feed.newest)?.value?.items, !posts.isEmpty else { return }
+        let shown = posts.filter { $0.version > 0 }
+        guard !shown.isEmpty else { return }
+        let post = shown[Int(choice % UInt64(min(shown.count, 6)))]
+        for isLike in twice ? [!post.likedByMe, post.likedByMe] : [!post.likedByMe] {
+            let tap = Ledger.Tap(handle: handle, post: post.id)
+            do { try client.likes.set(isLike, post.id) } catch {
+                // A dying process does not know whether it has stored the tap.
+                simulation.ledger.uncertainTaps.insert(tap)
+                throw error
+            }
+            simulation.ledger.taps[tap, default: [:]][machine.index] = isLike
+            simulation.note("\(name): \(isLike ? "likes" : "unlikes") \(post.id)")
+            // Invariant 2, at once.
+            let now = client.cache.stored(client.feed.newest)?.value?.items.first { $0.id == post.id }
+            if let now, now.likedByMe != isLike {
+                simulation.find(
+                    .readYourWrites,
+                    "\(name): \(post.id) is not shown as \(isLike ? "liked" : "not liked")"
+                )
+            }
+        }
+    }
+
+    private func write(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws {
+        let kind: Ledger.Kind = act == .writePost ? .post : act == .addTask ? .task : .message
+        let place = kind == .message ? conversation(choice) ?? "" : ""
+        if kind == .message, place.isEmpty { return }
+        let key = simulation.ledger.newKey(kind)
+        var writing = Ledger.Writing(kind: kind, machine: machine.index, author: handle, key: key, place: place)
+        do {
+            switch kind {
+            case .post: _ = try client.feed.create("\(key) text")
+            case .task: _ = try client.tasks.add("\(key) title")
+            case .message: _ = try client.chat.send("\(key) text", to: place)
+            }
+        } catch {
+            writing.mayBeLost = true
+            simulation.ledger.writings.append(writing)
+            throw error
+        }
+        simulation.note("\(name): writes \(key)")
+        simulation.ledger.writings.append(writing)
+        // Invariant 2, at once.
+        let isShown: Bool? =
+            switch kind {
+            case .post: client.cache.stored(client.feed.newest)?.value?.items.contains { $0.text.hasPrefix(key) }
+            case .message:
+                client.cache.stored(client.chat.messages(place))?.value?.items.contains { $0.text.hasPrefix(key) }
+            case .task: client.cache.stored(client.tasks.list())?.value?.items.contains { $0.title.hasPrefix(key) }
+            }
+        if isShown == false { simulation.find(.readYourWrites, "\(name): \(key) is not shown") }
+    }
+
+    private func change(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws {
+        let posts = client.cache.stored(client.feed.newest)?.value?.items ?? []
+        let mine = posts.filter { $0.text.hasPrefix("post ") && $0.authorID == client.session.userID }
+        guard !mine.isEmpty else { return }
+        let post = mine[Int(choice % UInt64(mine.count))]
+        let key = String(post.text.prefix { $0 != ":" }) + ":"
+        if act == .editPost {
+            try client.feed.edit(post.id, to: "\(key) edited \(choice % 100)")
+        } else {
+            noteDeletion(key)
+            try client.feed.delete(post.id)
+        }
+    }
+
+    private func changeMessage(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws {
+        guard let place = conversation(choice) else { return }
+        let lines = client.cache.stored(client.chat.messages(place))?.value?.items ?? []
+        let mine = lines.filter { $0.text.hasPrefix("message ") && $0.authorID == client.session.userID }
+        guard !mine.isEmpty else { return }
+        let line = mine[Int(choice % UInt64(mine.count))]
+        let key = String(line.text.prefix { $0 != ":" }) + ":"
+        if act == .editMessage {
+            try client.chat.edit(line.id, in: place, to: "\(key) edited \(choice % 100)")
+        } else {
+            noteDeletion(key)
+            try client.chat.delete(line.id, in: place)
+        }
+    }
+
+    private func changeTask(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws {
+        let items = client.cache.stored(client.tasks.list())?.value?.items ?? []
+        let ours = items.filter { $0.title.hasPrefix("task ") }
+        guard !ours.isEmpty else { return }
+        let item = ours[Int(choice % UInt64(ours.count))]
+        let key = String(item.title.prefix { $0 != ":" }) + ":"
+        if act == .editTask {
+            try client.tasks.edit(item.id, TaskEdit(title: "\(key) edited \(choice % 100)", status: .started))
+        } else {
+            noteDeletion(key)
+            try client.tasks.delete(item.id)
+        }
+    }
+
+    private func noteDeletion(_ key: String) {
+        for index in simulation.ledger.writings.indices where simulation.ledger.writings[index].key == key {
+            simulation.ledger.writings[index].mayBeDeleted = true
+        }
+    }
+
+    private func pay(_ choice: UInt64, _ client: LarderClient) async throws {
+        let balances = try await client.bank.validatedAccounts()
+        guard let (from, to) = simulation.accounts(of: handle) else { return }
+        let index = simulation.ledger.payments.count
+        let note = "transfer \(index)"
+        let amount = Money(minorUnits: Int64(choice % 90 + 10), currency: from.balance.currency)
+        simulation.ledger.payments.append(
+            Ledger.Payment(machine: machine.index, payer: handle, account: from.id, note: note)
+        )
+        let order = Bank.TransferOrder(from: from.id, to: to.id, amount, note: note)
+        do {
+            _ = try await client.bank.transfer(order, given: balances)
+            simulation.ledger.payments[index].outcome = .confirmed
+        } catch {
+            // A killed process tells nobody anything.
+            if error.code != .inDoubt, error.code != .cancelled, !hasDied, isRunning {
+                simulation.ledger.payments[index].outcome = .failed
+            }
+            simulation.note("\(name): \(note) \(error.code.rawValue)")
+            throw error
+        }
+    }
+
+    private func editProfile(_ choice: UInt64, _ client: LarderClient) async throws {
+        guard let id = client.session.userID else { return }
+        let bio = "bio \(choice % 1_000)"
+        do { try await client.profiles.edit(id) { $0.bio = bio } } catch {
+            guard let conflict = error.cause as? EditConflict<Profile> else { throw error }
+            let merged = try conflict.merged(preferring: .mine).value
+            _ = try await client.profiles.save(base: conflict.theirs, mine: merged, ifMatch: conflict.validator)
+        }
+    }
+
+    /// Signs out, and later in again. Unsent changes are lost.
+    private func signOut(_ client: LarderClient) async throws {
+        guard machine.processes == 1 else { return }
+        // What is written until the end of the sign-out is lost too.
+        defer { simulation.ledger.forget(machine.index) }
+        try await client.signOut()
+        close()
+    }
+
+    /// Signs in, with a new attempt after each failure.
+    func signIn() async {
+        guard !isSigningIn else { return }
+        isSigningIn = true
+        defer { isSigningIn = false }
+        while let client, !isSignedIn {
+            do {
+                try await client.signIn(handle: handle, password: "larder")
+                simulation.note("\(name): signed in")
+                watch()
+                return
+            } catch {
+                simulation.note("\(name): cannot sign in, \(error.code.rawValue)")
+                try? await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(5))
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import LarderResources
+import LarderTime
+
+/// What happens in a run, decided from its seed before it begins, so that parts of it can be left out.
+struct Plan {
+    struct Machine: Sendable {
+        var handle: String
+        /// The number of processes that share its store.
+        var processes: Int
+        var losesPower: Bool
+    }
+
+    struct Step: Sendable {
+        /// Milliseconds since the devices have arrived.
+        var at: Int
+        var device: Int
+        var act: Act
+        /// Decides the rest: which post, which fault.
+        var choice: UInt64
+
+        var description: String { "\(at) ms, device \(device): \(act.rawValue) \(choice % 1_000)" }
+    }
+
+    let seed: UInt64
+    var swarm: Swarm
+    var machines: [Machine]
+    var steps: [Step]
+    /// The indices of the steps that are taken; nil: all.
+    var kept: Set<Int>?
+    /// The length of the part with faults.
+    var duration: Duration
+
+    /// - Parameters:
+    ///   - minutes: the length of the part with faults; nil: from the seed, some minutes.
+    ///   - people: the handles of those who may have a device.
+    init(seed: UInt64, minutes: Int?, people: [String]) {
+        self.seed = seed
+        var random = SeededGenerator(seed: seed)
+        swarm = Swarm(&random)
+        machines = []
+        var devices = 0
+        let wanted = random.uniform(in: 2..<5)
+        // The first machine has two processes in half of the runs; people may have two machines.
+        let sharesStore = random.unit() < 0.5
+        let handles = [people[0], people[1], random.unit() < 0.5 ? people[0] : people[2], people[1]]
+        while devices < wanted {
+            let processes = machines.isEmpty && sharesStore ? 2 : 1
+            let losesPower = processes == 1 && random.unit() < 0.3
+            machines.append(Machine(handle: handles[machines.count], processes: processes, losesPower: losesPower))
+            devices += processes
+        }
+        let length = minutes.map { $0 * 60_000 } ?? random.uniform(in: 60_000..<360_000)
+        duration = .milliseconds(length)
+        let count = minutes.map { $0 * 12 } ?? random.uniform(in: 10..<60)
+        steps = []
+        for _ in 0..<count {
+            steps.append(
+                Step(
+                    at: random.uniform(in: 0..<length),
+                    device: random.uniform(in: 0..<devices),
+                    act: swarm.draw(&random),
+                    choice: random.next() >> 1
+                )
+            )
+        }
+        // Stable: steps at one time stay in order.
+        steps = steps.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+    }
+}
+
+/// What people, networks, disks, clocks and the server do.
+enum Act: String, Sendable, CaseIterable {
+    // People.
+    case openFeed, scroll, pull, openProfile, openConversation, openBank, openTasks
+    case like, likeTwice, writePost, editPost, deletePost, sendMessage, editMessage, deleteMessage
+    case addTask, editTask, deleteTask, pay, editProfile, signOut, background, trimMemory
+    // Other people, elsewhere.
+    case otherWrites, otherLikes, otherEdits, otherDeletes
+    // The device.
+    case kill, killSoon, tearWrite, closeApp, losePower, diskFails, diskFull, diskHeals, clockForward, clockBack,
+        openApp
+    // Its network.
+    case linkGood, linkSlow, linkLossy, linkCut, linkHalfOpen, linkRefused, linkBlackHole, linkChanged, sourceOffline
+    // The server.
+    case loseReplies, busy, duplicates, expireToken, resets, silence, truncates, malformed, lag, slow, journey, noFaults
+    case liveFrames, feedFault, dialect, wrongValidators
+
+    var isByPerson: Bool {
+        guard let index = Self.allCases.firstIndex(of: self), let last = Self.allCases.firstIndex(of: .trimMemory)
+        else {
+            return false
+        }
+        return index <= last
+    }
+}
+
+/// Which acts a run has, and how often: runs differ in kind (Groce et al., "Swarm testing", 2012).
+struct Swarm {
+    private let weights: [(act: Act, upTo: Int)]
+    let shufflesJobs: Bool
+    let hasHTTPCache: Bool
+    let hasMonitor: Bool
+    let hasMaintenance: Bool
+    let restartsAtEnd: Bool
+    let liveKinds: [LiveSync.Kind]
+
+    init(_ random: inout SeededGenerator) {
+        var (weights, sum): ([(Act, Int)], Int) = ([], 0)
+        for act in Act.allCases {
+            let usual = act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3]
+            let weight =
+                act == .signOut ? [0, 0, 0, 1][random.uniform(in: 0..<4)] : usual[random.uniform(in: 0..<usual.count)]
+            guard weight > 0 else { continue }
+            sum += weight
+            weights.append((act, sum))
+        }
+        self.weights = weights
+        shufflesJobs = random.unit() < 0.5
+        hasHTTPCache = random.unit() < 0.2
+        hasMonitor = random.unit() < 0.5
+        hasMaintenance = random.unit() < 0.3
+        restartsAtEnd = random.unit() < 0.3
+        let kinds: [[LiveSync.Kind]] = [LiveSync.Kind.allCases, [.longPoll], [.webSocket, .longPoll], [.eventStream]]
+        liveKinds = kinds[random.uniform(in: 0..<kinds.count)]
+    }
+
+    func draw(_ random: inout SeededGenerator) -> Act {
+        let number = random.uniform(in: 0..<max(1, weights.last?.upTo ?? 1))
+        return weights.first { number < $0.upTo }?.act ?? .openFeed
+    }
+}
