@@ -135,6 +135,7 @@ struct Runner {
             default: break
             }
         }
+        if report.hash.isEmpty { report.findings.append("report: the run has left none in \(result)") }
         try? FileManager.default.removeItem(atPath: path)
         try? FileManager.default.removeItem(atPath: result)
         return report

@@ -108,15 +108,21 @@ extension ImagePipeline {
                 wanted.append((index, request))
             }
             guard !state.visible.isEmpty else { return wanted }
-            func scaled(_ count: Int) -> Int { Int(Double(max(0, count)) * state.share) }
+            func scaled(_ count: Int) -> Int { ImagePipeline.scaled(max(0, count), by: state.share) }
             let (ahead, behind) = (scaled(window.aheadMaximum), scaled(window.behindMaximum))
             let (after, before) = state.movesForward ? (ahead, behind) : (behind, ahead)
-            let following = Array(state.visible.upperBound..<min(state.count, state.visible.upperBound + after))
-            let preceding = Array((max(0, state.visible.lowerBound - before)..<state.visible.lowerBound).reversed())
+            let (lower, upper) = (state.visible.lowerBound, state.visible.upperBound)
+            let following = Array(upper..<upper + min(after, max(0, state.count - upper)))
+            let preceding = Array((lower - min(before, lower)..<lower).reversed())
             var bytesLeft = scaled(window.bytesMaximum)
             for index in state.movesForward ? following + preceding : preceding + following {
                 guard var request = request(index) else { continue }
-                bytesLeft -= request.target.map { $0.width * $0.height * 4 } ?? Self.unknownBytes
+                let pixels = request.target.map { $0.width.multipliedReportingOverflow(by: $0.height) }
+                let bytes = pixels.map {
+                    $0.overflow ? ($0.partialValue, true) : $0.partialValue.multipliedReportingOverflow(by: 4)
+                }
+                if bytes?.1 ?? false { break }
+                bytesLeft -= min(bytesLeft + 1, bytes?.0 ?? Self.unknownBytes)
                 if bytesLeft < 0 { break }
                 request.priority = .prefetch
                 wanted.append((index, request))

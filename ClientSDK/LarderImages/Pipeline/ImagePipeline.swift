@@ -205,7 +205,7 @@ public final class ImagePipeline: Sendable {
 
     /// Limits pixels to a share of `memoryBytesMaximum` until the next call, from 0 to 1. See `MemoryReaction.images`.
     public func setMemoryShare(_ share: Double) {
-        let bytesMaximum = Int(Double(configuration.memoryBytesMaximum) * min(max(share, 0), 1))
+        let bytesMaximum = Self.scaled(configuration.memoryBytesMaximum, by: share)
         // Trimmed first, so that the departures have the reason `pressure`.
         memory.trim(cost: bytesMaximum)
         memory.setLimits(.init(cost: bytesMaximum))
@@ -213,12 +213,19 @@ public final class ImagePipeline: Sendable {
         tellDepartures()
     }
 
+    /// A share from 0 to 1 of a limit; NaN counts as 1, and no limit (`Int.max`) stays none unless the share is 0.
+    static func scaled(_ limit: Int, by share: Double) -> Int {
+        let share = share.isNaN ? 1 : min(max(share, 0), 1)
+        if share == 0 { return 0 }
+        return share == 1 || limit == .max ? limit : Int(Double(limit) * share)
+    }
+
     /// Removes all pixels from memory. Files stay, and running work continues: see `cancelPending(below:)`.
     public func clearMemory() { trimMemory(toShare: 0) }
 
     /// Removes pixels until that share of them is left, from 0 to 1.
     public func trimMemory(toShare share: Double) {
-        memory.trim(cost: Int(Double(memory.cost) * min(max(share, 0), 1)))
+        memory.trim(cost: Self.scaled(memory.cost, by: share))
         tellDepartures()
     }
 

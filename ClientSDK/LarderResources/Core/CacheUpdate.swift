@@ -156,7 +156,11 @@ extension CacheUpdate {
             guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil,
                 !draft.isMemoryOnly
             else { continue }
-            if let stored = known[draft.key], stored.version == draft.version, draft.isEqual(stored.value) { continue }
+            if let stored = known[draft.key], !stored.isUnwritten, stored.version == draft.version,
+                draft.isEqual(stored.value)
+            {
+                continue
+            }
             draft.prepare()
             update.steps[index] = .put(draft, validator: validator, stated: stated, source: source)
         }

@@ -171,11 +171,16 @@ struct Commit {
         // A merged draft is off the disk if one of its parts is.
         let disk = part(for: draft)
         core.owner.calls(.comparison)
+        var validator = validator
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
-            if base != nil { return }
-            return try renew(key, known, stated, isPart: draft.isPart, disk)
+            // A token in this commit may cover the value: a disk that has missed it must get it now.
+            guard disk.isThere, known.isUnwritten else {
+                if base != nil { return }
+                return try renew(key, known, stated, isPart: draft.isPart, disk)
+            }
+            validator = known.validator
         }
         var stored = StoredEntity(
             value: draft.value,

@@ -20,6 +20,9 @@ struct StoredEntity: Sendable {
     /// Whether it must not be written to the disk, also by later changes.
     var isMemoryOnly = false
 
+    /// Whether the value should be on the disk and is not, because the disk has failed.
+    var isUnwritten: Bool { !isMemoryOnly && seenCommits == Self.memoryOnly }
+
     /// The `seenCommits` of a value that is only in memory: no other process changes it.
     static let memoryOnly = UInt64.max
 

@@ -137,8 +137,13 @@ final class ControlPlane: ExchangeHandler {
 
     private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
         if !isAddressedByPath, world.isUntouched(request.path) {
-            // A log needs a line for every exchange, so replies cannot repeat without a record.
-            return backend.handle(request, exchange, world, Conditions(mayRepeat: log == nil))
+            // A log needs a line for every exchange, and another world the time of its last use.
+            return backend.handle(
+                request,
+                exchange,
+                world,
+                Conditions(mayRepeat: log == nil && world.id == worlds.main.id)
+            )
         }
         let facts = facts(request, in: world)
         let decisions = world.control.faults.decide(

@@ -68,7 +68,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
             "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified",
             "\(clientErrors) client errors, \(serverErrors) server errors, \(unanswered) not answered in full",
             "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators and \(bytesSavedByCoding) by compression",
-            "\(bytesWasted) bytes and \(ExchangeVerdict.seconds(timeWasted)) that a perfect cache would have spared",
+            "\(bytesWasted) bytes and \(ExchangeVerdict.seconds(timeWasted)) were avoidable",
             "",
         ]
         if findings.isEmpty { lines.append("No findings.") }

@@ -24,7 +24,7 @@ struct ExchangeJudge {
         let requested: MonotonicTime
         /// On the server's clock.
         let ended: MonotonicTime
-        let freshFor: Duration
+        var freshFor: Duration
         let mayBeStored: Bool
     }
 
@@ -67,8 +67,10 @@ struct ExchangeJudge {
             judgeFlights(entry, request, &judgement)
             judgeRead(entry, resource, &judgement)
             note(entry, resource)
-        } else if entry.request.method == .post {
-            judgeKey(entry, request, &judgement)
+        } else if entry.request.method != .head, entry.request.method != .options {
+            // What the client held may have changed by its own request (RFC 9111 section 4.4).
+            if entry.status < 400 { expire(resource) }
+            if entry.request.method == .post { judgeKey(entry, request, &judgement) }
         }
         return judgement
     }
@@ -166,7 +168,9 @@ struct ExchangeJudge {
     }
 
     private mutating func note(_ entry: JournalEntry, _ resource: String) {
-        guard let tag = entry.replyField("etag"), entry.isComplete, entry.trace?.ending == nil else { return }
+        guard entry.status == 200 || entry.status == 304, let tag = entry.replyField("etag"), entry.isComplete,
+            entry.trace?.ending == nil
+        else { return }
         let known = downloads[resource] ?? []
         let download = Download(
             number: entry.number,
@@ -178,6 +182,15 @@ struct ExchangeJudge {
             mayBeStored: !(entry.replyField("cache-control")?.contains("no-store") ?? false)
         )
         downloads[resource] = (known + [download]).suffix(2)
+    }
+
+    private mutating func expire(_ resource: String) {
+        guard let known = downloads[resource] else { return }
+        downloads[resource] = known.map { download in
+            var download = download
+            download.freshFor = .zero
+            return download
+        }
     }
 
     private mutating func judgeKey(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
@@ -250,7 +263,9 @@ extension JournalEntry {
         guard let control = replyField("cache-control"), !control.contains("no-cache") else { return .zero }
         for directive in control.split(separator: ",") {
             let parts = directive.split(separator: "=")
-            if parts.count == 2, parts[0].drop(while: { $0 == " " }) == "max-age", let seconds = Int64(parts[1]) {
+            if parts.count == 2, parts[0].drop(while: { $0 == " " }).lowercased() == "max-age",
+                let seconds = DeltaSeconds.parse(parts[1])
+            {
                 return .seconds(seconds)
             }
         }

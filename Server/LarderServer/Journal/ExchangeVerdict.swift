@@ -54,7 +54,9 @@ struct ExchangeVerdict: Sendable, Hashable {
 
     /// A duration in seconds, with a tenth where that matters.
     static func seconds(_ duration: Duration) -> String {
-        let tenths = (duration.nanosecondsSaturating + 50_000_000) / 100_000_000
+        let nanoseconds = duration.nanosecondsSaturating
+        // Rounded without an overflow at the end of the range.
+        let tenths = nanoseconds / 100_000_000 + (nanoseconds % 100_000_000 >= 50_000_000 ? 1 : 0)
         return tenths >= 100 || tenths % 10 == 0 ? "\((tenths + 5) / 10) s" : "\(tenths / 10).\(tenths % 10) s"
     }
 }

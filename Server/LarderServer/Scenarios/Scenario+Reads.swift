@@ -14,13 +14,11 @@ extension Fault {
         after: Int = 0,
         count: Int? = 1,
         stage: Stage? = nil,
-        at: Int = 0,
-        until: Duration? = nil
+        at: Int = 0
     ) -> Fault {
         var occurrence = Fault.Occurrence()
         occurrence.after = after
         occurrence.count = count
-        occurrence.until = until
         return Fault(id: "fault", action, when: match, occurrence: occurrence, stage: stage, at: at)
     }
 }
@@ -104,9 +102,9 @@ extension Scenario {
         ),
         reading(
             "outage",
-            "503 for a second, without Retry-After",
+            "503 three times, without Retry-After",
             "back off: at most 12 requests, and the data in the end",
-            .scenario(.respond(.refusal(503)), .profile, count: nil, until: .seconds(1)),
+            .scenario(.respond(.refusal(503)), .profile, count: 3),
             atMost: 12
         ),
         reading(

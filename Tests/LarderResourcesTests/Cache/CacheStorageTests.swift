@@ -157,6 +157,28 @@ struct CacheStorageTests {
         #expect(scene.events.withLock { !$0.isEmpty })
     }
 
+    @Test func `a change that only memory has reaches the disk with the token that covers it`() throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        try cache.update { $0.put(Note(id: "1", text: "a", revision: 1)) }
+        killable.fail(.full, untilHealed: true)
+        cache.updateIfPossible { $0.put(Note(id: "1", text: "b", revision: 2)) }
+        killable.heal()
+        // The change feed brings what memory has already.
+        try cache.update { update in
+            update.put(Note(id: "1", text: "b", revision: 2))
+            update.setToken("t2", for: "feed")
+        }
+        killable.abandon()
+        var next = scene.configuration()
+        next.storage = .store(try killable.reopen())
+        let note = Resource<Note>.entity("1") { _ in .gone }
+        let stored = try LarderCache(next).stored(note)
+        #expect(stored?.value?.text == "b" && stored?.version == 2, "\(String(describing: stored))")
+    }
+
     @Test func `a failing disk is reported and readers get their values`() async throws {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()

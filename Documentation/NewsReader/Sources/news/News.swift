@@ -62,7 +62,8 @@ struct News {
             try news.setBookmark(command == "star", article: arguments.article())
             try await send(news, arguments)
         case "bookmarks":
-            let snapshot = try await cache.snapshot(news.bookmarks)
+            // A list shows what is stored at once; this process would end before the server has confirmed it.
+            let snapshot = try await cache.snapshot(news.bookmarks, .cacheFirst)
             print((snapshot.value?.items ?? []).map { "\($0.id)" }.joined(separator: " "), "(\(snapshot.freshness))")
         case "comment":
             try news.comment(arguments.operand(2, "an ID and a text"), article: arguments.article())
