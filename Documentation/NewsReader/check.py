@@ -8,7 +8,6 @@ Exits with 1 if an action prints or requests something else than this file says.
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -119,7 +118,7 @@ def watch(drive):
     drive.admin("drop", {})
     drive.admin("touch", {"id": 6, "title": "Corrected twice"})
     drive.wait(lambda state: state["readers"] == 1 and sum(r["path"] == "/articles/6" for r in state["requests"]) >= 3)
-    reader.send_signal(signal.SIGINT)
+    reader.terminate()
     text = reader.communicate(timeout=60)[0]
     drive.judge("see two corrections, one of them missed by the stream", text, "Corrected twice", [200, 304, 200, 200, 200])
 
