@@ -6,14 +6,26 @@ import Synchronization
 /// Sharing of one exchange by equal requests.
 extension HTTPCache {
     /// Sends a plan's request, or joins an exchange in flight.
-    func exchangeShared(_ plan: Plan) async throws(TransportError) -> HTTPCache.Response {
+    ///
+    /// - Parameter ended: the number of exchanges that had ended before the plan was made: if there are more, and no equal request is in
+    ///   flight, nothing is sent.
+    /// - Returns: nil if nothing was sent.
+    func exchangeShared(
+        _ plan: Plan,
+        unlessEndedSince ended: UInt64?
+    ) async throws(TransportError) -> HTTPCache.Response? {
         let wishes = CacheControl(request: plan.request.fields)
         let isOwn = HTTPCacheValidation.own.contains { plan.request.fields.contains($0) }
-        guard !wishes.noStore, !isOwn else { return try await exchange(plan) }
+        guard !wishes.noStore, !isOwn else {
+            configuration.onEvent(plan.request, .miss)
+            return try await exchange(plan)
+        }
         // A request with stricter conditions than the exchange in flight gets its own, which later requests join.
         let isDemanding = wishes.noCache != .none || wishes.maxAge != nil || wishes.minFresh != nil
         let key = FlightKey(plan.request, plan.url)
-        let (flight, isJoined) = hold(key, isBackground: false, mayJoin: !isDemanding)
+        let held = hold(key, isBackground: false, mayJoin: !isDemanding, unlessEndedSince: ended)
+        guard let (flight, isJoined) = held else { return nil }
+        configuration.onEvent(plan.request, .miss)
         if !isJoined { begin(flight, key, plan) }
         defer { flight.leave() }
         var response = try await flight.wait()
@@ -39,7 +51,7 @@ extension HTTPCache {
         let isUnderWay = state.withLock { $0.flights[key] != nil }
         guard !isUnderWay else { return }
         // Nobody leaves a background validation, so it is never cancelled.
-        let (flight, isJoined) = hold(key, isBackground: true, mayJoin: true)
+        guard let (flight, isJoined) = hold(key, isBackground: true, mayJoin: true) else { return }
         if isJoined { flight.leave() } else { begin(flight, key, plan) }
     }
 
@@ -48,10 +60,16 @@ extension HTTPCache {
         while let flight = state.withLock({ $0.background.values.first }) { await flight.task?.value }
     }
 
-    /// Returns the exchange in flight, or a new one. The caller holds it.
-    private func hold(_ key: FlightKey, isBackground: Bool, mayJoin: Bool) -> (flight: Flight, isJoined: Bool) {
+    /// Returns the exchange in flight, or a new one, which the caller holds. Nil instead of a new one if others have ended since.
+    private func hold(
+        _ key: FlightKey,
+        isBackground: Bool,
+        mayJoin: Bool,
+        unlessEndedSince ended: UInt64? = nil
+    ) -> (flight: Flight, isJoined: Bool)? {
         state.withLock { state in
             if mayJoin, let flight = state.flights[key], flight.hold() { return (flight, true) }
+            if let ended, state.endedFlights != ended { return nil }
             let flight = Flight(
                 (),
                 cancellation: { TransportError(.cancelled, "The caller does not wait any more.") }
@@ -72,6 +90,7 @@ extension HTTPCache {
             }
             state.withLock { state in
                 if state.flights[key] === flight { state.flights[key] = nil }
+                state.endedFlights += 1
                 state.background[ObjectIdentifier(flight)] = nil
             }
             flight.finish(outcome)

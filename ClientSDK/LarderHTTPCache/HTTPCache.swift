@@ -23,6 +23,8 @@ public final class HTTPCache: Transport {
 
     struct State {
         var flights: [FlightKey: Flight] = [:]
+        /// The number of exchanges that have ended.
+        var endedFlights: UInt64 = 0
         var background: [ObjectIdentifier: Flight] = [:]
         var tickets: [ObjectIdentifier: HTTPCacheTicket] = [:]
         var statistics = HTTPCache.Statistics()
@@ -109,20 +111,24 @@ public final class HTTPCache: Transport {
                 "What content means in a \(request.method) is not known (RFC 9110 §9.3.1)."
             )
         }
-        switch await storing({ self.look(request, url) }) {
-        case .answer(let response, let plan):
-            if let plan { revalidate(plan) }
-            guard response.body.count <= request.bodyLimit else {
-                throw TransportError(
-                    .tooLarge,
-                    "\(response.body.count) bytes of content, and the request takes \(request.bodyLimit)."
-                )
+        var ended: UInt64? = state.withLock { $0.endedFlights }
+        while true {
+            switch await storing({ self.look(request, url) }) {
+            case .answer(let response, let plan):
+                if let plan { revalidate(plan) }
+                guard response.body.count <= request.bodyLimit else {
+                    throw TransportError(
+                        .tooLarge,
+                        "\(response.body.count) bytes of content, and the request takes \(request.bodyLimit)."
+                    )
+                }
+                return response
+            case .refusal(let error): throw error
+            case .exchange(let plan):
+                if let response = try await exchangeShared(plan, unlessEndedSince: ended) { return response }
+                // Looked once more: the exchange that has ended meanwhile may have stored the response.
+                ended = nil
             }
-            return response
-        case .refusal(let error): throw error
-        case .exchange(let plan):
-            configuration.onEvent(request, .miss)
-            return try await exchangeShared(plan)
         }
     }
 
