@@ -46,7 +46,7 @@ struct HoldBackTests {
         #expect(timeline.showHeldBack() == 2)
         await views.wait { $0.last?.items.count == 5 }
         #expect(views.elements.last?.difference.insertions.map(\.id) == ["5", "4"])
-        try cache.update { $0.remove(Note.self, "4", deletedInVersion: 2) }
+        try await cache.update { $0.remove(Note.self, "4", deletedInVersion: 2) }
         await views.wait { $0.last?.items.count == 4 }
         #expect(views.elements.last?.difference.removals.map(\.id) == ["4"])
     }
@@ -60,7 +60,7 @@ struct HoldBackTests {
         await first.wait { $0.last?.items.count == 2 }
         first.cancel()
         await first.waitForEnd()
-        try cache.update { $0.insertNewest(Note(3), in: feed.key) }
+        try await cache.update { $0.insertNewest(Note(3), in: feed.key) }
         let second = SequenceRecorder(timeline.snapshots)
         await second.wait { $0.last?.heldBackCount == 1 }
         #expect(second.elements.last?.items.map(\.id) == ["2", "1"])
