@@ -47,8 +47,7 @@ package final class DiskContext: Sendable {
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
         seal = DiskSeal(transform: configuration.transform)
         files = DiskFiles(faults: configuration.faults)
-        let parent = configuration.filesDirectory ?? configuration.directory
-        blobs = BlobFiles(directory: parent + "/blobs", files: files)
+        blobs = BlobFiles(directory: self.configuration.directory + "/blobs", files: files)
     }
 
     var path: String { configuration.directory + "/store.sqlite" }

@@ -12,14 +12,15 @@ extension DiskStore {
 
     /// The settings of a store.
     public struct Configuration: Sendable {
-        /// The directory of the store, one for each account (`directory(forAccount:in:)`), created with mode 0700.
+        /// The directory of the store, one for each account (`directory(forAccount:in:)`), created with mode 0700. The system may remove
+        /// it at any time if `outboxDirectory` is elsewhere and `restartsWhileExists` is set.
         public var directory: String
-        /// The parent directory of the files of large payloads; nil: `directory`. The system may remove it at any time: what was in a
-        /// file is then missing, and is fetched again.
-        public var filesDirectory: String?
+        /// The directory of the outbox's database: operations, their results and keys, tokens and settings. It must not be purged. Nil:
+        /// `outbox` in `directory`.
+        public var outboxDirectory: String?
         /// A path that says whether a store whose directory has vanished begins anew, empty. With nil, and while nothing has this path,
         /// a vanished directory counts as erased, and writes throw. For a store in a directory that the system may remove at any time:
-        /// a file that a sign-out removes, such as `store.lock` in the directory of the account's own store.
+        /// a file that a sign-out removes, such as `store.lock` in the directory of the outbox.
         public var restartsWhileExists: String?
         /// The maximum number of stored bytes, files included. Beyond it the least recently read items are removed. Not negative; a
         /// budget smaller than an item does not store it.
@@ -43,6 +44,8 @@ extension DiskStore {
         /// The disk space reserved for sending the outbox, from the first operation on: sending needs a write even if the outbox
         /// has filled the disk. Less than about 6 MiB may not suffice to copy the log; 0 reserves none.
         public var outboxReserveBytes: Int64 = 6 << 20
+        /// The store of the content, if this is the store of an outbox.
+        var content: @Sendable () -> DiskStore? = { nil }
         /// Injected disk faults, for tests.
         package var faults: FaultPlan?
         /// Whether calls may wait for the disk, so that asynchronous functions of the layers above make them on threads for the disk.

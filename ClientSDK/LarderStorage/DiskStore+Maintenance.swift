@@ -11,7 +11,7 @@ extension DiskStore {
         /// The number of pages returned to the file system; the file shrinks at the next checkpoint.
         public internal(set) var pagesFreed = 0
         /// Whether nothing is left to do. If not, call again when there is time.
-        public internal(set) var isDone = true
+        public package(set) var isDone = true
 
         package init() {}
 
@@ -189,6 +189,8 @@ extension DiskStore {
     /// gets `.cannotOpen` on its next write.
     /// - Throws: the disk's error. Call again to remove the rest.
     public func erase() throws(DiskError) {
+        // The outbox first: while its lock is there, other processes begin purged content anew.
+        let failure = eraseOutbox()
         do {
             try writer.withLock { state in
                 state.isErased = true
@@ -196,10 +198,6 @@ extension DiskStore {
                 giveUpConnections(&state)
                 let files = context.files
                 let directory = context.configuration.directory
-                if let parent = context.configuration.filesDirectory {
-                    try context.blobs.erase()
-                    _ = try files.removeDirectory(parent)
-                }
                 guard files.exists(directory) else { return }
                 try files.locked(context.pathOfLock) {
                     try context.blobs.erase()
@@ -214,5 +212,11 @@ extension DiskStore {
         } catch {
             throw DiskError(error)
         }
+        if let failure { throw failure }
+    }
+
+    private func eraseOutbox() -> DiskError? {
+        do { try openedOutboxStore?.erase() } catch { return error }
+        return nil
     }
 }

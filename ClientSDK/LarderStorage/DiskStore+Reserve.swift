@@ -60,6 +60,8 @@ extension DiskStore {
         if try !reserve.make() {
             // The log may have grown without the reserve.
             try checkpointIfPossible(&state)
+            try context.configuration.content()?.emptyLogForOutbox()
+            if try !reserve.make() { try returnFreePages(&state) }
             guard try reserve.make() else {
                 if isNeeded { throw DiskError(reserve.failure) }
                 return
@@ -78,6 +80,7 @@ extension DiskStore {
                 try checkpointIfPossible(&state)
                 return true
             }
+            if let content = context.configuration.content() { return try content.evictForOutbox() > 0 }
             let count = try giveUpContent(&state)
             guard count > 0 else { return false }
             context.post(.evicted(count: count))
@@ -88,7 +91,16 @@ extension DiskStore {
         }
     }
 
-    private func giveUpContent(_ state: inout WriterState) throws -> Int {
+    /// Evicts some items; returns how many. It needs room in the log: if there is none, the log is emptied first.
+    func giveUpContent(_ state: inout WriterState) throws -> Int {
+        do { return try evictSome(&state) } catch {
+            guard Self.isFull(error) else { throw error }
+        }
+        try checkpointIfPossible(&state)
+        return try evictSome(&state)
+    }
+
+    private func evictSome(_ state: inout WriterState) throws -> Int {
         try commit(&state, .processDeath) { transaction throws in
             let connection = transaction.connection
             return try connection.perform {
@@ -100,7 +112,7 @@ extension DiskStore {
     }
 
     /// Copies the log into the file and truncates it. With active readers or a full disk, the log stays as it is.
-    private func checkpointIfPossible(_ state: inout WriterState) throws {
+    func checkpointIfPossible(_ state: inout WriterState) throws {
         do {
             _ = try connectedWriter(&state).database.checkpoint()
         } catch let error as SQLiteError where [.full, .busy, .locked].contains(error.code) {
@@ -108,7 +120,17 @@ extension DiskStore {
         }
     }
 
-    static func isFull(_ error: any Error) -> Bool {
+    /// Shrinks the file by its free pages, as far as there is room for it.
+    private func returnFreePages(_ state: inout WriterState) throws {
+        do {
+            try connectedWriter(&state).database.releasePages(.max)
+        } catch let error as SQLiteError where [.full, .busy, .locked].contains(error.code) {
+            return
+        }
+        try checkpointIfPossible(&state)
+    }
+
+    package static func isFull(_ error: any Error) -> Bool {
         (error as? DiskError)?.code == .full || (error as? SQLiteError)?.code == .full
     }
 }

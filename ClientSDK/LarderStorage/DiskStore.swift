@@ -38,6 +38,8 @@ public final class DiskStore: Sendable {
     private let readers = Mutex(ReaderState())
     /// Whether the file's schema has been migrated.
     let isPrepared = Atomic<Bool>(false)
+    /// The store of the outbox (`outboxStore()`), once it was opened.
+    let outboxStoreOpened = Mutex<DiskStore?>(nil)
     private static let idleReadersMaximum = 4
 
     /// Opens a store, creating it if needed. Cost: some milliseconds, however much is stored.
@@ -207,9 +209,20 @@ public final class DiskStore: Sendable {
         defer { context.deliver() }
         return try writer.withLock { state in
             guard mayUseReserve else {
+                let result = Swift.Result { () throws -> Result in
+                    try keepReserve(&state)
+                    return try commit(&state, durability, body)
+                }
+                guard case .failure(let error) = result, Self.isFull(error),
+                    let content = context.configuration.content()
+                else { return try result.get() }
+                // A change of the user: the logs of both stores are emptied for it.
+                try checkpointIfPossible(&state)
+                try content.emptyLogForOutbox()
                 try keepReserve(&state)
                 return try commit(&state, durability, body)
             }
+            try restoreReserve(&state)
             while true {
                 do {
                     return try commit(&state, durability, body)
@@ -385,5 +398,8 @@ public final class DiskStore: Sendable {
     /// Releases all files and locks until the next call, as before the process is suspended.
     ///
     /// A running read keeps its own until it ends.
-    public func suspend() { writer.withLock { state in giveUpConnections(&state) } }
+    public func suspend() {
+        openedOutboxStore?.suspend()
+        writer.withLock { state in giveUpConnections(&state) }
+    }
 }

@@ -202,12 +202,12 @@ struct InvariantTests {
             let timeline = small.feed.timeline
             for page in 0..<200 where try await timeline.loadOlder() == .more {
                 scene.clock.advance(by: .seconds(1))
-                if page.isMultiple(of: 5) { _ = try small.cache.maintain() }
+                if page.isMultiple(of: 5) { _ = try await small.cache.maintain() }
             }
             // Unsent operations are not evicted.
             small.cache.outbox.pause()
             try small.likes.set(!posts[0].likedByMe, posts[0].id)
-            _ = try small.cache.maintain()
+            _ = try await small.cache.maintain()
             #expect(try store.statistics().bytes <= 64 << 10)
             #expect(small.cache.outbox.entries.count == 1)
             small.close()

@@ -38,12 +38,12 @@ struct PurgeableDirectoryTests {
         DiskRecord(key, payload: [1], recordedAt: scene.clock.now, expiresAt: scene.clock.now + .seconds(60))
     }
 
-    @Test func `pictures and large payloads are in the purgeable directory, tokens and operations are not`()
+    @Test func `cached values and pictures are in the purgeable directory, tokens and operations are not`()
         async throws
     {
         let client = try await client()
         client.cache.outbox.register(operation)
-        try client.cache.update { $0.put(Note(id: "1", text: large)) }
+        try await client.cache.update { $0.put(Note(id: "1", text: large)) }
         try client.cache.enqueue("a", operation)
         try await client.session.use(token: "t", userID: "ana")
         let images = try #require(client.images.configuration.disk)
@@ -51,7 +51,9 @@ struct PurgeableDirectoryTests {
         #expect(images.configuration.bytesMaximum == 5 << 20)
         #expect(purgeable.files.contains { $0.hasSuffix("images/store.sqlite") })
         #expect(purgeable.files.contains { $0.contains("/blobs/") && $0.utf8.count > 100 })
-        #expect(!state.files.contains { $0.contains("blobs") || $0.contains("images") })
+        #expect(purgeable.files.contains { $0.hasSuffix("data/store.sqlite") })
+        #expect(state.files.contains { $0.hasSuffix("outbox/store.sqlite") })
+        #expect(!state.files.contains { $0.contains("blobs") || $0.contains("images") || $0.contains("data") })
         #expect(state.files.contains { $0.hasSuffix("store.secret-session") })
         try await client.signOut()
         #expect(purgeable.files == [] && state.files == [])
@@ -61,7 +63,7 @@ struct PurgeableDirectoryTests {
     func `when it is removed, nothing pending is lost, and what was in it is fetched again`(isOpen: Bool) async throws {
         var client = try await client()
         client.cache.outbox.register(operation)
-        try client.cache.update { update in
+        try await client.cache.update { update in
             update.put(Note(id: "1", text: large))
             update.put(Note(id: "2", text: "small"))
         }
@@ -76,8 +78,6 @@ struct PurgeableDirectoryTests {
         }
         let images = try #require(client.images.configuration.disk)
         let disk = try #require(client.cache.disk)
-        #expect(try disk.entity(Note.key("1")) == nil)
-        #expect(try disk.entity(Note.key("2")) != nil)
         #expect(client.cache.outbox.entries.map(\.operation) == ["send"])
         #expect(client.session.state == .signedIn(userID: "ana"))
         // Both are stored again.
@@ -90,11 +90,13 @@ struct PurgeableDirectoryTests {
             )
         )
         #expect(try disk.entity(Note.key("3")) != nil)
+        #expect(try disk.entity(Note.key("1")) == nil && disk.entity(Note.key("2")) == nil)
         try images.put(record("new"))
         #expect(try images.record("new") != nil && images.record("picture") == nil)
         #expect(purgeable.files.contains { $0.hasSuffix("images/store.sqlite") })
         let purges = scene.events.withLock { $0.count { if case .disk(.purged) = $0 { true } else { false } } }
-        #expect(purges == (isOpen ? 1 : 0))
+        // That of the pictures, and that of the values.
+        #expect(purges == (isOpen ? 2 : 0))
         client.close()
     }
 

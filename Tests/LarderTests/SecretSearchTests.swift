@@ -98,22 +98,18 @@ struct SecretSearchTests {
         let cache = client.cache
         let secret = Self.secret
         switch kind {
-        case .entity: try cache.update { $0.put(Note(id: "1", text: secret)) }
+        case .entity: try await cache.update { $0.put(Note(id: "1", text: secret)) }
         case .list:
-            try cache.update { update in
-                update.onDisk { transaction in
-                    let list = DiskQuery(
-                        QueryKey("list"),
-                        ids: [],
-                        nextCursor: secret,
-                        isComplete: false,
-                        fetchedAt: clock.now,
-                        expiresAt: clock.now + .seconds(60),
-                        details: Array(secret.utf8)
-                    )
-                    try transaction.put(list)
-                }
-            }
+            let list = DiskQuery(
+                QueryKey("list"),
+                ids: [],
+                nextCursor: secret,
+                isComplete: false,
+                fetchedAt: clock.now,
+                expiresAt: clock.now + .seconds(60),
+                details: Array(secret.utf8)
+            )
+            try cache.disk?.write { transaction in try transaction.put(list) }
         case .request: _ = try await cache.request("key", as: String.self, lifetime: .seconds(60)) { secret }
         case .operation, .rejection:
             let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
@@ -156,15 +152,15 @@ struct SecretSearchTests {
             let storage = DiskHTTPCacheStorage(store)
             #expect(try storage.keys().map { try storage.entries(for: $0).count } == [1])
         case .evicted:
-            try cache.update { $0.put(Note(id: "1", text: secret)) }
+            try await cache.update { $0.put(Note(id: "1", text: secret)) }
             for number in 2..<40 {
                 clock.advance(by: .seconds(601))
-                try cache.update { $0.put(Note(id: "\(number)", text: String(repeating: "x", count: 50_000))) }
+                try await cache.update { $0.put(Note(id: "\(number)", text: String(repeating: "x", count: 50_000))) }
             }
             #expect(try cache.disk?.entity(Note.key("1")) == nil)
         case .removed:
-            try cache.update { $0.put(Note(id: "1", text: secret)) }
-            try cache.update { $0.remove(Note.key("1")) }
+            try await cache.update { $0.put(Note(id: "1", text: secret)) }
+            try await cache.update { $0.remove(Note.key("1")) }
         }
     }
 

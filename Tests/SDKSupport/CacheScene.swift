@@ -8,6 +8,8 @@ package import Synchronization
 package final class CacheScene: Sendable {
     package let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
     package let clock = ManualClock()
+    /// The directory of the outbox's store.
+    package var outboxPath: String { path + "/outbox" }
     package let isOnline = Mutex(true)
     package let events = Mutex<[CacheEvent]>([])
 

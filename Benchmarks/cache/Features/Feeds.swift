@@ -18,7 +18,7 @@ func measureFeed(_ stage: Stage) async throws {
         )
         for likes in 0..<50 {
             let id = try await client.cache.value(newest).items[likes].id
-            try client.cache.update { $0.modify(Post.self, id) { $0.likeCount += 1 } }
+            try await client.cache.update { $0.modify(Post.self, id) { $0.likeCount += 1 } }
             anew.add(try await clock.measure { _ = try await client.cache.value(newest) }, operations: 1)
         }
     }

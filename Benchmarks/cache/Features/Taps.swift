@@ -22,7 +22,7 @@ func measureTaps(_ stage: Stage) async throws {
             as: Page.self
         )
         guard let list = page.value else { break }
-        try client.cache.update { update in for post in list.items { update.put(post) } }
+        try await client.cache.update { update in for post in list.items { update.put(post) } }
         ids += list.items.filter { !$0.likedByMe }.map(\.id)
         cursor = list.nextCursor
     } while cursor != nil && ids.count < 1_000

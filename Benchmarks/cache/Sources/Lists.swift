@@ -53,12 +53,12 @@ func measureEdits(_ directory: String) async throws {
         let clock = ContinuousClock()
         var (inserted, removed) = (Samples(), Samples())
         let log = place + "/store.sqlite-wal"
-        try again.update { $0.insert(note(list, count), in: key, isNew: true) { $0 > $1 } }
+        try await again.update { $0.insert(note(list, count), in: key, isNew: true) { $0 > $1 } }
         let before = bytes(of: log)
         for number in 1..<21 {
             let new = note(list, count + number)
             inserted.add(
-                try clock.measure { try again.update { $0.insert(new, in: key, isNew: true) { $0 > $1 } } },
+                try clock.measure { try await again.update { $0.insert(new, in: key, isNew: true) { $0 > $1 } } },
                 operations: 1
             )
         }
@@ -66,7 +66,7 @@ func measureEdits(_ directory: String) async throws {
         for number in 1..<21 {
             let old = note(list, count / 2 + number)
             removed.add(
-                try clock.measure { try again.update { $0.remove(Note.self, old.id, deletedInVersion: 2) } },
+                try clock.measure { try await again.update { $0.remove(Note.self, old.id, deletedInVersion: 2) } },
                 operations: 1
             )
         }

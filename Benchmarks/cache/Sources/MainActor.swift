@@ -11,7 +11,7 @@ func measureMainActor(_ directory: String) async throws {
         let larder = try LarderCache(directory: directory)
         for list in ["ana", "ben"] { try await load(list, count: talk, larder) }
         for start in stride(from: 0, to: reads, by: 1_000) {
-            try larder.update { update in for number in start..<(start + 1_000) { update.put(post(number)) } }
+            try await larder.update { update in for number in start..<(start + 1_000) { update.put(post(number)) } }
         }
         larder.close()
         larder.disk?.suspend()
@@ -57,7 +57,9 @@ func measureMainActor(_ directory: String) async throws {
     while !isOver.isSet.load(ordering: .relaxed), number + 3 < reads {
         number += 3
         let id = number
-        updates.append(try clock.measure { try larder.update { $0.modify(Post.self, "post_\(id)") { $0.likes += 1 } } })
+        updates.append(
+            try clock.measure { try await larder.update { $0.modify(Post.self, "post_\(id)") { $0.likes += 1 } } }
+        )
         enqueues.append(try clock.measure { _ = try larder.enqueue(id, operation) })
         firsts.append(
             await clock.measure {

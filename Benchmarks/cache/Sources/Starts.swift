@@ -8,7 +8,7 @@ func measureStarts(_ directory: String) async throws {
     do {
         let larder = try LarderCache(directory: directory)
         for start in stride(from: 0, to: 100_000, by: 1_000) {
-            try larder.update { update in for number in start..<(start + 1_000) { update.put(post(number)) } }
+            try await larder.update { update in for number in start..<(start + 1_000) { update.put(post(number)) } }
         }
         _ = try await larder.value(feed("feed", from: 42_000))
         larder.close()

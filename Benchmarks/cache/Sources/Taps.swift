@@ -35,7 +35,7 @@ func measureTaps(_ directory: String?) async throws {
     var (update, seen) = (Samples(), Samples())
     for likes in 1_000..<1_300 {
         let start = clock.now
-        try larder.update { $0.modify(Post.self, "post_50") { $0.likes = likes } }
+        try await larder.update { $0.modify(Post.self, "post_50") { $0.likes = likes } }
         update.add(clock.now - start, operations: 1)
         while !shown.isEverywhere(likes) { await Task.yield() }
         seen.add(clock.now - start, operations: 1)

@@ -36,7 +36,7 @@ extension APIClient {
         do {
             let isNew = try await within(limit, clock: clock, sleeper: clock) { [cache, events] in
                 var hasChanged = false
-                if let events { hasChanged = try Self.apply(event, events, cache) }
+                if let events { hasChanged = try await Self.apply(event, events, cache) }
                 return try await fetch?(event) ?? false || hasChanged
             }
             return isNew ? .newData : .noData
@@ -49,16 +49,17 @@ extension APIClient {
     }
 
     /// Returns whether the event has changed something.
-    private static func apply(_ event: Event, _ events: Events, _ cache: LarderCache) throws(LarderError) -> Bool {
+    private static func apply(_ event: Event, _ events: Events, _ cache: LarderCache) async throws(LarderError) -> Bool
+    {
         var hasChanged = false
         do throws(LarderError) {
-            try cache.update { update in
+            try await cache.update { update in
                 try events.apply(event, &update)
                 hasChanged = !update.isEmpty
             }
         } catch {
             // Something has changed, and it is not known what.
-            try cache.update(events.afterGap)
+            try await cache.update(events.afterGap)
             throw error
         }
         return hasChanged

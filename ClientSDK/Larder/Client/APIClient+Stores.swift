@@ -2,11 +2,20 @@ import LarderResources
 import LarderStorage
 
 extension APIClient {
-    /// Puts the files of large payloads into the purgeable directory of the account.
-    static func moveFiles(of settings: inout CacheConfiguration, to purgeable: String?) {
-        guard let purgeable, case .disk(var values) = settings.storage, values.filesDirectory == nil else { return }
-        values.filesDirectory = purgeable
+    /// Puts cached values into the purgeable directory of the account, and leaves the outbox where it is.
+    static func moveContent(of settings: inout CacheConfiguration, to purgeable: String?) {
+        guard let purgeable, case .disk(var values) = settings.storage else { return }
+        let outbox = values.outboxDirectory ?? values.directory + "/outbox"
+        values.outboxDirectory = outbox
+        values.directory = purgeable + "/data"
+        values.restartsWhileExists = outbox + "/store.lock"
         settings.storage = .disk(values)
+    }
+
+    /// The directories of the account.
+    static func directories(_ settings: CacheConfiguration, _ purgeable: String?) -> [String] {
+        guard case .disk(let values) = settings.storage else { return [] }
+        return [values.directory, purgeable].compactMap { $0 }
     }
 
     /// Opens a store of what can be fetched again, beside that of the cache or in the purgeable directory. It has the payload transform
@@ -24,7 +33,7 @@ extension APIClient {
         let parent = purgeable ?? values.directory
         var store = DiskStore.Configuration(directory: "\(parent)/\(name)", clock: settings.wallClock)
         store.bytesMaximum = bytesMaximum ?? values.bytesMaximum
-        store.restartsWhileExists = values.directory + "/store.lock"
+        store.restartsWhileExists = values.restartsWhileExists ?? values.directory + "/store.lock"
         store.transform = values.transform
         store.mayBlock = values.mayBlock
         // Opening is deferred so that the first screen with text is not delayed.

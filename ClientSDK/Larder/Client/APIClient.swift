@@ -32,8 +32,9 @@ public final class APIClient: Sendable {
         public var session = BearerSession.Endpoints.none
         /// Makes the place of the tokens of an account; nil: a file in the account's directory.
         public var secrets: (@Sendable (_ account: String) -> any SecretStore)?
-        /// The parent directory of what the system may remove at any time, such as `$XDG_CACHE_HOME/my.app`: pictures, responses of
-        /// `APIClient.http` and the files of large payloads. Nil: the directory of the accounts.
+        /// The parent directory of what the system may remove at any time, such as `$XDG_CACHE_HOME/my.app`: cached values, pictures and
+        /// responses of `APIClient.http`. Operations that wait to be sent, tokens and flags stay in the directory of the accounts. Nil:
+        /// everything is there.
         public var purgeableDirectory: String?
         /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
         public var imageBytesMaximum: Int64?
@@ -79,6 +80,7 @@ public final class APIClient: Sendable {
     let events: Events?
     /// The file of the client's own flight recorder; nil if it has none.
     let recorderPath: String?
+    private let accountDirectories: [String]
     let channels: LiveChannelOpener
     let receivedEvents = ReceivedEvents()
     private let limits: LimitController
@@ -103,8 +105,9 @@ public final class APIClient: Sendable {
             settings.storage = .directory(DiskStore.directory(forAccount: account, in: directory))
         }
         let purgeable = configuration.purgeableDirectory.map { DiskStore.directory(forAccount: account, in: $0) }
-        Self.moveFiles(of: &settings, to: purgeable)
         recorderPath = Self.recorderPath(configuration.services, settings)
+        accountDirectories = Self.directories(settings, purgeable)
+        Self.moveContent(of: &settings, to: purgeable)
         let telemetry = Self.telemetry(configuration.services, settings, recorderPath)
         let reference = RunningServices.MonitorReference()
         Self.connect(&settings, telemetry, reference)
@@ -167,12 +170,15 @@ public final class APIClient: Sendable {
             return LiveSync(.events(events, channels, receivedEvents), in: cache, afterGap: events.afterGap)
         }
         let probe = source.url(configuration.probePath)
-        services.begin(limits, settings, http.cache) {
+        await services.begin(limits, settings, http.cache) {
             do { _ = try await sending.send(TransportRequest(url: probe)) } catch {
                 // The transport has reported the outcome to the monitor.
             }
         }
-        let stores = [("data", cache.disk), ("images", images.configuration.disk), ("http", httpStore)]
+        let stores = [
+            ("outbox", cache.outboxDisk), ("data", cache.disk), ("images", images.configuration.disk),
+            ("http", httpStore),
+        ]
         services.maintain(
             stores.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
             settings.monotonicClock
@@ -260,6 +266,9 @@ public final class APIClient: Sendable {
         }
         do throws(LarderError) { try eraseRecorder() } catch { failure = failure ?? error }
         do throws(LarderError) { try cache.erase() } catch { failure = failure ?? error }
+        for directory in accountDirectories {
+            do { try DiskStore.removeEmptyDirectory(directory) } catch { failure = failure ?? LarderError(error) }
+        }
         if let failure { throw failure }
     }
 }

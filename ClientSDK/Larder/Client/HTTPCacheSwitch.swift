@@ -37,13 +37,13 @@ final class HTTPCacheSwitch: Sendable {
             current.store(false, ordering: .releasing)
             do {
                 guard isOn else {
-                    try cache.disk?.put(marker: [1], for: Self.key)
+                    try cache.outboxDisk?.put(marker: [1], for: Self.key)
                     state = .off
                     return nil
                 }
-                if try cache.disk?.metadata(Self.key) != nil || wasOff {
+                if try cache.outboxDisk?.metadata(Self.key) != nil || wasOff {
                     try http.configuration.storage.removeAll()
-                    try cache.disk?.put(marker: nil, for: Self.key)
+                    try cache.outboxDisk?.put(marker: nil, for: Self.key)
                 }
                 state = .on
                 current.store(true, ordering: .releasing)

@@ -96,7 +96,7 @@ final class RunningServices: Sendable {
         case .given(let given): flags = given
         case .own:
             flags = FeatureFlags(
-                storage: cache.disk.map { FeatureFlags.DiskStorage($0) },
+                storage: cache.outboxDisk.map { FeatureFlags.DiskStorage($0) },
                 fetch: Self.fetch(settings, cache),
                 wall: configuration.wallClock,
                 telemetry: telemetry
@@ -126,7 +126,7 @@ final class RunningServices: Sendable {
     private static func seed(_ cache: LarderCache, _ telemetry: Telemetry) -> UInt64 {
         let new = UInt64(cache.configuration.random() * 0x1p53) &* 0x9E37_79B9_7F4A_7C15
         do {
-            guard let disk = cache.disk else { return new }
+            guard let disk = cache.outboxDisk else { return new }
             if let bytes = try disk.metadata(seedKey), let seed = UInt64(String(decoding: bytes, as: UTF8.self)) {
                 return seed
             }
@@ -166,7 +166,7 @@ final class RunningServices: Sendable {
         _ configuration: CacheConfiguration,
         _ http: HTTPCache?,
         probe: @escaping @Sendable () async -> Void
-    ) {
+    ) async {
         let sleeper = configuration.monotonicClock
         if let network {
             let behaviors = network.behaviors
@@ -189,18 +189,20 @@ final class RunningServices: Sendable {
                 await memory.run(sleeper: sleeper)
             }
         }
-        applyCacheFlags(http)
+        await applyCacheFlags(http)
         if let flags { follow(flags, limits, http) }
     }
 
     /// Turns the disk tier and the HTTP cache off or on, before the first read and after each change of the flags.
-    private func applyCacheFlags(_ http: HTTPCache?) {
+    private func applyCacheFlags(_ http: HTTPCache?) async {
         let isDiskOn = flags?[FeatureFlags.BuiltIn.diskTier] ?? true
-        do throws(LarderError) { try cache.setDiskTier(isOn: isDiskOn) } catch {
+        do throws(LarderError) { try await cache.setDiskTier(isOn: isDiskOn) } catch {
             // It is off, and the next start tries again.
             cache.configuration.onEvent(.storageFailed(error))
         }
-        if let http { httpSwitch.set(flags?[FeatureFlags.BuiltIn.httpCache] ?? true, http) }
+        guard let http else { return }
+        let isOn = flags?[FeatureFlags.BuiltIn.httpCache] ?? true
+        await cache.core.changing { [httpSwitch] in httpSwitch.set(isOn, http) }
     }
 
     func reaction(_ limits: LimitController) -> MemoryReaction {
@@ -227,7 +229,7 @@ final class RunningServices: Sendable {
         run { [weak self] in
             for await _ in changes {
                 apply()
-                self?.applyCacheFlags(http)
+                await self?.applyCacheFlags(http)
             }
         }
         guard settings.fetchFlags != nil else { return }

@@ -59,7 +59,7 @@ public final class BearerSession: HTTPSource.Authorizer {
     ///   - source: sends sign-in, renewal and revocation. It must have no authorizer. Sign-in and revocation are marked as requests of a
     ///     person (`TransportRequest.isUserInitiated`), renewals are not.
     ///   - endpoints: the endpoints for renewal and revocation.
-    ///   - secrets: the place of the tokens; nil: a file in the directory of the cache, or memory if the cache has none.
+    ///   - secrets: the place of the tokens; nil: a file beside the outbox, or memory if the cache has none.
     /// - Throws: `.storage` if the tokens cannot be read.
     public init(
         _ cache: LarderCache,
@@ -70,9 +70,9 @@ public final class BearerSession: HTTPSource.Authorizer {
         self.cache = cache
         self.source = source
         self.endpoints = endpoints
-        self.secrets = secrets ?? cache.disk.map { FileSecretStore(disk: $0) }
+        self.secrets = secrets ?? cache.outboxDisk.map { FileSecretStore(disk: $0) }
         clock = cache.configuration.wallClock
-        let directory = cache.disk?.configuration.directory
+        let directory = cache.outboxDisk?.configuration.directory
         renewalLock = directory.map { FileProcessLock(path: $0 + "/store.session") }
         storingLock = directory.map { FileProcessLock(path: $0 + "/store.session-change") }
         current = Mutex(Current(tokens: try await Self.stored(in: self.secrets, reportedTo: cache)))

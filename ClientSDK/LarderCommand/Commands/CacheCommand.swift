@@ -33,7 +33,7 @@ struct CacheCommand {
 
     /// The store was opened with this budget, and the next commit enforces it. The rest of the budget is for images.
     private func trim(_ disk: DiskStore, to bytes: Int64) throws {
-        try context.cache.update { $0.setMetadata(nil, for: "larder.command.trim") }
+        try context.cache.updateBlocking { $0.setMetadata(nil, for: "larder.command.trim") }
         try maintain(disk)
         let left = max(0, bytes - (try disk.statistics().bytes))
         var configuration = DiskStore.Configuration(directory: context.imagesDirectory)

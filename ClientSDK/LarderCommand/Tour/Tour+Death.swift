@@ -26,8 +26,8 @@ enum TourDeath {
     static func child(_ directory: String, _ terminal: Terminal) async throws {
         let cache = try LarderCache(directory: directory)
         cache.outbox.register(like)
-        try cache.put("an article, read an hour ago", for: article)
-        try cache.put("a one-time code", for: code)
+        try await cache.put("an article, read an hour ago", for: article)
+        try await cache.put("a one-time code", for: code)
         try cache.enqueue("post_1", like)
         terminal.line("stored")
         // Ends with the pipe of the parent at the latest.

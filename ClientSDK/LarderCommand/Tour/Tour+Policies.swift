@@ -56,7 +56,7 @@ extension TourScene {
             guard isOnline else { throw LarderError(.offline, "The server cannot be reached.") }
             return .value("new")
         }
-        if stored != .missing { try cache.put("old", for: resource) }
+        if stored != .missing { try await cache.put("old", for: resource) }
         if stored == .stale { clock.advance(by: .seconds(120)) }
         var shown: [String] = []
         for await snapshot in cache.snapshots(resource, policy) {

@@ -70,7 +70,7 @@ public struct Profiles: Sendable {
                 as: Profile.self
             )
             // The server has saved it, even if it cannot be stored here.
-            cache.updateIfPossible { $0.put(reply.value, validator: reply.fields[.etag]) }
+            await cache.updateIfPossible { $0.put(reply.value, validator: reply.fields[.etag]) }
             return reply.value
         } catch {
             switch error.code {

@@ -10,5 +10,8 @@ extension LarderCache {
     /// changes.
     ///
     /// - Throws: `.storage`. Then it is off.
-    public func setDiskTier(isOn: Bool) throws(LarderError) { try core.setDiskTier(isOn: isOn) }
+    nonisolated(nonsending) public func setDiskTier(isOn: Bool) async throws(LarderError) {
+        let core = core
+        try await core.changing { () async throws(LarderError) in try core.setDiskTier(isOn: isOn) }
+    }
 }

@@ -57,7 +57,7 @@ extension Commit {
         seenCommits = StoredEntity.memoryOnly
         for step in steps {
             switch step {
-            case .token, .metadata, .disk, .keepOffDisk: try perform([step], disk)
+            case .token, .metadata, .keepOffDisk: try perform([step], disk)
             default: try perform([step], DiskPart(connection: nil))
             }
         }

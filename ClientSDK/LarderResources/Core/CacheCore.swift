@@ -21,6 +21,8 @@ package final class CacheCore: Sendable {
 
     let configuration: CacheConfiguration
     let disk: DiskStore?
+    /// The store of the outbox: a database of its own, so that a change of the user never waits for a commit of content.
+    let outboxDisk: DiskStore?
     let entities: EntityTable
     let queries: MemoryTier<QueryKey, StoredQuery>
     let invalidations = InvalidationTable()
@@ -33,6 +35,11 @@ package final class CacheCore: Sendable {
     private let clocks: ClockGuard
     /// Held during a commit. The value is the latest known time that is stored.
     let commits: Mutex<WallTime>
+    /// Held while rows of the outbox are stored and the pending changes that they show are put into memory. Never while content is
+    /// stored.
+    let outboxCommits = Mutex(())
+    /// The thread that holds `outboxCommits`.
+    let outboxOwner: ChangeOwner
     /// The number of commits; locked while memory is changed.
     let memory = Mutex<UInt64>(0)
     private let hasUncertainTimes = Atomic<Bool>(false)
@@ -58,8 +65,8 @@ package final class CacheCore: Sendable {
         self.configuration = configuration
         readRetryBudget = Mutex(configuration.readRetryBudget)
         let onEvent = configuration.onEvent
-        let (owner, gateOwner, delayed) = (ChangeOwner(), ChangeOwner(), DelayedEvents())
-        (self.owner, self.gateOwner, self.delayed) = (owner, gateOwner, delayed)
+        let (owner, gateOwner, outboxOwner, delayed) = (ChangeOwner(), ChangeOwner(), ChangeOwner(), DelayedEvents())
+        (self.owner, self.gateOwner, self.outboxOwner, self.delayed) = (owner, gateOwner, outboxOwner, delayed)
         switch configuration.storage {
         case .memory: disk = nil
         case .store(let store): disk = store
@@ -71,10 +78,11 @@ package final class CacheCore: Sendable {
                     onDiskEvent(event)
                     onEvent(.disk(event))
                 }
-                if owner.isCaller || gateOwner.isCaller { delayed.add(tell) } else { tell() }
+                if owner.isCaller || gateOwner.isCaller || outboxOwner.isCaller { delayed.add(tell) } else { tell() }
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         }
+        do { outboxDisk = try disk?.outboxStore() } catch { throw LarderError(error) }
         let mayBlock = disk?.configuration.mayBlock ?? false
         reads = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         changes = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
@@ -107,6 +115,7 @@ package final class CacheCore: Sendable {
         guard let disk else { return }
         do {
             try restoreDiskTier(disk)
+            try checkSettled()
             let (marks, clock) = try disk.read { transaction in
                 (
                     try transaction.metadata(InvalidationTable.metadataKey),
@@ -257,30 +266,42 @@ package final class CacheCore: Sendable {
     }
 
     /// Commits an update without notification: `announce` must follow outside of all locks.
+    ///
+    /// - Parameter settle: stores the rows of the outbox and the pending changes after the content: calls its argument once with them.
     func carryOut(
         _ update: CacheUpdate,
         order answered: UInt64? = nil,
         moment: Moment? = nil,
-        isTolerant: Bool = false
+        isTolerant: Bool = false,
+        settle: ((CacheUpdate, (CacheUpdate) throws -> Void) throws -> Void)? = nil
     ) throws(LarderError) -> Commit {
         owner.requireOutside("A change to the cache")
+        outboxOwner.requireOutside("A change to the cache")
         let moment = moment ?? now()
-        let update = disk == nil || update.isMemoryOnly ? update : update.encoded(unlessEqualTo: entities)
+        let (content, local) = update.divided
         let order = answered ?? self.order.now()
         let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
         do {
+            if content.steps.isEmpty, settle == nil { return try carryOutLocally(local, start) }
+            let encoded = disk == nil || update.isMemoryOnly ? content : content.encoded(unlessEqualTo: entities)
             return try commits.withLock { savedHighWater in
                 owner.begin()
                 defer { owner.end() }
-                guard !isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
-                var commit = try perform(update, start, &savedHighWater, isTolerant: isTolerant)
-                commit.affected = apply(commit)
+                guard !isClosed else { throw Self.isClosedError }
+                var commit = try perform(encoded, start, &savedHighWater, isTolerant: isTolerant)
+                guard settle != nil || !local.isEmpty else {
+                    commit.affected = apply(commit)
+                    return commit
+                }
+                try settleRows(of: local, settle, &commit)
                 return commit
             }
         } catch {
             throw LarderError(error)
         }
     }
+
+    static var isClosedError: LarderError { LarderError(.closed, "The cache was closed or erased.") }
 
     /// Notifies the observers of a commit.
     func announce(_ commit: Commit) {
@@ -309,7 +330,7 @@ package final class CacheCore: Sendable {
         let seen = clocks.highWater
         let isTimeToSave = seen - savedHighWater > .seconds(60)
         do {
-            let commit = try disk.write(update.durability, mayUseReserve: update.mayUseReserve) { transaction in
+            let commit = try writeContent(disk, update) { transaction in
                 var commit = start
                 // Foreign commits up to here are known.
                 commit.seenCommits = seenCommits
@@ -323,6 +344,7 @@ package final class CacheCore: Sendable {
                     try transaction.setMetadata(invalidations.encoded, for: InvalidationTable.metadataKey)
                 }
                 if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
+                if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
@@ -335,7 +357,7 @@ package final class CacheCore: Sendable {
     }
 
     /// - Returns: the nodes to notify.
-    private func apply(_ commit: Commit) -> [DependencyIndex.Affected] {
+    func apply(_ commit: Commit) -> [DependencyIndex.Affected] {
         let changed = adoptMemberships(of: commit)
         return memory.withLock { count in
             count += 1
@@ -385,7 +407,7 @@ package final class CacheCore: Sendable {
     /// Closes the core: requests are cancelled, observations end, and nothing is written.
     func close() {
         owner.requireOutside("LarderCache.close")
-        commits.withLock { _ in closed.store(true, ordering: .releasing) }
+        commits.withLock { _ in outboxCommits.withLock { _ in closed.store(true, ordering: .releasing) } }
         scheduler.close()
         for node in nodes.all { node.close() }
         nodes.removeAll()

@@ -25,7 +25,6 @@ public struct CacheUpdate: Sendable {
         case invalidateTag(InvalidationTable.Name)
         case token(String?, feed: String)
         case metadata([UInt8]?, key: String)
-        case disk(@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void)
         case overlay(EntityKey, @Sendable (inout [Overlay]) -> Void)
         case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
         /// Read again, because another process may have changed it on disk.
@@ -36,6 +35,10 @@ public struct CacheUpdate: Sendable {
     }
 
     var steps: [Step] = []
+    /// Changes of the outbox's rows: one transaction of the outbox's store, after that of the content.
+    var rows: [@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void] = []
+    /// Whether rows of the outbox follow the content of this update.
+    var precedesRows = false
     /// Whether nothing is written to the disk.
     var isMemoryOnly = false
     /// The key that a request was answered for: if that key is kept off the disk, nothing is written to the disk.
@@ -50,12 +53,7 @@ public struct CacheUpdate: Sendable {
     init() {}
 
     /// Whether it changes nothing.
-    package var isEmpty: Bool { steps.isEmpty }
-
-    /// Runs `body` in the transaction of this update; does nothing if there is no disk.
-    package mutating func onDisk(_ body: @escaping @Sendable (borrowing DiskStore.WriteTransaction) throws -> Void) {
-        steps.append(.disk(body))
-    }
+    package var isEmpty: Bool { steps.isEmpty && rows.isEmpty }
 
     // MARK: Entities
 

@@ -45,6 +45,8 @@ struct Commit {
         core.queries.peek(name).map { (name, $0.query.members) }
     }
     private(set) var problems: [LarderError] = []
+    /// The number of the commit among those whose content precedes rows of the outbox; nil if it is none of them.
+    var settled: Int64?
     private(set) var hasNewMarks = false
     /// Whether a value was on disk whose key is kept off the disk.
     private(set) var hasLeftDisk = false
@@ -71,6 +73,11 @@ struct Commit {
         }
         unwritten = []
         try recordMemberships(disk)
+    }
+
+    /// Applies steps that change pending changes and memory only.
+    mutating func performLocally(_ steps: [CacheUpdate.Step]) throws {
+        for step in steps { try perform(step, DiskPart(connection: nil)) }
     }
 
     private mutating func perform(_ step: CacheUpdate.Step, _ disk: DiskPart) throws {
@@ -103,7 +110,6 @@ struct Commit {
         case .token(let token, let feed): try disk.write { transaction in try transaction.setToken(token, for: feed) }
         case .metadata(let value, let key):
             try disk.write { transaction in try transaction.setMetadata(value, for: key) }
-        case .disk(let body): try disk.write { transaction in try body(transaction) }
         case .overlay(let key, let change): overlays.append((key, change))
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
         case .reread(let key): entities[key] = .elsewhere

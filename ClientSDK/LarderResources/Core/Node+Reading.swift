@@ -43,6 +43,11 @@ extension Node {
             if resource.retention == .memory { _ = content() }
             keepOffDisk()
         }
+        note(tagsOf: resource)
+    }
+
+    /// Applies the tags of a reader.
+    func note(tagsOf resource: Resource<Value>) {
         guard !resource.tags.isEmpty, resource.tags != first.tags else { return }
         let isNew = state.withLock { state in
             guard !resource.tags.isSubset(of: state.tags) else { return false }

@@ -5,12 +5,14 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
     /// Returns snapshots in order; a slow reader gets the newest one.
     public struct Iterator: AsyncIteratorProtocol {
         private let node: Node<Value>
+        private let resource: Resource<Value>
         private let options: ReadOptions
         private var subscription: Subscription?
         private var last: Snapshot<Value>?
 
-        init(node: Node<Value>, options: ReadOptions) {
+        init(node: Node<Value>, resource: Resource<Value>, options: ReadOptions) {
             self.node = node
+            self.resource = resource
             self.options = options
         }
 
@@ -30,9 +32,11 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
         /// The observation, which begins on the threads for the disk if the value is not in memory.
         private nonisolated(nonsending) func subscribed() async -> Subscription {
             if let subscription { return subscription }
-            guard !node.hasContent else { return Subscription(node, options) }
-            let (node, options) = (node, options)
-            return await node.core.reading { Subscription(node, options) }
+            let (node, resource, options) = (node, resource, options)
+            let core = node.core
+            if node.mustLeaveDisk(resource) { await core.changing { node.admit(resource) } }
+            if node.hasContent, !core.isForeignCheckDue(at: core.now()) { return Subscription(node, options) }
+            return await core.reading { Subscription(node, options) }
         }
     }
 
@@ -51,8 +55,9 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
     }
 
     let node: Node<Value>
+    let resource: Resource<Value>
     let options: ReadOptions
 
     /// Creates an iterator, which begins to observe at the first call of `next`.
-    public func makeAsyncIterator() -> Iterator { Iterator(node: node, options: options) }
+    public func makeAsyncIterator() -> Iterator { Iterator(node: node, resource: resource, options: options) }
 }

@@ -69,8 +69,10 @@ extension Outbox {
                 let stored = row
                 var update = CacheUpdate()
                 require(old, in: &update) { $0.state == Outbox.Entry.State.refused.rawValue }
-                update.setMetadata(nil, for: Outbox.Refusal.metadataKey(id.rawValue))
-                if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(stored) }) }
+                update.rows.append { transaction in
+                    try transaction.setMetadata(nil, for: Outbox.Refusal.metadataKey(id.rawValue))
+                    try transaction.update(stored)
+                }
                 showAgain(new, operation, in: &update)
                 let commit = try core.carryOut(update)
                 state.withLock { $0.queue.put(new) }

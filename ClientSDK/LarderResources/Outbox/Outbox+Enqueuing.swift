@@ -173,18 +173,13 @@ extension Outbox {
         return versions
     }
 
-    /// Makes the update fail unless the store still has the versions: another process may have stored newer ones that
-    /// are not in memory yet.
-    private func require(_ versions: [EntityKey: Int64], in update: inout CacheUpdate) {
-        guard core.disk != nil else { return }
-        update.steps.append(
-            .disk { transaction in
-                for (key, version) in versions {
-                    let stored = try transaction.read { reading in try reading.entity(key) }
-                    guard stored?.version == version else { throw Overtaken() }
-                }
-            }
-        )
+    /// Throws unless the store still has the versions: another process may have stored newer ones that are not in memory yet. A version
+    /// that is stored after this check has the same effect as one that is stored after the operations have ended.
+    private func require(_ versions: [EntityKey: Int64]) throws {
+        guard let disk = core.contentDisk else { return }
+        for (key, version) in versions {
+            guard try disk.entity(key)?.version == version else { throw Overtaken() }
+        }
     }
 
     /// - Returns: nil if both operations are kept.
@@ -200,13 +195,13 @@ extension Outbox {
             new.payload = payload
             try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
             let row = new.row
-            if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
+            update.rows.append { transaction in try transaction.update(row) }
             show(changes, of: old.id.rawValue, in: &update)
             let commit = try core.carryOut(update)
             state.withLock { $0.queue.update(old.id.rawValue) { $0.payload = payload } }
             return .done(old.id, commit, .coalesced)
         case .cancelOut(let versions):
-            require(versions, in: &update)
+            try require(versions)
             removeRow(of: old, in: &update)
             let commit = try core.carryOut(update)
             forget(old)
@@ -266,9 +261,9 @@ extension Outbox {
         try requireRoom(operations: 1, bytes: Outbox.Entry(row).bytes)
         let given = SequenceBox()
         var update = CacheUpdate()
-        if core.disk != nil {
+        if core.outboxDisk != nil {
             let stored = row
-            update.steps.append(.disk { transaction in given.set(try transaction.append(stored)) })
+            update.rows.append { transaction in given.set(try transaction.append(stored)) }
         } else {
             given.set(
                 state.withLock { state in

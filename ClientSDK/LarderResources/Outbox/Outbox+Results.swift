@@ -6,7 +6,7 @@ import Synchronization
 extension Outbox {
     // MARK: Results of a batch
 
-    /// Stores the results of a batch in one commit; if a result cannot be stored, each in a commit of its own.
+    /// Stores the results of a batch, first the server's values and then the rows; if a result cannot be stored, each in a commit of its own.
     func storeResults(_ batch: [Outbox.Entry], _ results: [OutboxResult], _ operation: OutboxOperation) {
         let results = results.map { $0.refused(at: core.now().wall) }
         suspect(batch, results)
@@ -125,19 +125,24 @@ extension Outbox {
         guard !names.isEmpty else { return try core.commit(update) }
         for key in update.keptOffDisk { try core.keepOffDisk(key) }
         var adopted: Commit?
-        defer { if let adopted { core.announce(adopted) } }
-        // Under the gate: no operation is enqueued or edited between reading the payloads and storing them.
-        let commit = try gate.withLock { _ in
-            // Operations that another process has enqueued behind it get the server IDs too.
-            adopted = try adoptUnseen()
-            var update = update
-            var rewritten: [Outbox.Entry] = []
-            for (entry, names) in names { rewritten += rename(names, behind: entry, in: &update) }
-            let commit = try core.carryOut(update)
-            state.withLock { state in
-                for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
+        defer {
+            core.delayed.deliver()
+            if let adopted { core.announce(adopted) }
+        }
+        let commit = try core.carryOut(update) { [self] local, store in
+            // Under the gate, which is taken when the content is stored: no operation is enqueued or edited between reading the
+            // payloads and storing them.
+            try gate.withLock { _ in
+                // Operations that another process has enqueued behind it get the server IDs too.
+                adopted = try adoptUnseen()
+                var local = local
+                var rewritten: [Outbox.Entry] = []
+                for (entry, names) in names { rewritten += rename(names, behind: entry, in: &local) }
+                try store(local)
+                state.withLock { state in
+                    for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
+                }
             }
-            return commit
         }
         core.announce(commit)
     }
@@ -164,7 +169,8 @@ extension Outbox {
             store(row, in: &update)
             if let refusal {
                 let bytes = try refusal.encoded(for: entry.idempotencyKey)
-                update.setMetadata(bytes, for: Outbox.Refusal.metadataKey(entry.id.rawValue))
+                let key = Outbox.Refusal.metadataKey(entry.id.rawValue)
+                update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
             }
             hide(entry, in: &update)
         case .unsent:
@@ -181,7 +187,7 @@ extension Outbox {
 
     private func store(_ row: DiskOutboxRow, in update: inout CacheUpdate) {
         update.mayUseReserve = true
-        if core.disk != nil { update.steps.append(.disk { transaction in try transaction.update(row) }) }
+        update.rows.append { transaction in try transaction.update(row) }
     }
 
     /// Replaces temporary client IDs in the operations behind one.
@@ -311,7 +317,7 @@ extension CacheUpdate {
                 .invalidateQuery(let key):
                 update.invalidate(key)
             case .invalidateTag: update.steps.append(step)
-            case .token, .metadata, .disk, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk, .declareList:
+            case .token, .metadata, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk, .declareList:
                 break
             }
         }

@@ -34,24 +34,19 @@ extension Outbox {
         in update: inout CacheUpdate,
         _ isAllowed: @escaping @Sendable (DiskOutboxRow) -> Bool
     ) {
-        guard core.disk != nil else { return }
         let payload = entry.payload
         let key = entry.idempotencyKey
         let number = entry.id.rawValue
-        update.steps.append(
-            .disk { transaction in
-                let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
-                guard let row, row.sequence == number, row.payload == payload, row.idempotencyKey == key,
-                    isAllowed(row)
-                else { throw Overtaken() }
-            }
-        )
+        update.rows.append { transaction in
+            let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+            guard let row, row.sequence == number, row.payload == payload, row.idempotencyKey == key, isAllowed(row)
+            else { throw Overtaken() }
+        }
     }
 
     /// Makes the update fail if another process has sent or changed the operation or has enqueued later ones.
     func requireUntouched(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
         require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
-        guard core.disk != nil else { return }
         let (seen, own) = state.withLock { state -> (Int64, Set<Int64>) in
             // Operations that a function of this operation has enqueued meanwhile. Usually there are none, and nothing
             // is searched.
@@ -59,12 +54,10 @@ extension Outbox {
             let last = state.lastSeen
             return (last, isSeen ? [] : Set(state.queue.values.map(\.id.rawValue).filter { $0 > last }))
         }
-        update.steps.append(
-            .disk { transaction in
-                let rows = try transaction.read { reading in try reading.outbox(after: seen, limit: own.count + 1) }
-                guard rows.allSatisfy({ own.contains($0.sequence) }) else { throw Overtaken() }
-            }
-        )
+        update.rows.append { transaction in
+            let rows = try transaction.read { reading in try reading.outbox(after: seen, limit: own.count + 1) }
+            guard rows.allSatisfy({ own.contains($0.sequence) }) else { throw Overtaken() }
+        }
     }
 
     // MARK: Operations of other processes
@@ -78,7 +71,7 @@ extension Outbox {
 
     /// The same with the gate held; the caller announces the commit after releasing it.
     func adoptUnseen() throws -> Commit? {
-        guard let disk = core.disk else {
+        guard let disk = core.outboxDisk else {
             state.withLock { $0.lastSeen = .max }
             return nil
         }
@@ -90,12 +83,12 @@ extension Outbox {
             adopt(row, refusal, in: &update)
         }
         state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
-        return update.steps.isEmpty ? nil : try core.carryOut(update)
+        return update.steps.isEmpty ? nil : try core.carryOutLocally(update)
     }
 
     /// Compares the known operations with the rows while another process holds the send lock, and applies its results.
     func reconcile() throws {
-        guard let disk = core.disk else { return }
+        guard let disk = core.outboxDisk else { return }
         var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
         defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
         let commit = try gate.withLock { _ in
@@ -198,30 +191,28 @@ extension Outbox {
     ///
     /// - Returns: the operations to send. The others were sent or decided about by another process.
     func mark(_ batch: [Outbox.Entry], _ operation: OutboxOperation) throws -> [Outbox.Entry] {
-        guard core.disk != nil else { return batch }
+        guard core.outboxDisk != nil else { return batch }
         let found = FoundRows()
         var update = CacheUpdate()
         update.mayUseReserve = true
         // Synced before the first byte leaves, and with it the earlier commit that holds the key: after a power loss an awaited
         // write that was sent must be found in doubt, and not as one that nobody has sent.
         if operation.isThrough { update.durability = .powerLoss }
-        update.steps.append(
-            .disk { transaction in
-                var rows: [Int64: DiskOutboxRow] = [:]
-                for entry in batch {
-                    let number = entry.id.rawValue
-                    let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
-                    guard var row, row.sequence == number, row.operation == entry.operation, row.scope == entry.scope
-                    else { continue }
-                    rows[number] = row
-                    guard row.state != Outbox.Entry.State.refused.rawValue else { continue }
-                    row.state = Outbox.Entry.State.sending.rawValue
-                    row.attempts = max(row.attempts + 1, Int64(entry.attempts))
-                    try transaction.update(row)
-                }
-                found.set(rows)
+        update.rows.append { transaction in
+            var rows: [Int64: DiskOutboxRow] = [:]
+            for entry in batch {
+                let number = entry.id.rawValue
+                let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+                guard var row, row.sequence == number, row.operation == entry.operation, row.scope == entry.scope
+                else { continue }
+                rows[number] = row
+                guard row.state != Outbox.Entry.State.refused.rawValue else { continue }
+                row.state = Outbox.Entry.State.sending.rawValue
+                row.attempts = max(row.attempts + 1, Int64(entry.attempts))
+                try transaction.update(row)
             }
-        )
+            found.set(rows)
+        }
         try core.commit(update)
         let rows = found.rows
         let isAsKnown = batch.allSatisfy { entry in
@@ -273,7 +264,7 @@ extension Outbox {
         }
         for entry in batch {
             guard let row = rows[entry.id.rawValue], row.state == Outbox.Entry.State.refused.rawValue else { continue }
-            let refusal = try core.disk?.read { transaction in try Self.refusal(of: row, in: transaction) }
+            let refusal = try core.outboxDisk?.read { transaction in try Self.refusal(of: row, in: transaction) }
             adopt(row, refusal, in: &update)
         }
         let payloads = Dictionary(batch.map { ($0.id, $0.payload) }, uniquingKeysWith: { $1 })

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Durable operations that wait to be sent: in order within each scope, concurrently across scopes, each with one effect.
 ///
-/// Each operation is a row of the cache's store and commits together with other changes. The cost of enqueuing does not depend on the
-/// number of waiting operations. Safe from any task and thread.
+/// Each operation is a row of a database that holds nothing else which grows, so that enqueuing waits for no commit of content and for
+/// no request. Its cost does not depend on the number of waiting operations. Safe from any task and thread.
 public final class Outbox: Sendable {
     struct State {
         var queue = OutboxQueue()
@@ -51,14 +51,14 @@ public final class Outbox: Sendable {
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
         gate = OutboxGate(core)
-        let file = core.disk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
+        let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
         do { try load() } catch { throw LarderError(error) }
         for operation in core.configuration.operations { register(OutboxOperation(any: operation)) }
     }
 
     private func load() throws {
-        guard let disk = core.disk else { return }
+        guard let disk = core.outboxDisk else { return }
         let rows = try Self.rows(in: disk, after: 0)
         state.withLock { state in
             for (row, refusal) in rows {
@@ -197,8 +197,11 @@ public final class Outbox: Sendable {
     func removeRow(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         let id = entry.id.rawValue
         update.mayUseReserve = true
-        if core.disk != nil { update.steps.append(.disk { transaction in try transaction.removeOperation(id) }) }
-        if entry.refusal != nil { update.setMetadata(nil, for: Outbox.Refusal.metadataKey(id)) }
+        let hasRefusal = entry.refusal != nil
+        update.rows.append { transaction in
+            try transaction.removeOperation(id)
+            if hasRefusal { try transaction.setMetadata(nil, for: Outbox.Refusal.metadataKey(id)) }
+        }
     }
 
     func forget(_ entry: Outbox.Entry) {

@@ -7,10 +7,12 @@ import Synchronization
 struct OutboxGate: ~Copyable, Sendable {
     private let mutex = Mutex(())
     private let owner: ChangeOwner
+    private let commitOwner: ChangeOwner
     private let delayed: DelayedEvents
 
     init(_ core: CacheCore) {
         owner = core.gateOwner
+        commitOwner = core.owner
         delayed = core.delayed
     }
 
@@ -21,8 +23,8 @@ struct OutboxGate: ~Copyable, Sendable {
             !owner.isCaller,
             "A function of an operation (changes, replacingIDs) must not call the outbox of its own cache. Call it outside of that function."
         )
-        // Delivers the events that the store has reported meanwhile, also after an error.
-        defer { delayed.deliver() }
+        // Delivers the events that the store has reported meanwhile, also after an error; within a commit they are delivered after it.
+        defer { if !commitOwner.isCaller { delayed.deliver() } }
         return try mutex.withLock { (value: inout sending ()) throws(Failure) -> sending Result in
             owner.begin()
             defer { owner.end() }

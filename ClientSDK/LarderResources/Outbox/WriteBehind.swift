@@ -53,8 +53,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     public var changes: @Sendable (Input, inout Outbox.LocalChanges) -> Void
     /// Sends a batch, and returns one outcome per operation in the same order.
     public var send: @Sendable ([Outbox.Attempt<Input>]) async throws -> [Outbox.Outcome<Receipt>]
-    /// Stores the server's answer in the transaction that removes the operation. It may be called more than once for one receipt. If
-    /// the answer cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
+    /// Stores the server's answer, before the operation is removed. It may be called more than once for one receipt. If the answer
+    /// cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
     public var acknowledge: @Sendable (Input, Receipt, inout CacheUpdate) -> Void = { _, _, _ in }
     /// Maps temporary client IDs to server IDs, so that queued operations can be rewritten.
     public var serverIDs: @Sendable (Input, Receipt) -> [String: String] = { _, _ in [:] }
@@ -90,8 +90,8 @@ public struct WriteThrough<Input: Codable & Sendable, Receipt: Sendable>: CacheC
     public var timeout: Duration = .seconds(60)
     /// Sends an operation, and returns its outcome.
     public var send: @Sendable (Outbox.Attempt<Input>) async throws -> Outbox.Outcome<Receipt>
-    /// Stores the server's answer in the transaction that removes the operation. It may be called more than once for one receipt. If
-    /// the answer cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
+    /// Stores the server's answer, before the operation is removed. It may be called more than once for one receipt. If the answer
+    /// cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
     public var acknowledge: @Sendable (Input, Receipt, inout CacheUpdate) -> Void = { _, _, _ in }
 
     /// Creates an operation that is awaited.

@@ -72,9 +72,9 @@ extension LarderCache {
         let restored = resource
         if !core.nodes.node(of: resource, in: core).hasContent {
             do {
-                try await core.changing {
+                try await core.changing { () async throws in
                     guard self.stored(restored) == nil, let answer = try storage.answer(for: key) else { return }
-                    try self.put(try codec.decode(answer.payload), for: restored, fetchedAt: answer.recordedAt)
+                    try await self.put(try codec.decode(answer.payload), for: restored, fetchedAt: answer.recordedAt)
                 }
             } catch {
                 configuration.onEvent(.storageFailed(LarderError(error)))

@@ -169,7 +169,7 @@ public final class ChangeSync: Sendable {
         let token = try await feed.present()
         let (name, sinceKey) = (feed.name, sinceKey)
         try await cache.core.changing { () throws(LarderError) in
-            try self.cache.update { update in
+            try self.cache.updateBlocking { update in
                 update.setToken(token, for: name)
                 update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
             }
@@ -187,7 +187,7 @@ public final class ChangeSync: Sendable {
         let invalidateAll = feed.invalidateAll
         let (name, sinceKey) = (feed.name, sinceKey)
         try await cache.core.changing { () throws(LarderError) in
-            try self.cache.update { update in
+            try self.cache.updateBlocking { update in
                 invalidateAll(&update)
                 update.setToken(token, for: name)
                 update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
@@ -209,11 +209,11 @@ public final class ChangeSync: Sendable {
             var rest = changes[...]
             while rest.count > Self.pieceMaximum {
                 let piece = rest.prefix(Self.pieceMaximum)
-                try self.cache.update { update in for change in piece { change.apply(&update) } }
+                try self.cache.updateBlocking { update in for change in piece { change.apply(&update) } }
                 rest = rest.dropFirst(Self.pieceMaximum)
             }
             let (last, name) = (rest, self.feed.name)
-            try self.cache.update { update in
+            try self.cache.updateBlocking { update in
                 for change in last { change.apply(&update) }
                 update.setToken(token, for: name)
             }
@@ -283,7 +283,7 @@ public final class ChangeSync: Sendable {
 
     /// Applies a change that has no token. The feed repeats it.
     func receive(_ body: @Sendable (inout CacheUpdate) throws -> Void) async throws(LarderError) {
-        try await gate.run { () async throws(LarderError) in try cache.update(body) }
+        try await gate.run { () async throws(LarderError) in try await cache.update(body) }
     }
 
     /// Whether the changes up to a token are stored, as far as this process knows: a push notification that names it brings nothing new.

@@ -24,7 +24,7 @@ struct AssemblyTests {
                 return (state.cache, state.joins)
             }
             guard let cache, number <= 100 else { return }
-            try cache.update { $0.put(Note(id: "unrelated \(number)", text: "", revision: 1)) }
+            try cache.updateBlocking { $0.put(Note(id: "unrelated \(number)", text: "", revision: 1)) }
         }
     }
 
@@ -45,7 +45,7 @@ struct AssemblyTests {
         #expect(disturbance.joins <= 2)
         // A change to one of its entities is still shown.
         disturbance.begin(cache)
-        try cache.update { $0.modify(Note.self, "3") { $0.text = "b" } }
+        try await cache.update { $0.modify(Note.self, "3") { $0.text = "b" } }
         #expect(try await cache.value(list, .cacheOnly).items[3].text == "b")
         #expect(disturbance.joins <= 2)
         guard isOnDisk else { return }
@@ -63,7 +63,7 @@ struct AssemblyTests {
             let list = try plain.join(rest, &lookup)
             // After the lookup of the entity, and before the list is registered as depending on it.
             if isFirst.exchange(false, ordering: .relaxed) {
-                try cache.update { $0.modify(Note.self, "1") { $0.text = "b" } }
+                try cache.updateBlocking { $0.modify(Note.self, "1") { $0.text = "b" } }
             }
             return list
         }

@@ -43,7 +43,7 @@ struct CacheStorageTests {
         scene.clock.advance(by: .seconds(100))
         let reader = Task { try await cache.value(resource) }
         await source.waitForRequests(2)
-        try cache.update { $0.remove(resource.key) }
+        try await cache.update { $0.remove(resource.key) }
         source.answer(1, .notModified())
         await source.waitForRequests(3)
         source.answer(2, .value("whole", validator: "2"))
@@ -87,9 +87,9 @@ struct CacheStorageTests {
         var secret = Resource<EntityList<Note>>.list("secret-list", of: Note.self) { _ in .value(EntityList(notes)) }
         secret.retention = .memory
         _ = try await cache.value(secret)
-        try cache.update { $0.remove(Note.self, "1") }
-        try cache.update { $0.put(Note(id: "3", text: "3", revision: 1)) }
-        try cache.update { $0.modify(Note.self, "2") { $0.text = "secret-text" } }
+        try await cache.update { $0.remove(Note.self, "1") }
+        try await cache.update { $0.put(Note(id: "3", text: "3", revision: 1)) }
+        try await cache.update { $0.modify(Note.self, "2") { $0.text = "secret-text" } }
         #expect(try await cache.value(secret, .cacheOnly).items.map(\.id) == ["2"])
         for name in try FileManager.default.subpathsOfDirectory(atPath: scene.path) {
             guard let bytes = FileManager.default.contents(atPath: scene.path + "/" + name) else { continue }
@@ -113,8 +113,8 @@ struct CacheStorageTests {
             }
         }
         #expect(reports.contains { $0.contains("\"=thing/\"") })
-        _ = try again.maintain()
-        try again.update { $0.setToken("t", for: "changes") }
+        _ = try await again.maintain()
+        try await again.update { $0.setToken("t", for: "changes") }
         #expect(try await again.value(Resource<String>("thing") { _ in .value("new") }, .cacheOnly) == "text")
         #expect(try await scene.cache().value(Resource<String>("thing") { _ in .value("new") }, .cacheOnly) == "text")
         #expect(try await again.value(number) == 7)
@@ -157,17 +157,17 @@ struct CacheStorageTests {
         #expect(scene.events.withLock { !$0.isEmpty })
     }
 
-    @Test func `a change that only memory has reaches the disk with the token that covers it`() throws {
+    @Test func `a change that only memory has reaches the disk with the token that covers it`() async throws {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()
         configuration.storage = .store(try killable.store())
         let cache = try LarderCache(configuration)
-        try cache.update { $0.put(Note(id: "1", text: "a", revision: 1)) }
+        try await cache.update { $0.put(Note(id: "1", text: "a", revision: 1)) }
         killable.fail(.full, untilHealed: true)
-        cache.updateIfPossible { $0.put(Note(id: "1", text: "b", revision: 2)) }
+        await cache.updateIfPossible { $0.put(Note(id: "1", text: "b", revision: 2)) }
         killable.heal()
         // The change feed brings what memory has already.
-        try cache.update { update in
+        try await cache.update { update in
             update.put(Note(id: "1", text: "b", revision: 2))
             update.setToken("t2", for: "feed")
         }
@@ -193,9 +193,9 @@ struct CacheStorageTests {
         #expect(scene.events.withLock { $0.contains { if case .storageFailed = $0 { true } else { false } } })
         // An operation that must be durable is rejected.
         killable.fail(.full, atStep: 1)
-        #expect(throws: LarderError.self) { try cache.update { $0.setToken("t", for: "changes") } }
+        await #expect(throws: LarderError.self) { try await cache.update { $0.setToken("t", for: "changes") } }
         killable.heal()
-        try cache.update { $0.setToken("t", for: "changes") }
+        try await cache.update { $0.setToken("t", for: "changes") }
         #expect(try cache.disk?.token("changes") == "t")
     }
 
@@ -213,7 +213,7 @@ struct CacheStorageTests {
         #expect(!FileManager.default.fileExists(atPath: scene.path))
         let error = await #expect(throws: LarderError.self) { try await cache.value(resource) }
         #expect(error?.code == .closed)
-        #expect(throws: LarderError.self) { try cache.update { $0.setToken("t", for: "f") } }
+        await #expect(throws: LarderError.self) { try await cache.update { $0.setToken("t", for: "f") } }
     }
 
     @Test func `two accounts are separate`() async throws {

@@ -43,8 +43,8 @@ struct DiskTierTests {
         do {
             let cache = try cache()
             _ = try await cache.value(notes(list))
-            try cache.update { $0.setMetadata([7], for: "mine") }
-            try cache.setDiskTier(isOn: false)
+            try await cache.update { $0.setMetadata([7], for: "mine") }
+            try await cache.setDiskTier(isOn: false)
             try cache.enqueue("1", star())
             cache.close()
         }
@@ -64,9 +64,9 @@ struct DiskTierTests {
         source.prepare(.value("a"))
         do {
             let cache = try cache()
-            try cache.setDiskTier(isOn: false)
+            try await cache.setDiskTier(isOn: false)
             #expect(try await cache.value(word(source)) == "a")
-            try cache.update { update in
+            try await cache.update { update in
                 update.put(Note(id: "1", text: "x"))
                 update.setToken("9", for: "feed")
             }
@@ -85,16 +85,16 @@ struct DiskTierTests {
         source.prepare(.value("old"), .value("new"))
         var cache = try cache()
         #expect(try await cache.value(word(source)) == "old")
-        try cache.setDiskTier(isOn: false)
+        try await cache.setDiskTier(isOn: false)
         // Invalidated and fetched again, which the disk does not know.
-        try cache.invalidate(word(source))
+        try await cache.invalidate(word(source))
         #expect(try await cache.value(word(source)) == "new")
         try cache.enqueue("1", star())
         if isRestarted {
             cache.close()
             cache = try self.cache()
         }
-        try cache.setDiskTier(isOn: true)
+        try await cache.setDiskTier(isOn: true)
         #expect(cache.isDiskTierOn && cache.outbox.status.pending == 1)
         // Commits of other processes would not have made it outdated.
         await #expect(throws: LarderError.self) { try await cache.value(word(source), .cacheOnly) }
@@ -112,8 +112,8 @@ struct DiskTierTests {
         list.prepare(.value(EntityList([Note(id: "1", text: "a")])), .value(EntityList([Note(id: "1", text: "b")])))
         let cache = try cache()
         _ = try await cache.value(notes(list))
-        try cache.setDiskTier(isOn: false)
-        try cache.update { $0.invalidate(Note.self, "1") }
+        try await cache.setDiskTier(isOn: false)
+        try await cache.update { $0.invalidate(Note.self, "1") }
         #expect(try await cache.value(notes(list), .cacheFirst).items.map(\.text) == ["b"])
     }
 
@@ -123,7 +123,7 @@ struct DiskTierTests {
         configuration.storage = .store(try killable.store())
         let cache = try LarderCache(configuration)
         killable.fail(.full, atStep: 1, untilHealed: true)
-        #expect(throws: LarderError.self) { try cache.setDiskTier(isOn: false) }
+        await #expect(throws: LarderError.self) { try await cache.setDiskTier(isOn: false) }
         #expect(!cache.isDiskTierOn)
     }
 

@@ -89,7 +89,7 @@ struct DiskWorkTests {
         let codec = PayloadCodec<String>(
             encode: { value in
                 if isFirst.withLock({ $0.exchange(false) }) {
-                    try cache.update { $0.put(Note(id: "1", text: "other")) }
+                    try cache.updateBlocking { $0.put(Note(id: "1", text: "other")) }
                 }
                 return Array(value.utf8)
             },

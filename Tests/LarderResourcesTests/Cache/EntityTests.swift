@@ -44,13 +44,13 @@ struct EntityTests {
         _ = try await cache.value(second)
         let seen = SequenceRecorder(cache.snapshots(second, .cacheOnly))
         await seen.wait(for: 1)
-        try cache.update { $0.put(Note(id: "3", text: "edited", revision: 2)) }
+        try await cache.update { $0.put(Note(id: "3", text: "edited", revision: 2)) }
         #expect(try await read(cache, first) == ["1", "2", "edited"])
         #expect(try await read(cache, second) == ["edited", "4"])
         #expect(try await cache.value(note("3"), .cacheOnly).text == "edited")
         await seen.wait { $0.last?.value?.items.first?.text == "edited" }
         #expect(try await cache.value(second, .cacheOnly).nextCursor == "c")
-        try cache.update { $0.modify(Note.self, "4") { $0.text += "!" } }
+        try await cache.update { $0.modify(Note.self, "4") { $0.text += "!" } }
         #expect(try await read(cache, second) == ["edited", "4!"])
         guard !inMemory else { return }
         let again = try scene.cache()
@@ -89,24 +89,24 @@ struct EntityTests {
             let id = "\(generator.uniform(in: ids.startIndex..<ids.endIndex))"
             let what = generator.uniform(in: 0..<9)
             switch what {
-            case 0, 1: try cache.update { $0.modify(Note.self, id) { $0.text += "m" } }
+            case 0, 1: try await cache.update { $0.modify(Note.self, id) { $0.text += "m" } }
             case 2:
-                try cache.update { $0.put(Note(id: id, text: "put \(round)", revision: Int64(round + 2))) }
+                try await cache.update { $0.put(Note(id: id, text: "put \(round)", revision: Int64(round + 2))) }
             case 3:
                 let isLike = round % 2 == 0
                 if let new = try cache.enqueue(Tap(post: id, isLike: isLike), operation) { pending.append(new) }
             case 4: if let old = pending.popLast() { try cache.outbox.drop(old) }
-            case 5: try cache.update { $0.invalidate(Note.self, id) }
+            case 5: try await cache.update { $0.invalidate(Note.self, id) }
             case 6:
-                try cache.update { update in
+                try await cache.update { update in
                     for number in ids.prefix(generator.uniform(in: 1..<12)) {
                         update.modify(Note.self, "\(number)") { $0.text += "a" }
                     }
                 }
-            case 7 where round % 5 == 0: try cache.update { $0.remove(Note.self, id) }
-            case 7: try cache.update { $0.invalidate(all: Note.self) }
+            case 7 where round % 5 == 0: try await cache.update { $0.remove(Note.self, id) }
+            case 7: try await cache.update { $0.invalidate(all: Note.self) }
             default:
-                try cache.update { update in
+                try await cache.update { update in
                     update.edit(list.key) { keys in
                         guard let first = keys.first else { return }
                         keys = Array(keys.dropFirst()) + [first]
@@ -128,10 +128,11 @@ struct EntityTests {
         source.prepare(.value(EntityList(notes([1, 2, 3]))))
         let list = list("list", source)
         _ = try await cache.value(list)
-        try cache.update { update in for id in ["1", "2", "3"] { update.modify(Note.self, id) { $0.text = "0" } } }
+        try await cache.update { update in for id in ["1", "2", "3"] { update.modify(Note.self, id) { $0.text = "0" } }
+        }
         let writer = Task.detached {
             for round in 1...300 {
-                try cache.update { update in
+                try await cache.update { update in
                     for id in ["1", "2", "3"] { update.modify(Note.self, id) { $0.text = "\(round)" } }
                 }
             }
@@ -164,10 +165,10 @@ struct EntityTests {
         source.prepare(.value(EntityList(notes([1, 2, 3]))), .value(EntityList(notes([1, 2, 3]))))
         let list = list("all", source)
         _ = try await cache.value(list)
-        try cache.update { $0.remove(Note.self, "2", deletedInVersion: 5) }
+        try await cache.update { $0.remove(Note.self, "2", deletedInVersion: 5) }
         #expect(try await read(cache, list) == ["1", "3"])
         #expect(try await cache.snapshot(list, .cacheOnly).freshness == .fresh)
-        try cache.update { $0.put(Note(id: "2", text: "ghost", revision: 4)) }
+        try await cache.update { $0.put(Note(id: "2", text: "ghost", revision: 4)) }
         await #expect(throws: LarderError.self) { try await cache.value(note("2"), .cacheOnly) }
         // A page from a lagging replica still contains the entity, which is not shown.
         _ = try await cache.refresh(list)
@@ -182,7 +183,7 @@ struct EntityTests {
         let (first, second) = (list("first", source), list("second", source))
         _ = try await cache.value(first)
         _ = try await cache.value(second)
-        try cache.update { $0.remove(first.key) }
+        try await cache.update { $0.remove(first.key) }
         await #expect(throws: LarderError.self) { try await cache.value(first, .cacheOnly) }
         #expect(try await read(cache, second) == ["2", "3"])
     }
@@ -193,7 +194,7 @@ struct EntityTests {
         source.prepare(.value(EntityList(notes([1, 2, 3]))))
         let list = list("all", source)
         _ = try await cache.value(list)
-        try cache.update { update in
+        try await cache.update { update in
             update.put(Note(id: "9", text: "new", revision: 1))
             update.edit(list.key) { $0.insert(Note.key("9"), at: 0) }
         }
@@ -217,11 +218,11 @@ struct EntityTests {
         _ = try await cache.value(other)
         scene.clock.advance(by: .seconds(1))
         switch way {
-        case .entity: try cache.update { $0.invalidate(Note.self, "2") }
-        case .type: try cache.update { $0.invalidate(all: Note.self) }
-        case .list: try cache.invalidate(list)
-        case .predicate: try cache.invalidate(named: "all") { $0.parameters.contains { $0.value == "new" } }
-        case .tag: try cache.invalidate(tag: "mine")
+        case .entity: try await cache.update { $0.invalidate(Note.self, "2") }
+        case .type: try await cache.update { $0.invalidate(all: Note.self) }
+        case .list: try await cache.invalidate(list)
+        case .predicate: try await cache.invalidate(named: "all") { $0.parameters.contains { $0.value == "new" } }
+        case .tag: try await cache.invalidate(tag: "mine")
         }
         if isRestarted { cache = try scene.cache() }
         scene.clock.advance(by: .seconds(1))
@@ -232,7 +233,7 @@ struct EntityTests {
         source.answer(1, .value(EntityList(notes([1, 2], text: "v", revision: 2))))
         await seen.wait { $0.last?.freshness == .fresh && $0.last?.value?.items.first?.text == "v1" }
         // An observer gets the next change.
-        try cache.update { $0.invalidate(Note.self, "1") }
+        try await cache.update { $0.invalidate(Note.self, "1") }
         await source.waitForRequests(3)
     }
 
@@ -246,7 +247,7 @@ struct EntityTests {
             let count = source.requests.count
             let reader = Task { try await cache.snapshot(resource, .networkOnly) }
             await source.waitForRequests(count + 1)
-            if byTag { try cache.invalidate(tag: "t") } else { try cache.invalidate(resource) }
+            if byTag { try await cache.invalidate(tag: "t") } else { try await cache.invalidate(resource) }
             source.answer(count, .value("old news \(byTag)"))
             #expect(try await reader.value.freshness == .stale(.invalidated))
             source.prepare(.value("current \(byTag)"))
@@ -295,7 +296,7 @@ struct EntityTests {
         await seen.wait { $0.last?.value != nil }
         source.prepare(.value(EntityList(notes([1, 2]))), .value(EntityList(notes([1, 2, 3]))))
         _ = try await cache.refresh(list)
-        try cache.update { $0.put(notes([1])[0]) }
+        try await cache.update { $0.put(notes([1])[0]) }
         _ = try await cache.refresh(list)
         await seen.wait { $0.last?.value?.items.count == 3 }
         let shown = seen.elements.filter { $0.activity == .idle }.compactMap(\.value)
@@ -322,16 +323,16 @@ struct EntityTests {
             let version = Int64(generator.uniform(in: 0..<20))
             switch generator.uniform(in: 0..<10) {
             case 0..<4:
-                try cache.update { $0.put(Note(id: id, text: "\(step)", revision: version)) }
+                try await cache.update { $0.put(Note(id: id, text: "\(step)", revision: version)) }
                 if (graves[id] ?? -1) < version, (texts[id]?.version ?? -1) <= version {
                     texts[id] = ("\(step)", version)
                     graves[id] = nil
                 }
             case 4:
-                try cache.update { $0.modify(Note.self, id) { $0.text = "m\(step)" } }
+                try await cache.update { $0.modify(Note.self, id) { $0.text = "m\(step)" } }
                 if let known = texts[id] { texts[id] = ("m\(step)", known.version) }
             case 5:
-                try cache.update { $0.remove(Note.self, id, deletedInVersion: version) }
+                try await cache.update { $0.remove(Note.self, id, deletedInVersion: version) }
                 if (texts[id]?.version ?? -1) <= version, (graves[id] ?? -1) <= version {
                     texts[id] = nil
                     graves[id] = version

@@ -129,10 +129,10 @@ struct FlightTests {
         let note = Resource<Note>.entity("1") { try await source.fetch($0) }
         let reader = Task { try await cache.snapshot(note) }
         await source.waitForRequests(1)
-        try cache.update { $0.put(Note(id: "1", text: "pushed", revision: 7)) }
+        try await cache.update { $0.put(Note(id: "1", text: "pushed", revision: 7)) }
         source.answer(0, .value(Note(id: "1", text: "fetched", revision: 6)))
         #expect(try await reader.value.value?.text == "pushed")
-        try cache.update { $0.put(Note(id: "1", text: "late", revision: 5)) }
+        try await cache.update { $0.put(Note(id: "1", text: "late", revision: 5)) }
         #expect(try await cache.value(note, .cacheOnly).text == "pushed")
         #expect(try await scene.cache().value(note, .cacheOnly).text == "pushed")
     }

@@ -215,7 +215,7 @@ struct FreshnessTests {
         let cache = try scene.cache()
         for resource in resources() { _ = try await cache.value(resource) }
         scene.clock.advance(by: .seconds(1))
-        for tag in tags { try cache.invalidate(tag: tag) }
+        for tag in tags { try await cache.invalidate(tag: tag) }
         let again = try scene.cache()
         for (tag, resource) in zip(tags + others, resources()) {
             for cache in [cache, again] {
@@ -234,7 +234,7 @@ struct FreshnessTests {
         _ = try await cache.value(early)
         for number in 0..<1_100 {
             scene.clock.advance(by: .milliseconds(1))
-            try cache.invalidate(tag: number == 0 ? "early" : "other \(number)")
+            try await cache.invalidate(tag: number == 0 ? "early" : "other \(number)")
         }
         _ = try await cache.value(late)
         #expect(try await cache.snapshot(early, .cacheOnly).freshness == .stale(.invalidated))
@@ -245,9 +245,9 @@ struct FreshnessTests {
         let cache = try scene.cache()
         let note = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "a", revision: 1)) }
         _ = try await cache.value(note)
-        for tag in ["=type note", "note", "type note"] { try cache.invalidate(tag: tag) }
+        for tag in ["=type note", "note", "type note"] { try await cache.invalidate(tag: tag) }
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .fresh)
-        try cache.update { $0.invalidate(all: Note.self) }
+        try await cache.update { $0.invalidate(all: Note.self) }
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.invalidated))
     }
 
@@ -315,7 +315,7 @@ struct FreshnessTests {
         let cache = try scene.cache()
         let source = ScriptedSource<Note>()
         let note = Resource<Note>.entity("1") { try await source.fetch($0) }
-        try cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
+        try await cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.partial))
         source.prepare(.value(Note(id: "1", text: "headline and body", revision: 1)))
         let whole = try await cache.snapshot(note)
@@ -324,7 +324,7 @@ struct FreshnessTests {
         )
         #expect(source.requests[0].validator == nil)
         // A partial entity of the same version does not replace the complete one.
-        try cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
+        try await cache.update { $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial) }
         #expect(try await cache.value(note, .cacheOnly).text == "headline and body")
     }
 

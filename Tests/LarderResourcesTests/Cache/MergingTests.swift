@@ -89,10 +89,10 @@ struct MergingTests {
         let cache = try scene.cache()
         let source = ScriptedSource<Article>()
         func stored() async throws -> Article { try await cache.value(article(source), .cacheOnly) }
-        try cache.update { $0.put(Article(id: 7, text: "new", revision: 2)) }
-        try cache.update { $0.put(Article(id: 7, text: "old", isBookmarked: false, revision: 1)) }
+        try await cache.update { $0.put(Article(id: 7, text: "new", revision: 2)) }
+        try await cache.update { $0.put(Article(id: 7, text: "old", isBookmarked: false, revision: 1)) }
         #expect(try await stored() == Article(id: 7, text: "new", revision: 2))
-        try cache.update { $0.put(Article(id: 7, isBookmarked: true, revision: 2), completeness: .partial) }
+        try await cache.update { $0.put(Article(id: 7, isBookmarked: true, revision: 2), completeness: .partial) }
         #expect(try await stored() == Article(id: 7, text: "new", isBookmarked: true, revision: 2))
         #expect(try await cache.snapshot(article(source), .cacheOnly).completeness == .complete)
     }
@@ -100,8 +100,8 @@ struct MergingTests {
     @Test func `a value that was removed is not merged`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Article>()
-        try cache.update { $0.put(Article(id: 7, isBookmarked: true)) }
-        try cache.update { update in
+        try await cache.update { $0.put(Article(id: 7, isBookmarked: true)) }
+        try await cache.update { update in
             update.remove(Article.self, 7)
             update.put(Article(id: 7, text: "again"))
         }
@@ -119,7 +119,7 @@ struct MergingTests {
         _ = try await timeline.snapshot()
         #expect(try await timeline.loadOlder() == .finished)
         try timeline.insertNewest(Article(id: 5, text: "5"), isOwn: true)
-        try cache.update { update in
+        try await cache.update { update in
             update.modify(Article.self, 3) { $0.text = "changed" }
             update.remove(Article.self, 2)
         }

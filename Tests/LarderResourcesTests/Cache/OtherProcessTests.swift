@@ -40,18 +40,18 @@ struct OtherProcessTests {
         #expect(try await one.value(note("1")).text == "a")
         let seen = SequenceRecorder(one.snapshots(list, .cacheOnly))
         await seen.wait(for: 1)
-        try two.update { $0.modify(Note.self, "1") { $0.text = "b" } }
+        try await two.update { $0.modify(Note.self, "1") { $0.text = "b" } }
         scene.clock.advance(by: .milliseconds(99))
         #expect(try await one.value(note("1")).text == "a")
         scene.clock.advance(by: .milliseconds(1))
         #expect(try await one.value(note("1")).text == "b")
         #expect(try await one.value(list, .cacheOnly).items.map(\.text) == ["b", "a", "a"])
         await seen.wait { $0.last?.value?.items.first?.text == "b" }
-        try two.update { $0.edit(list.key) { $0.removeLast() } }
+        try await two.update { $0.edit(list.key) { $0.removeLast() } }
         scene.clock.advance(by: .milliseconds(100))
         #expect(try await one.value(list, .cacheOnly).items.map(\.id) == ["1", "2"])
         // A commit of this process does not count as a foreign one.
-        try one.update { $0.modify(Note.self, "2") { $0.text = "c" } }
+        try await one.update { $0.modify(Note.self, "2") { $0.text = "c" } }
         scene.clock.advance(by: .milliseconds(100))
         let hits = one.memoryHits.hits
         _ = try await one.snapshot(note("2"))
@@ -61,10 +61,10 @@ struct OtherProcessTests {
 
     @Test func `a change applies to the value of the other process and not to the one in memory`() async throws {
         let (one, two) = (try scene.cache(), try scene.cache())
-        try one.update { $0.put(Note(id: "1", text: "a", revision: nil)) }
+        try await one.update { $0.put(Note(id: "1", text: "a", revision: nil)) }
         #expect(try await one.value(note("1")).text == "a")
-        try two.update { $0.modify(Note.self, "1") { $0.text += "b" } }
-        try one.update { $0.modify(Note.self, "1") { $0.text += "c" } }
+        try await two.update { $0.modify(Note.self, "1") { $0.text += "b" } }
+        try await one.update { $0.modify(Note.self, "1") { $0.text += "c" } }
         #expect(try await one.value(note("1")).text == "abc")
         scene.clock.advance(by: .milliseconds(100))
         #expect(try await two.value(note("1")).text == "abc")
@@ -73,9 +73,9 @@ struct OtherProcessTests {
     @Test func `memory-only values do not depend on commits of other processes`() async throws {
         let (one, two) = (try scene.cache(), try scene.cache())
         let secret = Resource<Secret>.entity("1", policy: .cacheOnly) { _ in throw Broken() }
-        try one.update { $0.put(Secret(id: "1", text: "mine")) }
+        try await one.update { $0.put(Secret(id: "1", text: "mine")) }
         #expect(try await one.value(secret).text == "mine")
-        try two.update { $0.put(Note(id: "1", text: "b", revision: nil)) }
+        try await two.update { $0.put(Note(id: "1", text: "b", revision: nil)) }
         scene.clock.advance(by: .milliseconds(100))
         #expect(try await one.value(secret).text == "mine")
         await #expect(throws: LarderError.self) { try await two.value(secret) }
@@ -90,8 +90,8 @@ struct OtherProcessTests {
         _ = try await one.value(list)
         #expect(try await one.snapshot(list, .cacheOnly).freshness == .fresh)
         scene.clock.advance(by: .seconds(1))
-        try two.invalidate(tag: "feed")
-        try one.invalidate(tag: "other")
+        try await two.invalidate(tag: "feed")
+        try await one.invalidate(tag: "other")
         #expect(try await one.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
         let again = try scene.cache()
         #expect(try await again.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
@@ -109,9 +109,9 @@ struct OtherProcessTests {
             let cache = caches[generator.uniform(in: 0..<2)]
             let id = "\(generator.uniform(in: 0..<6))"
             switch generator.uniform(in: 0..<5) {
-            case 0, 1: try cache.update { $0.modify(Note.self, id) { $0.text += "\(round)," } }
-            case 2: try cache.update { $0.put(Note(id: id, text: "put \(round)", revision: nil)) }
-            case 3: try cache.update { $0.edit(list.key) { $0 = $0.suffix(1) + $0.dropLast() } }
+            case 0, 1: try await cache.update { $0.modify(Note.self, id) { $0.text += "\(round)," } }
+            case 2: try await cache.update { $0.put(Note(id: id, text: "put \(round)", revision: nil)) }
+            case 3: try await cache.update { $0.edit(list.key) { $0 = $0.suffix(1) + $0.dropLast() } }
             default: _ = try await cache.value(list, .cacheOnly)
             }
             guard generator.uniform(in: 0..<3) == 0 else { continue }

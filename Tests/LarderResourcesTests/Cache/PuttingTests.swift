@@ -20,7 +20,7 @@ struct PuttingTests {
         let cache = try scene.cache()
         let one = Resource<Note>.entity("1") { _ in throw Broken() }
         let seen = SequenceRecorder(cache.snapshots(Self.notes, .cacheOnly))
-        try cache.update { update in
+        try await cache.update { update in
             try update.put("a", for: Self.word(), validator: "v", lifetime: .seconds(5))
             try update.put(EntityList([Note(id: "1", text: "x")]), for: Self.notes)
             try update.put(Note(id: "1", text: "y"), for: one)
@@ -41,7 +41,7 @@ struct PuttingTests {
         var notes = Self.notes
         notes.retention = .memory
         let resources = (word, notes)
-        try cache.update { update in
+        try await cache.update { update in
             try update.put("secret", for: resources.0)
             try update.put(EntityList([Note(id: "1", text: "secret")]), for: resources.1)
         }
@@ -53,7 +53,7 @@ struct PuttingTests {
 
     @Test func `everyday types describe themselves in a line`() async throws {
         let cache = try scene.cache()
-        try cache.put("a", for: Self.word())
+        try await cache.put("a", for: Self.word())
         let snapshot = try await cache.snapshot(Self.word())
         let time = scene.clock.now.rfc3339()
         let end = (scene.clock.now + .seconds(60)).rfc3339()

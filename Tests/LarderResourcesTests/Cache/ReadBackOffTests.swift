@@ -39,7 +39,7 @@ struct ReadBackOffTests {
         source.prepare(.value("a"))
         #expect(try await cache.value(word(source)) == "a")
         // A success ends it.
-        try cache.invalidate(word(source))
+        try await cache.invalidate(word(source))
         source.prepare(failure: Self.busy)
         _ = try await cache.value(word(source))
         scene.clock.advance(by: .milliseconds(500))
@@ -155,9 +155,9 @@ struct ReadBackOffTests {
         let seen = SequenceRecorder(cache.snapshots(word(source)))
         await seen.wait { $0.last?.value == "a" }
         source.prepare(failure: Self.busy)
-        try cache.invalidate(word(source))
+        try await cache.invalidate(word(source))
         await seen.wait { $0.last?.refreshError != nil && $0.last?.activity == .idle }
-        for _ in 0..<20 { try cache.invalidate(word(source)) }
+        for _ in 0..<20 { try await cache.invalidate(word(source)) }
         #expect(source.requests.count == 2)
         source.prepare(.value("b"))
         try await scene.clock.waitForSleepers()

@@ -51,7 +51,7 @@ private final class Handler: Sendable {
 struct ReentryTests {
     private static func cache() throws -> LarderCache {
         let cache = try LarderCache(CacheConfiguration())
-        try cache.update { $0.put(Watched(id: "1", text: "a")) }
+        try cache.updateBlocking { $0.put(Watched(id: "1", text: "a")) }
         return cache
     }
 
@@ -63,9 +63,9 @@ struct ReentryTests {
     @Test func `an update within modify stops with a message`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let cache = try ReentryTests.cache()
-            try cache.update { update in
+            try await cache.update { update in
                 update.modify(Watched.self, "1") { _ in
-                    do { try cache.update { $0.invalidate(tag: "x") } } catch { Issue.record(error) }
+                    do { try cache.updateBlocking { $0.invalidate(tag: "x") } } catch { Issue.record(error) }
                 }
             }
         }
@@ -81,7 +81,7 @@ struct ReentryTests {
                 changes: { _, _ in },
                 send: { _ in [] }
             )
-            try cache.update { update in
+            try await cache.update { update in
                 update.modify(Watched.self, "1") { _ in
                     do { _ = try cache.enqueue("1", operation) } catch { Issue.record(error) }
                 }
@@ -95,9 +95,9 @@ struct ReentryTests {
             let cache = try ReentryTests.cache()
             let list = Resource<EntityList<Watched>>.list("list", of: Watched.self) { _ in .value(EntityList([])) }
             _ = try await cache.value(list)
-            try cache.update { update in
+            try await cache.update { update in
                 update.edit(list.key) { _ in
-                    do { try cache.update { $0.invalidate(tag: "x") } } catch { Issue.record(error) }
+                    do { try cache.updateBlocking { $0.invalidate(tag: "x") } } catch { Issue.record(error) }
                 }
             }
         }
@@ -108,9 +108,9 @@ struct ReentryTests {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let cache = try ReentryTests.cache()
             Watched.onComparison.withLock { body in
-                body = { do { try cache.update { $0.invalidate(tag: "x") } } catch { Issue.record(error) } }
+                body = { do { try cache.updateBlocking { $0.invalidate(tag: "x") } } catch { Issue.record(error) } }
             }
-            try cache.update { $0.put(Watched(id: "1", text: "b")) }
+            try await cache.update { $0.put(Watched(id: "1", text: "b")) }
         }
         expectMessage(["==", "when LarderCache.update has returned"], in: result?.standardErrorContent)
     }
@@ -119,7 +119,7 @@ struct ReentryTests {
         await #expect(processExitsWith: .success) {
             let cache = try ReentryTests.cache()
             let readers = Readers()
-            try cache.update { update in
+            try await cache.update { update in
                 update.modify(Watched.self, "1") { watched in
                     watched.text = "b"
                     let resource = Resource<Watched>.entity("1") { _ in .value(Watched(id: "1", text: "c")) }
@@ -141,14 +141,14 @@ struct ReentryTests {
             let isUpdated = Atomic<Bool>(false)
             Watched.onComparison.withLock { body in
                 body = {
-                    do { try cache.update { $0.modify(Watched.self, "1") { $0.text += "!" } } } catch {
+                    do { try cache.updateBlocking { $0.modify(Watched.self, "1") { $0.text += "!" } } } catch {
                         preconditionFailure("\(error)")
                     }
                     isUpdated.store(true, ordering: .relaxed)
                 }
             }
             // Compares shown values only, no stored ones.
-            try cache.update { $0.modify(Watched.self, "1") { $0.text = "b" } }
+            try await cache.update { $0.modify(Watched.self, "1") { $0.text = "b" } }
             _ = await reader.next(isolation: nil)
             guard isUpdated.load(ordering: .relaxed) else { preconditionFailure("Nothing was compared.") }
         }
@@ -164,7 +164,9 @@ struct ReentryTests {
             configuration.onEvent = { event in
                 guard case .storageFailed = event, let cache = handler.cache else { return }
                 killable.heal()
-                do { try cache.update { $0.setToken("t", for: "changes") } } catch { preconditionFailure("\(error)") }
+                do { try cache.updateBlocking { $0.setToken("t", for: "changes") } } catch {
+                    preconditionFailure("\(error)")
+                }
                 killable.fail(.full, atStep: 1, untilHealed: true)
             }
             let cache = try LarderCache(configuration)
@@ -185,7 +187,9 @@ struct ReentryTests {
             configuration.editStore { $0.bytesMaximum = 20_000 }
             configuration.onEvent = { event in
                 guard case .disk(.evicted) = event, let cache = handler.take() else { return }
-                do { try cache.update { $0.setToken("t", for: "changes") } } catch { preconditionFailure("\(error)") }
+                do { try cache.updateBlocking { $0.setToken("t", for: "changes") } } catch {
+                    preconditionFailure("\(error)")
+                }
             }
             let cache = try LarderCache(configuration)
             handler.give(cache)
@@ -201,7 +205,7 @@ struct ReentryTests {
 
     @Test func `an entity type must not begin with an equals sign`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            try LarderCache(CacheConfiguration()).update { $0.put(Reserved(id: "1")) }
+            try await LarderCache(CacheConfiguration()).update { $0.put(Reserved(id: "1")) }
         }
         expectMessage(["\"=note\"", "entityType"], in: result?.standardErrorContent)
     }

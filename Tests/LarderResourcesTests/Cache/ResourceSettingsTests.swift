@@ -223,7 +223,7 @@ struct ResourceSettingsTests {
         var tagged = word(source)
         tagged.tags = ["words"]
         _ = try await cache.value(tagged)
-        try cache.invalidate(tag: "words")
+        try await cache.invalidate(tag: "words")
         #expect(try await cache.snapshot(tagged, .cacheOnly).freshness == .stale(.invalidated))
         #expect(try await cache.snapshot(word(source), .cacheOnly).freshness == .stale(.invalidated))
     }
@@ -234,7 +234,7 @@ struct ResourceSettingsTests {
         let whole = Resource<Note>.entity("1") { try await source.fetch($0) }
         var part = whole
         part.demands = .partial
-        try cache.update {
+        try await cache.update {
             $0.put(Note(id: "1", text: "headline", revision: 1), completeness: .partial, lifetime: .seconds(60))
         }
         #expect(try await cache.snapshot(whole, .cacheOnly).freshness == .stale(.partial))
@@ -250,7 +250,7 @@ struct ResourceSettingsTests {
         let whole = Resource<Note>("note", ["id": "1"]) { _ in .value(Note(id: "1", text: "whole", revision: 1)) }
         let entity = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: "entity", revision: 1)) }
         for resource in isWholeFirst ? [whole, entity] : [entity, whole] { _ = try await cache.value(resource) }
-        try cache.update { $0.modify(Note.self, "1") { $0.text = "modified" } }
+        try await cache.update { $0.modify(Note.self, "1") { $0.text = "modified" } }
         #expect(try await cache.value(entity, .cacheOnly).text == "modified")
         #expect(try await cache.value(whole, .cacheOnly).text == "whole")
         cache.trimMemory(toBytes: 0)

@@ -85,7 +85,7 @@ private struct DeclaredListRun {
         let id = known.isEmpty || generator.unit() < 0.25 ? nil : known[generator.uniform(in: 0..<known.count)]
         let job = board.set(id, status: generator.uniform(in: 0..<3), rank: generator.uniform(in: 0..<40))
         guard generator.unit() < 0.8 else { return "a change without an event: \(job)" }
-        try cache.update { $0.put(job) }
+        try cache.updateBlocking { $0.put(job) }
         put(job)
         return "event \(job)"
     }
@@ -96,7 +96,7 @@ private struct DeclaredListRun {
         let id = known[generator.uniform(in: 0..<known.count)]
         let version = board.delete(id)
         guard generator.unit() < 0.8 else { return "a deletion without an event: \(id)" }
-        try cache.update { $0.remove(Job.self, id, deletedInVersion: version) }
+        try cache.updateBlocking { $0.remove(Job.self, id, deletedInVersion: version) }
         remove(id)
         return "deletion \(id)"
     }
@@ -104,7 +104,7 @@ private struct DeclaredListRun {
     private mutating func modification() throws -> String {
         guard let id = randomID(stored.keys.sorted()) else { return "nothing to modify" }
         let (status, rank) = (generator.uniform(in: 0..<3), generator.uniform(in: 0..<40))
-        try cache.update { $0.modify(Job.self, id) { ($0.status, $0.rank) = (status, rank) } }
+        try cache.updateBlocking { $0.modify(Job.self, id) { ($0.status, $0.rank) = (status, rank) } }
         stored[id]?.status = status
         stored[id]?.rank = rank
         note(id)

@@ -37,21 +37,21 @@ struct DeclaredListTests {
     @Test func `an event moves an entity between two lists, to its place by the order`() async throws {
         let cache = try await filled()
         let job = board.set("j2", status: 1, rank: 15)
-        try cache.update { $0.put(job) }
+        try await cache.update { $0.put(job) }
         #expect(shown(cache, 0) == ["j1", "j3", "j4"] && shown(cache, 1) == ["j5", "j2", "j6", "j7"])
         let again = board.set("j2", rank: 99)
-        try cache.update { $0.put(again) }
+        try await cache.update { $0.put(again) }
         #expect(shown(cache, 1) == ["j5", "j6", "j7", "j2"])
         let new = board.set(status: 0, rank: 5)
-        try cache.update { $0.put(new) }
+        try await cache.update { $0.put(new) }
         #expect(shown(cache, 0) == ["j8", "j1", "j3", "j4"])
-        try cache.update { $0.remove(Job.self, "j8") }
+        try await cache.update { $0.remove(Job.self, "j8") }
         #expect(shown(cache, 0) == ["j1", "j3", "j4"])
     }
 
     @Test func `a local modification moves an entity`() async throws {
         let cache = try await filled()
-        try cache.update { $0.modify(Job.self, "j1") { $0.status = 1 } }
+        try await cache.update { $0.modify(Job.self, "j1") { $0.status = 1 } }
         // By the order of ranks and identifiers: j1 and j5 have one rank.
         #expect(shown(cache, 0) == ["j2", "j3", "j4"] && shown(cache, 1) == ["j1", "j5", "j6", "j7"])
     }
@@ -76,7 +76,7 @@ struct DeclaredListTests {
         let cache = try await filled()
         let job = board.set("j2", status: 1, rank: 15)
         let new = board.set(status: 0, rank: 12)
-        try cache.update {
+        try await cache.update {
             $0.put(job)
             $0.put(new)
         }
@@ -87,7 +87,7 @@ struct DeclaredListTests {
         #expect(shown(later, 0) == ["j1", "j8", "j4"] && shown(later, 1) == ["j3", "j5", "j2", "j6", "j7"])
         // An event after the restart, before the other list was read.
         let moved = board.set("j4", status: 1, rank: 100)
-        try later.update { $0.put(moved) }
+        try await later.update { $0.put(moved) }
         later.close()
         let last = try open()
         #expect(shown(last, 1) == ["j3", "j5", "j2", "j6", "j7", "j4"])
@@ -107,7 +107,7 @@ struct DeclaredListTests {
         }
         #expect(try await cache.value(odd).items.map(\.id) == ["j6", "j3", "j1"])
         let job = board.set("j3", rank: 31)
-        try cache.update { $0.put(job) }
+        try await cache.update { $0.put(job) }
         // j3 no longer lies between its neighbours by the order, j6 is not looked at.
         #expect(cache.stored(odd)?.value?.items.map(\.id) == ["j6", "j1", "j3"])
         #expect(try await cache.refresh(odd).value?.items.map(\.id) == ["j6", "j3", "j1"])
@@ -131,7 +131,7 @@ struct DeclaredListTests {
         await Task.detached { began.wait() }.value
         let before = board.list(0)
         let job = board.set("j2", status: 1, rank: 15)
-        try cache.update { $0.put(job) }
+        try await cache.update { $0.put(job) }
         answer.continuation.yield(before)
         #expect(try await refreshed.value?.items.map(\.id) == ["j1", "j3", "j4"])
         #expect(shown(cache, 1) == ["j5", "j2", "j6", "j7"])
@@ -142,13 +142,13 @@ struct DeclaredListTests {
         let cache = try await filled()
         #expect(shown(cache, 0) == ["j1", "j2"])
         let (behind, within) = (board.set("j5", status: 0, rank: 35), board.set("j6", status: 0, rank: 15))
-        try cache.update {
+        try await cache.update {
             $0.put(behind)
             $0.put(within)
         }
         #expect(shown(cache, 0) == ["j1", "j6", "j2"] && shown(cache, 1) == ["j7"])
         let moved = board.set("j1", rank: 90)
-        try cache.update { $0.put(moved) }
+        try await cache.update { $0.put(moved) }
         #expect(shown(cache, 0) == ["j6", "j2"])
     }
 
@@ -157,7 +157,7 @@ struct DeclaredListTests {
         let count = MembershipRecord.changesMaximum + 1
         for _ in 0..<count {
             let job = board.set(status: 1, rank: 50)
-            try cache.update { $0.put(job) }
+            try await cache.update { $0.put(job) }
         }
         #expect(cache.stored(board.resource(1))?.freshness == .stale(.invalidated))
         let list = try await cache.refresh(board.resource(1))
@@ -173,18 +173,18 @@ struct DeclaredListTests {
             of: Job.self,
             where: { _ in
                 calls.withLock { $0 += 1 }
-                try? cache.update { $0.setMetadata([1], for: "called") }
+                try? cache.updateBlocking { $0.setMetadata([1], for: "called") }
                 return true
             },
             sortedBy: { left, right in
-                try? cache.update { $0.setMetadata([2], for: "called") }
+                try? cache.updateBlocking { $0.setMetadata([2], for: "called") }
                 return Job.precedes(left, right)
             }
         ) { [board] _ in .value(board.list(0)) }
         var snapshots = cache.snapshots(list, .cacheOnly).makeAsyncIterator()
         _ = try await cache.value(list)
         let job = board.set("j6", rank: 1)
-        try cache.update { $0.put(job) }
+        try await cache.update { $0.put(job) }
         while let snapshot = await snapshots.next() {
             if snapshot.value?.items.map(\.id) == ["j6", "j1", "j2", "j3", "j4"] { break }
         }
@@ -206,11 +206,11 @@ struct DeclaredListTests {
         func shown() -> [String] { cache.stored(list)?.value?.items.map(\.id) ?? [] }
         #expect(shown() == ["j1", "j2", "local-1", "j3", "j4"])
         let confirmed = board.set(status: 0, rank: 25)
-        try cache.update { $0.put(confirmed) }
+        try await cache.update { $0.put(confirmed) }
         #expect(shown() == ["j1", "j2", "j8", "j3", "j4"])
         // Somebody else has moved it since.
         let moved = board.set("j8", status: 1)
-        try cache.update { $0.put(moved) }
+        try await cache.update { $0.put(moved) }
         #expect(shown() == ["j1", "j2", "j3", "j4"])
     }
 
@@ -219,12 +219,12 @@ struct DeclaredListTests {
     {
         let (here, there) = (try await filled(), try open())
         let job = board.set("j2", status: 1, rank: 15)
-        try there.update { $0.put(job) }
+        try await there.update { $0.put(job) }
         scene.clock.advance(by: .milliseconds(100))
         #expect(shown(here, 0) == ["j1", "j3", "j4"] && shown(here, 1) == ["j5", "j2", "j6", "j7"])
         // A change here, on top of the one there.
         let next = board.set("j3", status: 1, rank: 25)
-        try here.update { $0.put(next) }
+        try await here.update { $0.put(next) }
         scene.clock.advance(by: .milliseconds(100))
         #expect(shown(there, 0) == ["j1", "j4"] && shown(there, 1) == ["j5", "j2", "j6", "j3", "j7"])
         board.set("j1", rank: 99)

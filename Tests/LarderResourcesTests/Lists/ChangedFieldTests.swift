@@ -71,14 +71,14 @@ struct ChangedFieldTests {
         let seen = SequenceRecorder(cache.timeline(feed).snapshots)
         await seen.wait { $0.last?.items.count == 3 }
         #expect(try seen.elements.last?.changedFields() == [:])
-        try cache.update { update in
+        try await cache.update { update in
             update.put(Note(2, "edited", revision: 2))
             update.put(Note(1, "", revision: 2))
         }
         var last = try #require(await seen.wait { $0.last?.items.last?.revision == 2 }.last)
         #expect(try last.changedFields() == ["2": ["text", "revision"], "1": ["revision"]])
         // Only what has changed since the last snapshot is named.
-        try cache.update { $0.put(Note(3, "again", revision: 2)) }
+        try await cache.update { $0.put(Note(3, "again", revision: 2)) }
         last = try #require(await seen.wait { $0.last?.items.first?.text == "again" }.last)
         #expect(try last.changedFields() == ["3": ["text", "revision"]])
     }

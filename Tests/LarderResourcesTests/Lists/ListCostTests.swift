@@ -31,7 +31,7 @@ struct ListCostTests {
         let disk = try #require(cache.disk)
         func rows(_ change: (inout CacheUpdate) -> Void) throws -> Int64 {
             let before = try disk.rowChanges()
-            try cache.update(change)
+            try cache.updateBlocking(change)
             return try disk.rowChanges() - before
         }
         // The entity with its payload, the list with its payload, the member, and the totals of both.
@@ -66,7 +66,7 @@ struct ListCostTests {
         for list in lists { _ = try await cache.value(list) }
         try cache.disk?.write { transaction throws in try transaction.remove(QueryKey("c")) }
         let cold = try scene.cache()
-        try cache.update { update in
+        try await cache.update { update in
             update.remove(Note.self, Self.note(2).id, deletedInVersion: 2)
             update.edit(QueryKey("a")) { $0.insert(Note.key(Self.note(3).id), at: 0) }
             update.remove(Note.self, Self.note(3).id, deletedInVersion: 2)

@@ -43,7 +43,7 @@ struct OutboxCoalescingTests {
     @Test func `taps do not cancel out against a stale value`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1"]))
-        try cache.update { $0.invalidate(Liked.self, "1") }
+        try await cache.update { $0.invalidate(Liked.self, "1") }
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) != nil)
         #expect(try cache.outbox.entries.map { try $0.input(as: Tap.self).isLike } == [false])

@@ -47,6 +47,7 @@ enum FileDamage: String, CaseIterable, Sendable {
     /// Whether reads do not detect it until the file is opened again.
     var isHidden: Bool { [.garbage, .zeros, .cut].contains(self) }
 
+    /// - Parameter directory: of the store; the outbox has one of its own.
     func apply(to directory: String) throws {
         let database = directory + "/store.sqlite"
         let files = FileManager.default
@@ -104,7 +105,7 @@ struct OutboxDamageTests {
         // These operations are in the database, and the next ones in its log.
         cache.disk?.suspend()
         ids += try say(200..<300, in: cache)
-        try damage.apply(to: scene.path)
+        try damage.apply(to: scene.outboxPath)
         if isReopened { cache.disk?.suspend() }
         ids += try say(300..<400, in: cache)
         // Numbers are never assigned twice, and keep the order.
@@ -127,7 +128,7 @@ struct OutboxDamageTests {
         _ = try say(0..<100, in: cache)
         cache.disk?.suspend()
         _ = try say(100..<150, in: cache)
-        try damage.apply(to: scene.path)
+        try damage.apply(to: scene.outboxPath)
         cache.disk?.suspend()
         _ = try say(150..<200, in: cache)
         let before = cache.outbox.entries
@@ -154,7 +155,7 @@ struct OutboxDamageTests {
             _ = try say(range, in: two, "two")
             if range.lowerBound == 0 { for cache in [one, two] { cache.disk?.suspend() } }
         }
-        try damage.apply(to: scene.path)
+        try damage.apply(to: scene.outboxPath)
         if damage.isHidden { for cache in [one, two] { cache.disk?.suspend() } }
         _ = try say(90..<120, in: two, "two")
         _ = try say(90..<120, in: one, "one")
@@ -187,7 +188,7 @@ struct OutboxDamageTests {
         cache.outbox.resume()
         try await cache.outbox.drained()
         cache.outbox.pause()
-        try damage.apply(to: scene.path)
+        try damage.apply(to: scene.outboxPath)
         if damage.isHidden { cache.disk?.suspend() }
         try cache.enqueue(Tap(post: "3", isLike: true), server.operation)
         let again = try scene.cache()
@@ -218,10 +219,10 @@ struct OutboxDamageTests {
         await gate.waitForRequests(1)
         let before = cache.outbox.entries
         #expect(before.map(\.state) == [.refused, .sending])
-        try FileDamage.filesRemoved.apply(to: scene.path)
+        try FileDamage.filesRemoved.apply(to: scene.outboxPath)
         // No readable data is left.
         cache.disk?.suspend()
-        try cache.update { $0.setMetadata([1], for: "any") }
+        try await cache.update { $0.setMetadata([1], for: "any") }
         cache.close()
         let again = try scene.cache()
         #expect(again.outbox.entries.map(\.state) == [.refused, .inDoubt])

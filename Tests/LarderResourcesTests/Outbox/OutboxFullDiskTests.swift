@@ -104,7 +104,7 @@ struct OutboxFullDiskTests {
         let cache = try cache(faults)
         // Files of their own, and rows.
         for index in 0..<40 {
-            try cache.update { update in
+            try await cache.update { update in
                 update.put(Note(id: "old \(index)", text: String(repeating: "z", count: 100_000), revision: 1))
             }
         }
@@ -130,9 +130,9 @@ struct OutboxFullDiskTests {
         faults.limitRoom(to: 8 << 20)
         let operation = operation()
         _ = try fill(cache, operation)
-        let full = #expect(throws: LarderError.self) {
+        let full = await #expect(throws: LarderError.self) {
             for index in 0..<2_000 {
-                try cache.update {
+                try await cache.update {
                     $0.put(Note(id: "\(index)", text: String(repeating: "z", count: 10_000), revision: 1))
                 }
             }

@@ -39,7 +39,7 @@ struct OutboxSharingTests {
         try one.enqueue(Tap(post: "1", isLike: true), slow)
         one.outbox.resume()
         await gate.waitForRequests(1)
-        let file = scene.path + "/store.sending"
+        let file = scene.outboxPath + "/store.sending"
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? NSNumber
         #expect(mode?.intValue == 0o600)
         two.outbox.resume()

@@ -232,7 +232,7 @@ struct OutboxTests {
 
     @Test func `the cost of a tap does not grow with the backlog`() throws {
         let cache = try scene.cache()
-        let disk = try #require(cache.disk)
+        let disk = try #require(cache.outboxDisk)
         var costs: [Int64] = []
         for index in 0..<2_000 {
             let before = try disk.rowChanges()

@@ -99,7 +99,7 @@ struct PowerLossTests {
             case 1:
                 let isReachable = generator.uniform(in: 0..<2) == 0
                 network.state.withLock { $0.isReachable = isReachable || $0.left.isEmpty }
-                try? cache.update { $0.put(Note(id: "\(number)", text: String(repeating: "n", count: 3_000))) }
+                try? await cache.update { $0.put(Note(id: "\(number)", text: String(repeating: "n", count: 3_000))) }
                 network.state.withLock { $0.isReachable = true }
             default:
                 do {
@@ -134,9 +134,11 @@ struct PowerLossTests {
         #expect(damage.isEmpty, "seed \(seed)")
         again.close()
         killable.abandon()
-        let database = try Database(.file(scene.path + "/store.sqlite"))
-        #expect(try database.integrityProblems() == [], "seed \(seed)")
-        let files = try FileManager.default.contentsOfDirectory(atPath: scene.path)
-        #expect(!files.contains { $0.contains("damaged") }, "seed \(seed): \(files)")
+        for directory in [scene.path, scene.outboxPath] {
+            let database = try Database(.file(directory + "/store.sqlite"))
+            #expect(try database.integrityProblems() == [], "seed \(seed)")
+            let files = try FileManager.default.contentsOfDirectory(atPath: directory)
+            #expect(!files.contains { $0.contains("damaged") }, "seed \(seed): \(files)")
+        }
     }
 }

@@ -79,12 +79,12 @@ struct CachedRequestTests {
             return texts
         }
         #expect(try await all() == (name == "cacheOnly" ? [] : ["new"]))
-        try cache.put(Answer(text: "old"), for: request)
+        try await cache.put(Answer(text: "old"), for: request)
         let expected = [
             "cacheOnly": ["old"], "networkOnly": ["new"], "cacheFirst": ["old"], "cacheAndLoad": ["old", "new"],
         ]
         #expect(try await all() == expected[name])
-        try cache.put(Answer(text: "old"), for: request)
+        try await cache.put(Answer(text: "old"), for: request)
         scene.clock.advance(by: .seconds(100_000))
         let later = [
             "cacheOnly": ["old outdated"], "networkOnly": ["new"], "cacheFirst": ["new"],
@@ -96,7 +96,7 @@ struct CachedRequestTests {
     @Test func `an expired answer is returned with the error if the function fails`() async throws {
         let cache = try scene.cache()
         let request = Resource<Answer>.request("r") { throw Broken() }
-        try cache.put(Answer(text: "old"), for: request)
+        try await cache.put(Answer(text: "old"), for: request)
         scene.clock.advance(by: .seconds(86_400))
         let snapshot = try await cache.snapshot(request)
         #expect(snapshot.value?.text == "old" && snapshot.freshness == .stale(.expired))
@@ -144,14 +144,14 @@ struct CachedRequestTests {
         let first = Task { try? await cache.value(request).text }
         await source.waitForRequests(1)
         if news == "removed" {
-            try cache.remove(request)
+            try await cache.remove(request)
         } else {
-            try cache.put(Answer(text: "by hand"), for: request)
+            try await cache.put(Answer(text: "by hand"), for: request)
         }
         source.answer(0, .value(Answer(text: "old")))
         _ = await first.value
         #expect(cache.stored(request)?.value?.text == (news == "stored" ? "by hand" : nil))
-        try cache.remove(request)
+        try await cache.remove(request)
         let second = Task { try await cache.value(request).text }
         await source.waitForRequests(2)
         source.answer(1, .value(Answer(text: "new")))
@@ -185,7 +185,7 @@ struct CachedRequestTests {
     func `a stored value has the time of its source`(_ isInMemory: Bool) async throws {
         let cache = try scene.cache(inMemory: isInMemory)
         let request = Resource<Answer>.request("r", lifetime: .seconds(100)) { throw Broken() }
-        try cache.put(Answer(text: "x"), for: request, fetchedAt: scene.clock.now - .seconds(50))
+        try await cache.put(Answer(text: "x"), for: request, fetchedAt: scene.clock.now - .seconds(50))
         let stored = try #require(cache.stored(request))
         #expect(stored.freshness.isFresh && stored.fetchedAt == scene.clock.now - .seconds(50))
         scene.clock.advance(by: .seconds(50))
@@ -196,7 +196,7 @@ struct CachedRequestTests {
     func `a record of another type is a miss and stays`(_ isInMemory: Bool) async throws {
         let cache = try scene.cache(inMemory: isInMemory)
         let text = Resource<Answer>.request("r") { throw Broken() }
-        try cache.put(Answer(text: "x"), for: text)
+        try await cache.put(Answer(text: "x"), for: text)
         #expect(cache.stored(Resource<Int>.request("r") { throw Broken() }) == nil)
         #expect(cache.stored(text)?.value?.text == "x")
         #expect(try await cache.request("r") { 7 } == 7)
@@ -211,7 +211,7 @@ struct CachedRequestTests {
 
     @Test func `a clock that was set back does not extend the lifetime of a record`() async throws {
         let cache = try scene.cache(inMemory: true)
-        try cache.put(Answer(text: "old"), for: .request("r") { throw Broken() })
+        try await cache.put(Answer(text: "old"), for: .request("r") { throw Broken() })
         scene.clock.set(wall: scene.clock.now - .seconds(1_000))
         #expect(try await cache.request("r") { Answer(text: "new") }.text == "new")
     }

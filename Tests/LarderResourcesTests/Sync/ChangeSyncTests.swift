@@ -132,7 +132,7 @@ struct ChangeSyncTests {
             }
         }
         let cache = try scene.cache()
-        try cache.update { $0.setToken("old", for: "test") }
+        try await cache.update { $0.setToken("old", for: "test") }
         let feed = ChangeFeed(
             "test",
             read: { token throws(LarderError) in

@@ -46,7 +46,7 @@ struct HoldBackTests {
         #expect(timeline.showHeldBack() == 2)
         await views.wait { $0.last?.items.count == 5 }
         #expect(views.elements.last?.difference.insertions.map(\.id) == ["5", "4"])
-        try cache.update { $0.remove(Note.self, "4", deletedInVersion: 2) }
+        try await cache.update { $0.remove(Note.self, "4", deletedInVersion: 2) }
         await views.wait { $0.last?.items.count == 4 }
         #expect(views.elements.last?.difference.removals.map(\.id) == ["4"])
     }
@@ -60,7 +60,7 @@ struct HoldBackTests {
         await first.wait { $0.last?.items.count == 2 }
         first.cancel()
         await first.waitForEnd()
-        try cache.update { $0.insertNewest(Note(3), in: feed.key) }
+        try await cache.update { $0.insertNewest(Note(3), in: feed.key) }
         let second = SequenceRecorder(timeline.snapshots)
         await second.wait { $0.last?.heldBackCount == 1 }
         #expect(second.elements.last?.items.map(\.id) == ["2", "1"])
@@ -77,17 +77,17 @@ struct HoldBackTests {
         let views = SequenceRecorder(timeline.snapshots)
         await views.wait { $0.last?.items.count == 2 }
         #expect(!timeline.readerIsAtTop)
-        try cache.update { $0.insertNewest(Note(3), in: feed.key) }
+        try await cache.update { $0.insertNewest(Note(3), in: feed.key) }
         await views.wait { $0.last?.heldBackCount == 1 }
         timeline.readerIsAtTop = true
         var last = try #require(await views.wait { $0.last?.items.count == 3 }.last)
         #expect(last.difference.insertions.map(\.id) == ["3"] && last.heldBackCount == 0)
-        try cache.update { $0.insertNewest(Note(4), in: feed.key) }
+        try await cache.update { $0.insertNewest(Note(4), in: feed.key) }
         last = try #require(await views.wait { $0.last?.items.count == 4 }.last)
         #expect(last.line == "4 3 2 1 .")
         // Nothing that was shown is hidden again.
         timeline.readerIsAtTop = false
-        try cache.update { $0.insertNewest(Note(5), in: feed.key) }
+        try await cache.update { $0.insertNewest(Note(5), in: feed.key) }
         last = try #require(await views.wait { $0.last?.heldBackCount == 1 }.last)
         #expect(last.line == "(1) 4 3 2 1 .")
         // Another reader of the same list decides for itself.

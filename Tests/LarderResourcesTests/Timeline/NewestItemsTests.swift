@@ -21,7 +21,7 @@ struct NewestItemsTests {
     @Test func `items of one update are inserted at the front in its order`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)
-        try cache.update { update in
+        try await cache.update { update in
             for number in 4...6 { update.insertNewest(Note(number), in: feed.key) }
             update.put(Note(2, "edited", revision: 2))
             update.insertNewest(Note(7), in: feed.key, isOwn: true)
@@ -33,7 +33,7 @@ struct NewestItemsTests {
     @Test func `an item that one update inserts and deletes is not shown`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)
-        try cache.update { update in
+        try await cache.update { update in
             update.insertNewest(Note(4), in: feed.key)
             update.remove(Note.self, "4", deletedInVersion: 2)
             update.insertNewest(Note(5), in: feed.key)
@@ -49,7 +49,7 @@ struct NewestItemsTests {
         let cache = try scene.cache()
         let feed = try await started(cache)
         for start in stride(from: 4, to: 2_004, by: 500) {
-            try cache.update { update in
+            try await cache.update { update in
                 for number in start..<(start + 500) { update.insertNewest(Note(number), in: feed.key) }
             }
         }
@@ -70,7 +70,7 @@ struct NewestItemsTests {
     @Test func `an own item is inserted at the front of a full list too`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)
-        try cache.update { update in
+        try await cache.update { update in
             for number in 4..<500 { update.insertNewest(Note(number), in: feed.key) }
             update.insertNewest(Note(1_000), in: feed.key, isOwn: true)
         }
@@ -83,7 +83,7 @@ struct NewestItemsTests {
         let timeline = cache.timeline(feed)
         let refresh = Task { try await timeline.refresh() }
         await source.script.waitForRequests(2)
-        try cache.update { update in
+        try await cache.update { update in
             for number in 4..<500 { update.insertNewest(Note(number), in: feed.key) }
         }
         source.answer(1, [3, 2, 1], next: "after 1")

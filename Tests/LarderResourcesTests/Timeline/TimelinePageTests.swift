@@ -127,8 +127,8 @@ struct TimelinePageTests {
     @Test func `a page whose items have changed here is fetched as a whole`() async throws {
         let cache = try scene.cache()
         let timeline = try await loaded(cache)
-        try cache.update { $0.remove(Note.self, "5", deletedInVersion: 2) }
-        try cache.update { $0.invalidate(Note.self, "2") }
+        try await cache.update { $0.remove(Note.self, "5", deletedInVersion: 2) }
+        try await cache.update { $0.invalidate(Note.self, "2") }
         #expect(try await timeline.snapshot().pages.map(\.freshness) == [.fresh, .fresh, .stale(.invalidated)])
         scene.clock.advance(by: .seconds(61))
         source.prepare([6, 4, 3], next: "after 3", validator: "v6b")
@@ -145,7 +145,7 @@ struct TimelinePageTests {
             let cache = try scene.cache()
             let timeline = try await loaded(cache)
             scene.clock.advance(by: .seconds(1))
-            try cache.update { $0.invalidate(timeline.key) }
+            try await cache.update { $0.invalidate(timeline.key) }
             #expect(try await timeline.snapshot().freshness(of: 6..<9) == .stale(.invalidated))
             if isModified {
                 source.prepare([9, 8, 7], next: "after 7", validator: "v9b")

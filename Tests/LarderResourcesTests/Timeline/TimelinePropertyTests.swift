@@ -139,7 +139,7 @@ private final class FeedStory {
     private func deliver(_ index: Int) throws {
         guard !events.isEmpty else { return }
         let event = events.remove(at: index)
-        try cache.update { event(&$0) }
+        try cache.updateBlocking { event(&$0) }
     }
 
     /// Begins to read, and waits until the request has arrived or none was needed.

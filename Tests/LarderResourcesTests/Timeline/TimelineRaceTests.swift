@@ -111,7 +111,7 @@ struct TimelineRaceTests {
         let refresh = Task { try await timeline.refresh() }
         await source.script.waitForRequests(2)
         try timeline.insertNewest(Note(8))
-        try cache.update { update in
+        try await cache.update { update in
             update.remove(Note.self, "6", deletedInVersion: 2)
             update.put(Note(5, "edited", revision: 2))
         }
@@ -204,7 +204,7 @@ struct TimelineRaceTests {
         try timeline.insertNewest(Note(10), isOwn: true)
         await seen.wait { $0.last?.line == "(3) 10 6 5 4" }
         // Shown items change at once, and a held-back item is removed by its deletion.
-        try cache.update { update in
+        try await cache.update { update in
             update.put(Note(6, "edited", revision: 2))
             update.remove(Note.self, "7", deletedInVersion: 2)
         }
@@ -228,7 +228,7 @@ struct TimelineRaceTests {
         let (timeline, feed) = try await started(cache)
         source.prepare([3, 2, 1], next: "after 1")
         try await timeline.loadOlder()
-        try cache.update { $0.remove(Note.self, "1", deletedInVersion: 2) }
+        try await cache.update { $0.remove(Note.self, "1", deletedInVersion: 2) }
         source.script.prepare(.gone)
         source.prepare([3, 2, 0], next: "after 0")
         source.prepare([-1])
@@ -242,7 +242,7 @@ struct TimelineRaceTests {
         let (timeline, feed) = try await started(cache)
         source.prepare([3, 2, 1], next: "after 1")
         try await timeline.loadOlder()
-        try cache.update { update in
+        try await cache.update { update in
             for id in ["4", "1"] { update.remove(Note.self, id, deletedInVersion: 2) }
         }
         source.script.prepare(failure: LarderError(.refused, "no such post", status: 410))

@@ -194,7 +194,7 @@ struct TimelineTests {
         try await timeline.refresh()
         let after = try await timeline.snapshot()
         #expect(after.times?.fetchedAt == before.times?.fetchedAt && after.times?.validatedAt == scene.clock.now)
-        try cache.update { $0.put(Note(2, "edited", revision: 2)) }
+        try await cache.update { $0.put(Note(2, "edited", revision: 2)) }
         await seen.wait { $0.last?.items.contains { $0.text == "edited" } ?? false }
         #expect(seen.elements.allSatisfy { $0.line == "3 2 1" })
         #expect(seen.elements.dropFirst().dropLast().allSatisfy { $0.difference.isEmpty })
@@ -275,7 +275,7 @@ struct TimelineTests {
         #expect(try await timeline.snapshot().items.map(\.text) == ["", "again", ""])
         // In a list that was never fetched it is the first item, and is not confirmed.
         let other = PagedResource<Note>("other") { try await source.fetch($0) }
-        try cache.update { $0.insertNewest(Note(5), in: other.key) }
+        try await cache.update { $0.insertNewest(Note(5), in: other.key) }
         let snapshot = try await cache.timeline(other, .cacheOnly).snapshot()
         #expect(snapshot.line == "5" && snapshot.freshness == .stale(.neverValidated))
         source.prepare([5, 4])
@@ -292,10 +292,10 @@ struct TimelineTests {
         scene.clock.advance(by: .seconds(1))
         source.prepare([9, 8], next: "after 8")
         try await timeline.refresh()
-        try cache.update { $0.remove(Note.self, "8", deletedInVersion: 2) }
+        try await cache.update { $0.remove(Note.self, "8", deletedInVersion: 2) }
         #expect(try await line(cache, feed) == "9 | 3 2")
         // All items behind the gap are removed: the list ends with the gap.
-        try cache.update { update in
+        try await cache.update { update in
             update.remove(Note.self, "3", deletedInVersion: 2)
             update.remove(Note.self, "2", deletedInVersion: 2)
         }

@@ -247,7 +247,7 @@ struct HTTPSourceTests {
         let cache = try scene.cache()
         let item = resource(source)
         #expect(try await cache.value(item).name == "1")
-        try cache.invalidate(item)
+        try await cache.invalidate(item)
         #expect(try await cache.value(item).name == "2")
         #expect(transport.requests.last?.fields[.cacheControl] == "no-cache")
     }

@@ -63,7 +63,7 @@ struct SecretStoreTests {
         )
     }
 
-    private var file: String { scene.path + "/store.secret-session" }
+    private var file: String { scene.outboxPath + "/store.secret-session" }
 
     @Test func `tokens are in a file that its owner alone can read, in no other file, and leave with the sign-out`()
         async throws
@@ -75,7 +75,7 @@ struct SecretStoreTests {
         let names = try FileManager.default.subpathsOfDirectory(atPath: scene.path).filter { name in
             FileManager.default.contents(atPath: "\(scene.path)/\(name)")?.range(of: Data("secret-token".utf8)) != nil
         }
-        #expect(names == ["store.secret-session"])
+        #expect(names == ["outbox/store.secret-session"])
         #expect(try await self.session().state == .signedIn(userID: "ana"))
         await session.signOut()
         #expect(!FileManager.default.fileExists(atPath: file))

@@ -127,7 +127,7 @@ struct SessionTests {
         }
         let source = HTTPSource("http://server", transport: transport)
         let cache = try scene.cache()
-        let path = scene.path + "/store.secret-session"
+        let path = scene.outboxPath + "/store.secret-session"
         func damage() throws { try Data("secret-token".utf8).write(to: URL(fileURLWithPath: path)) }
         try damage()
         let session = try await BearerSession(cache, source, .demo)

@@ -1,0 +1,154 @@
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// Rows of the outbox. They are in a database of their own, which is changed after that of the content.
+///
+/// The order is: content, rows, memory. If the process dies after the content, the operations are still there and are sent again under
+/// their keys. A pending change is shown exactly while its row is stored.
+extension CacheCore {
+    /// Commits pending changes without notification, also within a commit of content.
+    func carryOutLocally(_ update: CacheUpdate) throws -> Commit {
+        try carryOutLocally(update, Commit(core: self, order: order.now(), moment: now(), isAnswer: false))
+    }
+
+    /// Stores rows and pending changes that need no content. It never waits for a commit of content.
+    func carryOutLocally(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
+        try outboxCommits.withLock { _ in
+            outboxOwner.begin()
+            defer { outboxOwner.end() }
+            guard !isClosed else { throw Self.isClosedError }
+            try storeRows(of: update)
+            var commit = start
+            try commit.performLocally(update.steps)
+            commit.affected = apply(commit)
+            return commit
+        }
+    }
+
+    /// Stores the rows that belong to content which was just stored, and then changes memory. If the rows cannot be stored, the content
+    /// is shown and the operations stay as they are.
+    func settleRows(
+        of update: CacheUpdate,
+        _ settle: ((CacheUpdate, (CacheUpdate) throws -> Void) throws -> Void)?,
+        _ commit: inout Commit
+    ) throws {
+        var present = commit
+        var isShown = false
+        func store(_ update: CacheUpdate) throws {
+            try outboxCommits.withLock { _ in
+                outboxOwner.begin()
+                defer { outboxOwner.end() }
+                try storeRows(of: update, settled: present.settled)
+                try present.performLocally(update.steps)
+                present.affected = apply(present)
+                isShown = true
+            }
+        }
+        do {
+            if let settle { try settle(update, store) } else { try store(update) }
+        } catch {
+            if !isShown {
+                present.affected = apply(present)
+                let shown = present
+                // After the locks are released.
+                delayed.add { self.announce(shown) }
+            }
+            throw error
+        }
+        commit = present
+    }
+
+    private func storeRows(of update: CacheUpdate, settled: Int64? = nil) throws {
+        guard let outboxDisk, !update.rows.isEmpty else { return }
+        try outboxDisk.write(update.durability, mayUseReserve: update.mayUseReserve) { transaction in
+            for body in update.rows { try body(transaction) }
+            guard let settled else { return }
+            // Another process may have stored a later one.
+            let known = Self.number(try transaction.read { reading in try reading.metadata(Self.settledKey) }) ?? 0
+            guard settled > known else { return }
+            try transaction.setMetadata(Array("\(settled)".utf8), for: Self.settledKey)
+        }
+    }
+
+    /// Stores content. Content that sending needs may use the room that is reserved for it.
+    func writeContent(
+        _ disk: DiskStore,
+        _ update: CacheUpdate,
+        _ body: (borrowing DiskStore.WriteTransaction) throws -> Commit
+    ) throws -> Commit {
+        if !update.mayUseReserve { try guardOutbox() }
+        let result = Result { () throws -> Commit in try disk.write(update.durability, body) }
+        guard update.mayUseReserve, case .failure(let error) = result, DiskStore.isFull(error) else {
+            return try result.get()
+        }
+        // Evicting other content needs room in the logs. The reserve is that room, and is only used up if there is no other content.
+        let isReleased = try outboxDisk?.releaseReserve() ?? false
+        let isEvicted = try disk.evictForOutbox() > 0
+        guard isReleased || isEvicted else { throw error }
+        if isEvicted { try outboxDisk?.restoreReserve() }
+        return try writeContent(disk, update, body)
+    }
+
+    private func guardOutbox() throws {
+        do { try outboxDisk?.guardOutbox() } catch {
+            if DiskStore.isFull(error) { throw error }
+            let problem = LarderError(error)
+            delayed.add { self.configuration.onEvent(.storageFailed(problem)) }
+        }
+    }
+
+    // MARK: Power loss
+
+    /// The number of the latest commit whose content preceded rows. It is in both databases: a loss of power may leave the rows and
+    /// not the content.
+    private static let settledKey = "larder.settled"
+
+    func nextSettled(in transaction: borrowing DiskStore.WriteTransaction) throws -> Int64 {
+        let next = (Self.number(try transaction.read { reading in try reading.metadata(Self.settledKey) }) ?? 0) + 1
+        try transaction.setMetadata(Array("\(next)".utf8), for: Self.settledKey)
+        return next
+    }
+
+    /// If the content of operations that have ended was lost with the power, what is stored may lack their effect: it is stale.
+    func checkSettled() throws {
+        guard let disk, let outboxDisk, let ended = Self.number(try outboxDisk.metadata(Self.settledKey)),
+            ended > Self.number(try disk.metadata(Self.settledKey)) ?? 0
+        else { return }
+        try disk.write { transaction in
+            try transaction.markTimesUncertain()
+            try transaction.setMetadata(Array("\(ended)".utf8), for: Self.settledKey)
+        }
+    }
+
+    private static func number(_ stored: [UInt8]?) -> Int64? {
+        stored.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+    }
+}
+
+extension CacheUpdate {
+    /// The content, and what concerns the outbox: its rows, and pending changes and values in memory.
+    var divided: (content: CacheUpdate, local: CacheUpdate) {
+        var (content, local) = (self, CacheUpdate())
+        content.rows = []
+        local.rows = rows
+        local.durability = durability
+        local.mayUseReserve = mayUseReserve
+        guard steps.contains(where: \.isLocal) || !rows.isEmpty else { return (content, local) }
+        content.steps = steps.filter { !$0.isLocal }
+        local.steps = steps.filter(\.isLocal)
+        content.durability = .processDeath
+        content.precedesRows = !rows.isEmpty && !content.steps.isEmpty
+        return (content, local)
+    }
+}
+
+extension CacheUpdate.Step {
+    /// Whether it changes pending changes or memory only.
+    fileprivate var isLocal: Bool {
+        switch self {
+        case .overlay, .queryOverlay, .reread, .rereadQuery: true
+        default: false
+        }
+    }
+}
