@@ -22,7 +22,7 @@ extension LarderCache {
             throw LarderError(error)
         }
         var versions: [String: Int64] = [:]
-        for row in rows where !row.isInvalidated {
+        for row in rows where !row.isInvalidated && !core.unwritten.contains(.entity(row.key)) {
             let isMarked = core.invalidations.covers(
                 [],
                 type: type,
