@@ -37,6 +37,10 @@ final class Device: @unchecked Sendable {
     let sources = NetworkMonitor.ManualSource()
     let random: SharedUnit
     var watched = Watched()
+    /// The keys of refused operations that the person has sent once more.
+    var retriedKeys: Set<String> = []
+    /// The clients of processes that have ended.
+    private var ended: [Weak<LarderClient>] = []
 
     init(_ simulation: Simulation, _ index: Int, _ machine: Machine) {
         self.simulation = simulation
@@ -85,7 +89,13 @@ final class Device: @unchecked Sendable {
     private func configuration() -> LarderClient.Configuration {
         var socket = SocketTransport.Configuration()
         socket.timeout = .seconds(30)
-        let named = NamedTransport(device: name, base: SocketTransport(socket, clock: clock, loop: loop))
+        let named = NamedTransport(device: name, base: SocketTransport(socket, clock: clock, loop: loop)) {
+            [weak self, generation] request, status, sentAt in
+            guard let self, generation == self.generation else { return }
+            self.noteReply(to: request, status: status, sentAt: sentAt)
+        } now: { [clock = simulation.clock] in
+            clock.uptime
+        }
         var settings = LarderClient.Configuration(transport: named)
         let connector = SocketWebSocketConnector(clock: clock, loop: loop)
         settings.webSockets = WebSocketClient(connector: connector)
@@ -156,6 +166,7 @@ final class Device: @unchecked Sendable {
         generation += 1
         simulation.network.close(of: index)
         let old = client
+        if let old { ended.append(Weak(old)) }
         client = nil
         isStarting = false
         watched = Watched()
@@ -164,6 +175,9 @@ final class Device: @unchecked Sendable {
         loop = SocketLoop(isStepped: true)
         timeLeft = nil
     }
+
+    /// The number of ended processes of which something is left.
+    var leftovers: Int { ended.count { $0.object != nil } }
 
     // MARK: Observers
 
@@ -251,6 +265,8 @@ final class Machine: @unchecked Sendable {
     var hasDiskTrouble = false
     /// Whether it ever was.
     var hadDiskTrouble = false
+    /// When the latest request that has confirmed a resource began, on the simulation's clock, by its path.
+    var confirmedAt: [String: MonotonicTime] = [:]
     /// Whether it has lost power, so that writes may be lost that were acknowledged shortly before.
     private(set) var powerLosses = 0
     private var plan: FaultPlan?
@@ -278,6 +294,13 @@ final class Machine: @unchecked Sendable {
     }
 }
 
+/// An object that is not retained.
+struct Weak<Object: AnyObject> {
+    private(set) weak var object: Object?
+
+    init(_ object: Object) { self.object = object }
+}
+
 /// Numbers for jitter. `@unchecked Sendable`: as `Simulation`.
 final class SharedUnit: @unchecked Sendable {
     private var generator: SeededGenerator
@@ -291,6 +314,9 @@ final class SharedUnit: @unchecked Sendable {
 struct NamedTransport: Transport {
     let device: String
     let base: any Transport
+    /// Called with each reply, its status and when its request was sent.
+    let onReply: @Sendable (TransportRequest, Int, MonotonicTime) -> Void
+    let now: @Sendable () -> MonotonicTime
 
     private func named(_ request: TransportRequest) -> TransportRequest {
         var request = request
@@ -299,10 +325,16 @@ struct NamedTransport: Transport {
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await base.send(named(request))
+        let sentAt = now()
+        let response = try await base.send(named(request))
+        onReply(request, response.status.code, sentAt)
+        return response
     }
 
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try await base.open(named(request))
+        let sentAt = now()
+        let stream = try await base.open(named(request))
+        onReply(request, stream.status.code, sentAt)
+        return stream
     }
 }
