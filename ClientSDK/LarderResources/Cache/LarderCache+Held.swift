@@ -23,7 +23,8 @@ extension LarderCache {
             throw LarderError(error)
         }
         var versions: [String: Int64] = [:]
-        for row in rows where !row.isInvalidated && !row.isClockUncertain {
+        for row in rows where !row.isInvalidated && !row.isClockUncertain && !core.unwritten.contains(.entity(row.key))
+        {
             let isMarked = core.invalidations.covers(
                 [],
                 type: type,

@@ -37,6 +37,7 @@ extension CacheCore {
                 isDiskTierOn.store(isOn, ordering: .releasing)
                 // What was fetched meanwhile has no row that a commit of another process would make outdated.
                 if isOn {
+                    unwritten.removeAll()
                     entities.trim(toCost: 0)
                     queries.removeAll()
                 }

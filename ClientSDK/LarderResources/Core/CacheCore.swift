@@ -50,6 +50,8 @@ package final class CacheCore: Sendable {
     let isDiskTierOn = Atomic<Bool>(true)
     /// The keys that readers keep off the disk.
     let memoryOnly = MemoryOnlyKeys()
+    /// What memory has and the disk lacks, because it has failed.
+    let unwritten = UnwrittenKeys()
     /// The thread that holds `commits`.
     let owner: ChangeOwner
     /// The thread that holds the outbox's gate.
@@ -173,7 +175,7 @@ package final class CacheCore: Sendable {
     /// The server value of an entity, and whether it was read from the disk.
     func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
         if let stored = entities[key] { return (stored, false) }
-        guard let disk = contentDisk else { return nil }
+        guard let disk = contentDisk, !unwritten.contains(.entity(key)) else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
@@ -207,7 +209,7 @@ package final class CacheCore: Sendable {
     /// A query index, with its entities if it was read from the disk.
     func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
         if let stored = knownQuery(key) { return (stored, nil) }
-        guard let disk = contentDisk else { return nil }
+        guard let disk = contentDisk, !unwritten.contains(.query(key)) else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
@@ -222,7 +224,7 @@ package final class CacheCore: Sendable {
                 if present == count { queries.store(stored, for: key, cost: stored.cost) }
             }
             var rows: [EntityKey: DiskEntity] = [:]
-            for row in list.entities { if let row { rows[row.key] = row } }
+            for case let row? in list.entities where !unwritten.contains(.entity(row.key)) { rows[row.key] = row }
             reportEvictions()
             return (stored, rows)
         } catch {
@@ -320,8 +322,9 @@ package final class CacheCore: Sendable {
     ) throws -> Commit {
         // Decided here, where no reader can intervene that keeps the key off the disk.
         let isOffDisk = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
-        func inMemory() throws -> Commit {
+        func inMemory(hasFailedDisk: Bool = false) throws -> Commit {
             var commit = start
+            commit.hasFailedDisk = hasFailedDisk
             commit.isMemoryOnly = isOffDisk
             try commit.perform(update.steps, DiskPart(connection: nil))
             return commit
@@ -329,11 +332,13 @@ package final class CacheCore: Sendable {
         guard let disk, !isOffDisk else { return try inMemory() }
         let seen = clocks.highWater
         let isTimeToSave = seen - savedHighWater > .seconds(60)
+        let lacking = isDiskTierOn.load(ordering: .acquiring) ? unwritten.present : nil
         do {
             let commit = try writeContent(disk, update) { transaction in
                 var commit = start
                 // Foreign commits up to here are known.
                 commit.seenCommits = seenCommits
+                if let lacking { try commit.write(lacking, DiskPart(connection: transaction.connection)) }
                 try commit.perform(update.steps, in: transaction)
                 if commit.hasNewMarks {
                     // Marks of other processes are kept.
@@ -348,9 +353,11 @@ package final class CacheCore: Sendable {
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
+            if lacking != nil { unwritten.removeAll() }
             return commit
         } catch let error as DiskError where isTolerant {
-            var commit = try inMemory()
+            var commit = try inMemory(hasFailedDisk: contentDisk != nil)
+            unwritten.note(commit, seenCommits: seenCommits)
             commit.note(LarderError(error))
             return commit
         }

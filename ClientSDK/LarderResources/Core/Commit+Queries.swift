@@ -63,7 +63,10 @@ extension Commit {
         _ disk: DiskPart
     ) throws {
         edits.append((key, change))
-        guard var stored = try current(key, disk) else { return }
+        guard var stored = try current(key, disk) else {
+            if hasFailedDisk { missed.insert(.query(key)) }
+            return
+        }
         let before = stored.query
         core.owner.calls(.edit)
         change(&stored.query)

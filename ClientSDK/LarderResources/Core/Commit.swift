@@ -21,6 +21,10 @@ struct Commit {
     let isAnswer: Bool
     /// Whether nothing is written to the disk.
     var isMemoryOnly = false
+    /// Whether the disk has failed, so that a later commit has to write what belongs on it.
+    var hasFailedDisk = false
+    /// The keys that were not changed, because their values are on the failed disk alone.
+    var missed: Set<StoredKey> = []
     /// How many foreign commits this one has seen, if the disk takes part.
     var seenCommits = StoredEntity.memoryOnly
 
@@ -47,7 +51,7 @@ struct Commit {
     private(set) var problems: [LarderError] = []
     /// The number of the commit among those whose content precedes rows of the outbox; nil if it is none of them.
     var settled: Int64?
-    private(set) var hasNewMarks = false
+    var hasNewMarks = false
     /// Whether a value was on disk whose key is kept off the disk.
     private(set) var hasLeftDisk = false
     /// The nodes that depend on the changes.
@@ -200,7 +204,7 @@ struct Commit {
             cost: 256
         )
         stored.isMemoryOnly = isOffDisk(draft)
-        if disk.isThere {
+        if disk.isThere || hasFailedDisk && !stored.isMemoryOnly {
             let payload: [UInt8]
             core.owner.calls(.codec)
             do {
@@ -213,13 +217,18 @@ struct Commit {
                 entities[key] = .set(stored)
                 applied.insert(.entity(key))
                 changedValues.insert(key)
-                return
+                // The row is an older value.
+                return try disk.write { transaction in try transaction.remove(key) }
             }
             stored.cost += payload.count
-            switch try write(stored, payload, key, disk) {
-            case .stored: stored.seenCommits = seenCommits
-            case .keptNewer: return
-            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
+            if disk.isThere {
+                switch try write(stored, payload, key, disk) {
+                case .stored: stored.seenCommits = seenCommits
+                case .keptNewer: return
+                case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
+                }
+            } else {
+                stored.unwrittenPayload = payload
             }
         }
         entities[key] = .set(stored)
@@ -227,7 +236,7 @@ struct Commit {
         changedValues.insert(key)
     }
 
-    private func write(
+    func write(
         _ stored: StoredEntity,
         _ payload: [UInt8],
         _ key: EntityKey,
@@ -261,19 +270,26 @@ struct Commit {
         var known = current(key)
         if known == nil, case .removed = entities[key] { return }
         if known == nil { known = try stored(key, modifier.decode, disk) }
-        guard var stored = known else { return }
+        guard var stored = known else {
+            if hasFailedDisk { missed.insert(.entity(key)) }
+            return
+        }
         core.owner.calls(.modify)
         stored.value = modifier.change(stored.value)
         stored.version = modifier.version(stored.value) ?? stored.version
         // The value no longer matches the validator.
         stored.validator = nil
         stored.order = order
-        if disk.isThere, !stored.isMemoryOnly {
+        if disk.isThere || hasFailedDisk, !stored.isMemoryOnly {
             core.owner.calls(.codec)
             let payload = try modifier.encode(stored.value)
             stored.cost = 256 + payload.count
-            guard try write(stored, payload, key, disk) == .stored else { return }
             stored.seenCommits = seenCommits
+            if disk.isThere {
+                guard try write(stored, payload, key, disk) == .stored else { return }
+            } else {
+                stored.unwrittenPayload = payload
+            }
         }
         entities[key] = .set(stored)
         applied.insert(.entity(key))

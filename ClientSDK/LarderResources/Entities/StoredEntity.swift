@@ -19,6 +19,8 @@ struct StoredEntity: Sendable {
     var seenCommits = Self.memoryOnly
     /// Whether it must not be written to the disk, also by later changes.
     var isMemoryOnly = false
+    /// The encoded value, while the disk lacks it because it has failed.
+    var unwrittenPayload: [UInt8]?
 
     /// Whether the value should be on the disk and is not, because the disk has failed.
     var isUnwritten: Bool { !isMemoryOnly && seenCommits == Self.memoryOnly }

@@ -1,0 +1,95 @@
+import LarderStorage
+import Synchronization
+
+/// The keys whose rows lack a change that memory has made while the disk failed. Their rows are not read, and the next commit that
+/// reaches the disk first writes, invalidates or removes them.
+///
+/// Without it, a value that memory has evicted would be replaced by its older row, and a later change token would cover a change that
+/// is on no disk. Bounded: beyond `countMaximum` keys all content on the disk counts as outdated and is removed. Changed within commits;
+/// safe from any thread.
+final class UnwrittenKeys: Sendable {
+    /// What a row lacks.
+    enum Lack: Sendable {
+        /// It has another content than the source.
+        case content
+        /// It has the right content, and does not say that it was invalidated.
+        case mark
+    }
+
+    struct Keys: Sendable {
+        var lacks: [StoredKey: Lack] = [:]
+        /// Whether there were too many keys.
+        var isEverything = false
+        /// Whether the invalidations of tags are lacking.
+        var hasMarks = false
+        /// The number of foreign commits that were seen before the first of the changes.
+        var seenCommits: UInt64 = 0
+
+        mutating func note(_ key: StoredKey, _ lack: Lack) {
+            guard !isEverything else { return }
+            if lacks[key] != .content { lacks[key] = lack }
+            guard lacks.count > UnwrittenKeys.countMaximum else { return }
+            lacks = [:]
+            isEverything = true
+        }
+    }
+
+    static let countMaximum = 4_096
+
+    private let hasAny = Atomic<Bool>(false)
+    private let state = Mutex(Keys())
+
+    /// The keys; nil if there are none.
+    var present: Keys? { hasAny.load(ordering: .acquiring) ? state.withLock { $0 } : nil }
+
+    /// Whether the row of a key must not be read.
+    func contains(_ key: StoredKey) -> Bool {
+        guard hasAny.load(ordering: .acquiring) else { return false }
+        return state.withLock { $0.isEverything || $0.lacks[key] != nil }
+    }
+
+    /// Notes what a commit changes in memory alone, before memory has it.
+    func note(_ commit: Commit, seenCommits: UInt64) {
+        state.withLock { keys in
+            if !hasAny.load(ordering: .relaxed) { keys.seenCommits = seenCommits }
+            for (key, change) in commit.entities {
+                if let lack = Self.lack(change) { keys.note(.entity(key), lack) }
+            }
+            for (key, change) in commit.queries {
+                if let lack = Self.lack(change) { keys.note(.query(key), lack) }
+            }
+            for key in commit.missed { keys.note(key, .content) }
+            if commit.hasNewMarks { keys.hasMarks = true }
+            guard !keys.lacks.isEmpty || keys.isEverything || keys.hasMarks else { return }
+            hasAny.store(true, ordering: .releasing)
+        }
+    }
+
+    /// Everything was written.
+    func removeAll() {
+        guard hasAny.load(ordering: .relaxed) else { return }
+        state.withLock { keys in
+            keys = Keys()
+            hasAny.store(false, ordering: .releasing)
+        }
+    }
+
+    private static func lack(_ change: Commit.Change<StoredEntity>) -> Lack? {
+        switch change {
+        case .set(let stored) where stored.isMemoryOnly: nil
+        // Its content is on the disk, with older times.
+        case .set(let stored) where !stored.isUnwritten: stored.isInvalidated ? .mark : nil
+        case .elsewhere: .mark
+        case .set, .removed, .forgotten: .content
+        }
+    }
+
+    private static func lack(_ change: Commit.Change<StoredQuery>) -> Lack? {
+        switch change {
+        case .set(let stored) where stored.isMemoryOnly: nil
+        case .set(let stored) where !stored.isUnwritten: stored.query.isInvalidated ? .mark : nil
+        case .elsewhere: .mark
+        case .set, .removed, .forgotten: .content
+        }
+    }
+}

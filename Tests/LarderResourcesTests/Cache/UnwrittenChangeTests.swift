@@ -1,0 +1,160 @@
+import LarderStorage
+import LarderTesting
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@testable import LarderResources
+
+/// Changes that memory has made while the disk failed.
+@Suite("Cache: changes that the disk has not taken", .oneMinute)
+struct UnwrittenChangeTests {
+    private let scene = CacheScene()
+    private let killable: KillableStore
+    private let note = Resource<Note>.entity("1") { _ in .gone }
+    private let notes = Resource<EntityList<Note>>.list("notes", of: Note.self) { _ in .gone }
+
+    init() { killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock)) }
+
+    private func open() throws -> LarderCache {
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        return try LarderCache(configuration)
+    }
+
+    /// Changes the cache while the disk fails.
+    private func whileFailing(_ cache: LarderCache, _ body: (inout CacheUpdate) -> Void) async {
+        killable.fail(.full, untilHealed: true)
+        await cache.updateIfPossible(body)
+    }
+
+    /// Heals the disk, commits a change token, and opens the store as a new process.
+    private func restart(_ cache: LarderCache) async throws -> LarderCache {
+        killable.heal()
+        try await cache.update { $0.setToken("t2", for: "feed") }
+        cache.close()
+        killable.abandon()
+        return try open()
+    }
+
+    private func list(_ ids: [String], _ update: inout CacheUpdate) {
+        let keys = ids.map { EntityKey(type: "note", id: $0) }
+        update.editQuery(notes.key) { $0.ids = keys }
+        for id in ids { update.put(Note(id: id, text: id, revision: 1)) }
+    }
+
+    private func shown(_ cache: LarderCache) -> [String]? { cache.stored(notes)?.value?.items.map(\.text) }
+
+    /// A cache with the note in its first version and a list of it.
+    private func filled() async throws -> LarderCache {
+        let cache = try open()
+        let note = Note(id: "1", text: "1", revision: 1)
+        try await cache.put(EntityList([note]), for: notes)
+        return cache
+    }
+
+    @Test func `a version that memory has evicted is not followed by the older one of the disk`() async throws {
+        let cache = try await filled()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "new", revision: 2)) }
+        #expect(cache.stored(note)?.version == 2)
+        cache.trimMemory(toBytes: 0)
+        #expect(cache.stored(note) == nil)
+        #expect(shown(cache) != ["1"])
+        let next = try await restart(cache)
+        #expect(next.stored(note) == nil)
+    }
+
+    @Test func `a value, a modification and a list are written by the next commit that reaches the disk`() async throws
+    {
+        let cache = try await filled()
+        await whileFailing(cache) { update in
+            list(["1", "2", "3"], &update)
+            update.modify(Note.self, "3") { $0.text = "three" }
+        }
+        await whileFailing(cache) { $0.modify(Note.self, "2") { $0.text = "two" } }
+        #expect(shown(cache) == ["1", "two", "three"])
+        let next = try await restart(cache)
+        #expect(shown(next) == ["1", "two", "three"])
+        #expect(next.stored(notes)?.completeness == .complete)
+    }
+
+    @Test func `a list that memory has evicted is not followed by the older one of the disk`() async throws {
+        let cache = try await filled()
+        await whileFailing(cache) { list(["1", "2"], &$0) }
+        cache.trimMemory(toBytes: 0)
+        #expect(shown(cache) == nil)
+        #expect(shown(try await restart(cache)) == nil)
+    }
+
+    @Test func `an edit of a list that is on the failed disk alone removes the list`() async throws {
+        let cache = try await filled()
+        cache.trimMemory(toBytes: 0)
+        await whileFailing(cache) { list(["1", "2"], &$0) }
+        #expect(shown(cache) == nil)
+        #expect(shown(try await restart(cache)) == nil)
+    }
+
+    @Test func `a removal and an invalidation reach the disk later`() async throws {
+        let cache = try await filled()
+        try await cache.update { $0.put(Note(id: "2", text: "2", revision: 1)) }
+        await whileFailing(cache) { update in
+            update.remove(Note.self, "1")
+            update.invalidate(Note.self, "2")
+            update.invalidate(tag: "old")
+        }
+        #expect(cache.stored(note) == nil)
+        let next = try await restart(cache)
+        #expect(next.stored(note) == nil)
+        let second = Resource<Note>.entity("2") { _ in .gone }
+        #expect(next.stored(second)?.freshness == .stale(.invalidated))
+        #expect(next.core.invalidations.hasMarks)
+    }
+
+    @Test func `a move between declared lists is recorded by the next commit that reaches the disk`() async throws {
+        let board = JobBoard()
+        for rank in 1...3 { board.set(status: 0, rank: rank * 10) }
+        let cache = try open()
+        for status in 0...1 { _ = try await cache.value(board.resource(status)) }
+        let job = board.set("j2", status: 1)
+        await whileFailing(cache) { $0.put(job) }
+        func shown(_ cache: LarderCache, _ status: Int) -> [String]? {
+            cache.stored(board.resource(status))?.value?.items.map(\.id)
+        }
+        #expect(shown(cache, 0) == ["j1", "j3"] && shown(cache, 1) == ["j2"])
+        let next = try await restart(cache)
+        #expect(shown(next, 0) == ["j1", "j3"] && shown(next, 1) == ["j2"])
+    }
+
+    @Test func `too many changes empty the disk`() async throws {
+        let cache = try await filled()
+        try await cache.update { $0.put(Note(id: "other", text: "stays", revision: 1)) }
+        await whileFailing(cache) { update in
+            for index in 0...UnwrittenKeys.countMaximum { update.put(Note(id: "n\(index)", text: "", revision: 1)) }
+        }
+        cache.trimMemory(toBytes: 0)
+        let other = Resource<Note>.entity("other") { _ in .gone }
+        #expect(cache.stored(other) == nil)
+        let next = try await restart(cache)
+        #expect(next.stored(other) == nil)
+        try await next.update { $0.put(Note(id: "other", text: "again", revision: 1)) }
+        #expect(next.stored(other)?.value?.text == "again")
+    }
+
+    @Test func `a value that cannot be encoded is not followed by the older one of the disk`() async throws {
+        let cache = try open()
+        let entry = Resource<Measured>.entity("m") { _ in .gone }
+        try await cache.update { $0.put(Measured(id: "m", number: 1)) }
+        await cache.updateIfPossible { $0.put(Measured(id: "m", number: .nan)) }
+        #expect(cache.stored(entry)?.value?.number.isNaN ?? false)
+        cache.trimMemory(toBytes: 0)
+        #expect(cache.stored(entry) == nil)
+    }
+}
+
+/// Not a number cannot be encoded.
+private struct Measured: CacheEntity {
+    static let entityType = "measured"
+    var id: String
+    var number: Double
+    var entityVersion: Int64? { nil }
+}
