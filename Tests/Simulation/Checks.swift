@@ -79,7 +79,9 @@ extension Simulation {
     private func heal() {
         note("heal")
         world.removeFaults()
+        world.drift = nil
         for device in devices {
+            world.skewDates(of: device.name, by: .zero)
             network.set(.good, of: device.index)
             device.heal()
             device.sources.set(isConnected: true)

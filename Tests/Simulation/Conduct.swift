@@ -28,5 +28,6 @@ extension Act {
     /// The acts after which a value that was received may not be used.
     static let forgetting: Set<Act> = [
         .trimMemory, .diskFails, .diskFull, .clockForward, .clockBack, .feedFault, .wrongValidators, .lag, .dialect,
+        .schemaDrift, .dateSkew, .clockDrift,
     ]
 }

@@ -48,7 +48,7 @@ final class Device: @unchecked Sendable {
         self.machine = machine
         name = "\(machine.handle) \(index)"
         random = SharedUnit(simulation.seed ^ UInt64(index + 1) << 32)
-        clock = DeviceClock(simulation.clock, origin: simulation.clock.uptime, offset: .zero)
+        clock = DeviceClock(simulation.clock, origin: simulation.clock.uptime, error: DateError())
     }
 
     var isRunning: Bool { client != nil }
@@ -62,7 +62,7 @@ final class Device: @unchecked Sendable {
         defer { isStarting = false }
         starts += 1
         let generation = generation
-        clock = DeviceClock(simulation.clock, origin: machine.booted, offset: machine.wallOffset)
+        clock = DeviceClock(simulation.clock, origin: machine.booted, error: machine.dateError)
         loop = SocketLoop(isStepped: true)
         faults = machine.recordsSyncs ? machine.newPlan() : FaultPlan()
         let settings = configuration()
@@ -259,7 +259,7 @@ final class Machine: @unchecked Sendable {
     let processes: Int
     /// Whether it can lose power. Only a machine with one process records what was synced.
     let recordsSyncs: Bool
-    var wallOffset = Duration.zero
+    var dateError = DateError()
     var booted: MonotonicTime
     /// Whether its disk is full or failing at present.
     var hasDiskTrouble = false

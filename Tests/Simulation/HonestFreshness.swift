@@ -39,8 +39,8 @@ extension Device {
             return
         }
         simulation.coverage.count("judged fresh")
-        // The wall clock may be wrong by two seconds without being noticed.
-        let limit = lifetime + .seconds(2)
+        // The wall clock may be wrong by two seconds without being noticed, and by a hundredth if it drifts.
+        let limit = lifetime * 1.01 + .seconds(2)
         guard let confirmed = machine.confirmedAt[path] else {
             return simulation.find(.freshness, "\(name): \(path) is fresh and was never confirmed")
         }

@@ -1,7 +1,9 @@
+import Foundation
 import Larder
 import LarderDemo
 import LarderModels
 import LarderResources
+import LarderStorage
 import LarderTime
 
 /// What a person does with the app.
@@ -193,6 +195,16 @@ extension Device {
         }
     }
 
+    /// The files of the account on this machine that are not empty.
+    private var files: [String] {
+        let directory = DiskStore.directory(forAccount: handle, in: machine.directory)
+        let paths = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
+        return paths.sorted().filter { path in
+            let facts = try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(path)")
+            return facts?[.type] as? FileAttributeType == .typeRegular && (facts?[.size] as? Int ?? 0) > 0
+        }
+    }
+
     /// Signs out, and later in again. Unsent changes are lost.
     private func signOut(_ client: LarderClient) async throws {
         guard machine.processes == 1 else { return }
@@ -203,6 +215,9 @@ extension Device {
             if generation == self.generation { close() }
         }
         try await client.signOut()
+        // Invariant 8: nothing of the account is left.
+        let left = files
+        simulation.expect(left.isEmpty, .privacy, "\(name) has signed out, and \(left.prefix(3)) are left")
     }
 
     /// Decides about refused operations: each is sent once more, and given up if it is refused again.
