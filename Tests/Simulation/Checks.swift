@@ -242,7 +242,7 @@ extension Simulation {
         let acts = Set(Act.allCases.filter { coverage.counts[$0.rawValue] != nil })
         let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self, after: acts) }
         for rule in judged { coverage.count("runs judged by \(rule.rawValue)") }
-        for finding in report.findings where judged.contains(finding.rule) {
+        for finding in report.findings where judged.contains(finding.rule) && !finding.isOfPages {
             find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")
         }
     }

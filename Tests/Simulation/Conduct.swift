@@ -15,6 +15,15 @@ extension ConductReport.Rule {
     }
 }
 
+extension ConductReport.Finding {
+    /// Whether a list in pages was fetched as a whole: it is read with two sizes of pages, and has no validator after a change to one of
+    /// its items.
+    var isOfPages: Bool {
+        (rule == .downloadedTwice || rule == .refetchedFresh)
+            && (detail.hasPrefix("/v1/feed") || detail.contains("/messages?"))
+    }
+}
+
 extension Act {
     /// The acts that end a process, or what it knows.
     static let ending: Set<Act> = [

@@ -186,6 +186,7 @@ final class Device: @unchecked Sendable {
         /// The greatest version of each entity that an observer has seen, by observer.
         var versions: [String: [String: Int64]] = [:]
         var snapshots = 0
+        var observers = 0
     }
 
     /// Observes what a person looks at, from the sign-in on: what is read before it is not that person's.
@@ -209,13 +210,16 @@ final class Device: @unchecked Sendable {
         _ generation: Int,
         _ versions: @escaping @Sendable (Value) -> ([(String, Int64)], [Post])
     ) {
+        watched.observers += 1
+        // Another observer of the same list, since the sign-in, may be slower.
+        let observer = "\(what) \(watched.observers)"
         Task { [weak self] in
             for await snapshot in snapshots {
                 guard let self, generation == self.generation else { return }
                 self.watched.snapshots += 1
                 guard let value = snapshot.value else { continue }
                 let (items, posts) = versions(value)
-                self.judge(what, items)
+                self.judge(observer, items)
                 self.judge(posts)
             }
         }
