@@ -239,8 +239,7 @@ extension Simulation {
         perform("conduct", within: .seconds(1)) { [world] in box.value = await world.conduct }
         guard let report = box.value else { return find(.hang, "the conduct report does not end") }
         coverage.count("exchanges", report.exchanges)
-        let acts = Set(Act.allCases.filter { coverage.counts[$0.rawValue] != nil })
-        let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self, after: acts) }
+        let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self) }
         for rule in judged { coverage.count("runs judged by \(rule.rawValue)") }
         for finding in report.findings where judged.contains(finding.rule) && !finding.isOfPages {
             find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")

@@ -2,15 +2,13 @@ import LarderServer
 
 extension ConductReport.Rule {
     /// Whether a rule can judge a run: some acts break it without a fault of the client.
-    func holds(in simulation: Simulation, after acts: Set<Act>) -> Bool {
+    func holds(in simulation: Simulation) -> Bool {
         switch self {
         case .keyMissing, .keyChanged: true
         // A client that has not received a reply, or that has lost its memory or its disk, cannot know of it.
-        case .retriedTooSoon, .retriedWithoutJitter: acts.isDisjoint(with: Act.ending.union(Act.cutting))
-        case .downloadedTwice, .refetchedFresh:
-            acts.isDisjoint(with: Act.ending.union(Act.cutting).union(Act.forgetting))
-        case .duplicateInFlight: acts.isDisjoint(with: Act.ending.union(Act.cutting))
-        case .polledBesideLive: acts.isDisjoint(with: Act.ending.union(Act.cutting))
+        case .retriedTooSoon, .retriedWithoutJitter, .downloadedTwice, .refetchedFresh, .duplicateInFlight,
+            .polledBesideLive:
+            simulation.plan.swarm.isCalm
         }
     }
 }
@@ -25,17 +23,20 @@ extension ConductReport.Finding {
 }
 
 extension Act {
+    /// What a calm run does not have.
+    static let disturbing = ending.union(cutting).union(forgetting)
+
     /// The acts that end a process, or what it knows.
-    static let ending: Set<Act> = [
+    private static let ending: Set<Act> = [
         .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .signOut, .expireToken,
     ]
     /// The acts after which a reply that the server has sent may not arrive.
-    static let cutting: Set<Act> = [
+    private static let cutting: Set<Act> = [
         .linkSlow, .linkLossy, .linkCut, .linkHalfOpen, .linkBlackHole, .linkChanged, .loseReplies, .resets, .silence,
         .truncates, .malformed, .background, .journey,
     ]
     /// The acts after which a value that was received may not be used.
-    static let forgetting: Set<Act> = [
+    private static let forgetting: Set<Act> = [
         .trimMemory, .diskFails, .diskFull, .clockForward, .clockBack, .feedFault, .wrongValidators, .lag, .dialect,
         .schemaDrift, .dateSkew, .clockDrift,
     ]

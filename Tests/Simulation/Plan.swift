@@ -113,7 +113,7 @@ struct Swarm {
 
     init(_ random: inout SeededGenerator, isCalm: Bool, hasLaterActs: Bool) {
         self.isCalm = isCalm
-        let excluded = isCalm ? Act.ending.union(Act.cutting).union(Act.forgetting) : []
+        let excluded = isCalm ? Act.disturbing : []
         var (weights, sum): ([(Act, Int)], Int) = ([], 0)
         for act in Act.allCases where hasLaterActs || !Act.later.contains(act) {
             let usual = act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3]
