@@ -67,6 +67,9 @@ extension Simulation {
             guard let client = device.client else { continue }
             let status = client.cache.outbox.status
             expect(status.inFlight <= 256, .bounds, "\(device.name) has \(status.inFlight) operations in flight")
+            let connections = network.connections(of: device.index)
+            expect(connections <= 16, .bounds, "\(device.name) has \(connections) connections")
+            device.judgeFreshness()
         }
     }
 
@@ -76,12 +79,15 @@ extension Simulation {
     private func heal() {
         note("heal")
         world.removeFaults()
+        world.drift = nil
         for device in devices {
+            world.skewDates(of: device.name, by: .zero)
             network.set(.good, of: device.index)
             device.heal()
             device.sources.set(isConnected: true)
             reopen(device)
             // Nobody can know of a last frame that was lost: the next contact tells.
+            guard !plan.swarm.isCalm else { continue }
             device.client?.pause()
             device.client?.start()
         }
@@ -94,7 +100,9 @@ extension Simulation {
             for device in devices where device.needsSignIn {
                 start("\(device.name) signs in") { await device.signIn() }
             }
-            return devices.allSatisfy { $0.isDrained && $0.isSignedIn } && unfinished(for: .zero).isEmpty
+            for device in devices { device.decideRefused() }
+            return devices.allSatisfy { $0.isDrained && $0.isSignedIn && !$0.believesOffline }
+                && unfinished(for: .zero).isEmpty
         }
         guard !isDone else {
             expectCurrent()
@@ -102,8 +110,8 @@ extension Simulation {
         }
         for device in devices {
             expect(device.isRunning && device.isSignedIn, .hang, "\(device.name) does not run, or nobody is signed in")
-            let left = device.client?.cache.outbox.entries.filter { $0.state != .refused } ?? []
-            for entry in left {
+            expect(!device.believesOffline, .hang, "\(device.name) has not noticed that the network is back")
+            for entry in device.client?.cache.outbox.entries ?? [] {
                 find(
                     .outbox,
                     "\(device.name): \(entry.operation) in \(entry.scope) is \(entry.state) after \(Self.healing)"
@@ -231,7 +239,9 @@ extension Simulation {
         perform("conduct", within: .seconds(1)) { [world] in box.value = await world.conduct }
         guard let report = box.value else { return find(.hang, "the conduct report does not end") }
         coverage.count("exchanges", report.exchanges)
-        for finding in report.findings where plan.judges(finding.rule) {
+        let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self) }
+        for rule in judged { coverage.count("runs judged by \(rule.rawValue)") }
+        for finding in report.findings where judged.contains(finding.rule) && !finding.isOfPages {
             find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")
         }
     }
@@ -239,6 +249,16 @@ extension Simulation {
     private func end() {
         for device in devices { device.close() }
         pass(.seconds(60))
+        guard findings.isEmpty else { return }
+        for what in unfinished(for: .zero) { find(.hang, "\(what) has not ended with its app") }
+        for device in devices {
+            let count = device.leftovers
+            expect(
+                count == 0,
+                .bounds,
+                "\(count) of \(device.starts) ended processes of \(device.name) are still in memory"
+            )
+        }
     }
 
     private func pass(atMost limit: Duration, every interval: Duration, until holds: () -> Bool) -> Bool {
@@ -258,27 +278,17 @@ final class Box<Value>: @unchecked Sendable {
     init(_ value: Value) { self.value = value }
 }
 
-extension Plan {
-    /// The rules that can judge a run: a person who does many things at once, clocks that jump and apps that are killed break some of
-    /// them without a fault of the client.
-    func judges(_ rule: ConductReport.Rule) -> Bool {
-        switch rule {
-        case .keyMissing: true
-        case .retriedTooSoon, .retriedWithoutJitter, .downloadedTwice, .refetchedFresh, .duplicateInFlight, .keyChanged,
-            .polledBesideLive:
-            false
-        }
-    }
-}
-
 extension Device {
     var isSignedIn: Bool { if case .signedIn? = client?.session.state { true } else { false } }
 
     /// Whether the session has ended, so that only the person can go on.
     var needsSignIn: Bool { client != nil && !isSignedIn && !isSigningIn }
 
-    /// Whether everything was sent. A refused operation stays until a person looks at it.
-    var isDrained: Bool { client?.cache.outbox.entries.allSatisfy { $0.state == .refused } ?? false }
+    /// Whether everything was sent or given up.
+    var isDrained: Bool { client?.cache.outbox.entries.isEmpty ?? false }
+
+    /// Whether the app has not noticed yet that the network is back. Until its next probe, within a minute, reads are refused.
+    var believesOffline: Bool { client?.network?.isOffline ?? false }
 
     /// The entities that the device holds, for the server's oracle.
     var held: [String: Int]? {
@@ -295,6 +305,8 @@ extension Device {
         _ = try? await client.cache.snapshot(client.chat.conversations)
         for id in simulation.ledger.conversations(of: handle) {
             _ = try? await client.chat.timeline(id).snapshot()
+            // What a lagging replica has answered counts as fresh for as long as the change feed has caught up.
+            if simulation.coverage.counts[Act.lag.rawValue] != nil { try? await client.chat.timeline(id).refresh() }
             for _ in 0..<3 { _ = try? await client.chat.timeline(id).loadOlder() }
         }
         _ = try? await client.cache.refresh(client.tasks.list())

@@ -37,6 +37,10 @@ final class Device: @unchecked Sendable {
     let sources = NetworkMonitor.ManualSource()
     let random: SharedUnit
     var watched = Watched()
+    /// The keys of refused operations that the person has sent once more.
+    var retriedKeys: Set<String> = []
+    /// The clients of processes that have ended.
+    private var ended: [Weak<LarderClient>] = []
 
     init(_ simulation: Simulation, _ index: Int, _ machine: Machine) {
         self.simulation = simulation
@@ -44,7 +48,7 @@ final class Device: @unchecked Sendable {
         self.machine = machine
         name = "\(machine.handle) \(index)"
         random = SharedUnit(simulation.seed ^ UInt64(index + 1) << 32)
-        clock = DeviceClock(simulation.clock, origin: simulation.clock.uptime, offset: .zero)
+        clock = DeviceClock(simulation.clock, origin: simulation.clock.uptime, error: DateError())
     }
 
     var isRunning: Bool { client != nil }
@@ -58,7 +62,7 @@ final class Device: @unchecked Sendable {
         defer { isStarting = false }
         starts += 1
         let generation = generation
-        clock = DeviceClock(simulation.clock, origin: machine.booted, offset: machine.wallOffset)
+        clock = DeviceClock(simulation.clock, origin: machine.booted, error: machine.dateError)
         loop = SocketLoop(isStepped: true)
         faults = machine.recordsSyncs ? machine.newPlan() : FaultPlan()
         let settings = configuration()
@@ -85,7 +89,13 @@ final class Device: @unchecked Sendable {
     private func configuration() -> LarderClient.Configuration {
         var socket = SocketTransport.Configuration()
         socket.timeout = .seconds(30)
-        let named = NamedTransport(device: name, base: SocketTransport(socket, clock: clock, loop: loop))
+        let named = NamedTransport(device: name, base: SocketTransport(socket, clock: clock, loop: loop)) {
+            [weak self, generation] request, status, sentAt in
+            guard let self, generation == self.generation else { return }
+            self.noteReply(to: request, status: status, sentAt: sentAt)
+        } now: { [clock = simulation.clock] in
+            clock.uptime
+        }
         var settings = LarderClient.Configuration(transport: named)
         let connector = SocketWebSocketConnector(clock: clock, loop: loop)
         settings.webSockets = WebSocketClient(connector: connector)
@@ -156,6 +166,7 @@ final class Device: @unchecked Sendable {
         generation += 1
         simulation.network.close(of: index)
         let old = client
+        if let old { ended.append(Weak(old)) }
         client = nil
         isStarting = false
         watched = Watched()
@@ -165,6 +176,9 @@ final class Device: @unchecked Sendable {
         timeLeft = nil
     }
 
+    /// The number of ended processes of which something is left.
+    var leftovers: Int { ended.count { $0.object != nil } }
+
     // MARK: Observers
 
     /// What the observers of the process have seen.
@@ -172,6 +186,7 @@ final class Device: @unchecked Sendable {
         /// The greatest version of each entity that an observer has seen, by observer.
         var versions: [String: [String: Int64]] = [:]
         var snapshots = 0
+        var observers = 0
     }
 
     /// Observes what a person looks at, from the sign-in on: what is read before it is not that person's.
@@ -195,13 +210,16 @@ final class Device: @unchecked Sendable {
         _ generation: Int,
         _ versions: @escaping @Sendable (Value) -> ([(String, Int64)], [Post])
     ) {
+        watched.observers += 1
+        // Another observer of the same list, since the sign-in, may be slower.
+        let observer = "\(what) \(watched.observers)"
         Task { [weak self] in
             for await snapshot in snapshots {
                 guard let self, generation == self.generation else { return }
                 self.watched.snapshots += 1
                 guard let value = snapshot.value else { continue }
                 let (items, posts) = versions(value)
-                self.judge(what, items)
+                self.judge(observer, items)
                 self.judge(posts)
             }
         }
@@ -245,12 +263,14 @@ final class Machine: @unchecked Sendable {
     let processes: Int
     /// Whether it can lose power. Only a machine with one process records what was synced.
     let recordsSyncs: Bool
-    var wallOffset = Duration.zero
+    var dateError = DateError()
     var booted: MonotonicTime
     /// Whether its disk is full or failing at present.
     var hasDiskTrouble = false
     /// Whether it ever was.
     var hadDiskTrouble = false
+    /// When the latest request that has confirmed a resource began, on the simulation's clock, by its path.
+    var confirmedAt: [String: MonotonicTime] = [:]
     /// Whether it has lost power, so that writes may be lost that were acknowledged shortly before.
     private(set) var powerLosses = 0
     private var plan: FaultPlan?
@@ -278,6 +298,13 @@ final class Machine: @unchecked Sendable {
     }
 }
 
+/// An object that is not retained.
+struct Weak<Object: AnyObject> {
+    private(set) weak var object: Object?
+
+    init(_ object: Object) { self.object = object }
+}
+
 /// Numbers for jitter. `@unchecked Sendable`: as `Simulation`.
 final class SharedUnit: @unchecked Sendable {
     private var generator: SeededGenerator
@@ -291,6 +318,9 @@ final class SharedUnit: @unchecked Sendable {
 struct NamedTransport: Transport {
     let device: String
     let base: any Transport
+    /// Called with each reply, its status and when its request was sent.
+    let onReply: @Sendable (TransportRequest, Int, MonotonicTime) -> Void
+    let now: @Sendable () -> MonotonicTime
 
     private func named(_ request: TransportRequest) -> TransportRequest {
         var request = request
@@ -299,10 +329,16 @@ struct NamedTransport: Transport {
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await base.send(named(request))
+        let sentAt = now()
+        let response = try await base.send(named(request))
+        onReply(request, response.status.code, sentAt)
+        return response
     }
 
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try await base.open(named(request))
+        let sentAt = now()
+        let stream = try await base.open(named(request))
+        onReply(request, stream.status.code, sentAt)
+        return stream
     }
 }

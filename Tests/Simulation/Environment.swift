@@ -15,8 +15,7 @@ extension Simulation {
         switch step.act {
         case .otherWrites, .otherLikes, .otherEdits, .otherDeletes: othersAct(step.act, step.choice)
         case .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .diskFails, .diskFull, .diskHeals,
-            .clockForward,
-            .clockBack:
+            .clockForward, .clockBack, .clockDrift:
             harm(device, step.act, step.choice)
         case .linkGood, .linkSlow, .linkLossy, .linkCut, .linkHalfOpen, .linkRefused, .linkBlackHole, .linkChanged,
             .sourceOffline:
@@ -38,11 +37,13 @@ extension Simulation {
         case .diskFails: device.fail(.inputOutput, atStep: Int(choice % 20) + 1)
         case .diskFull: device.fail(.full, atStep: Int(choice % 20) + 1)
         case .diskHeals: device.heal()
-        case .clockForward: device.machine.wallOffset += .seconds(Int(choice % 100_000))
-        default: device.machine.wallOffset -= .seconds(Int(choice % 100_000))
+        case .clockForward: device.machine.dateError.jump(.seconds(Int(choice % 100_000)))
+        case .clockDrift:
+            device.machine.dateError.set(drift: [0.01, -0.01, 0.000_1, -0.000_1][Int(choice % 4)], at: clock.uptime)
+        default: device.machine.dateError.jump(.zero - .seconds(Int(choice % 100_000)))
         }
         for other in devices where other.machine === device.machine {
-            other.clock.set(offset: device.machine.wallOffset)
+            other.clock.set(device.machine.dateError)
         }
     }
 
@@ -135,6 +136,18 @@ extension Simulation {
             let (keys, syncs) = (Dialect.Idempotency.allCases, Dialect.Resync.allCases)
             world.dialect.idempotency = keys[Int(choice % UInt64(keys.count))]
             world.dialect.resync = syncs[Int(choice / 16 % UInt64(syncs.count))]
+        case .limited:
+            var reply = CannedReply(status: 429)
+            reply.retryAfter = .seconds(Int(choice / 64 % 50) + 10)
+            often.probability = 1
+            often.count = Int(choice / 8 % 20) + 1
+            set(.respond(reply), api)
+        case .schemaDrift:
+            var drift = SchemaDrift(seed: choice)
+            // Versions that go back when it ends are no promise of a server.
+            drift.enlargesIntegers = false
+            world.drift = drift
+        case .dateSkew: world.skewDates(of: devices[index].name, by: .seconds(Int(choice % 20_000) - 10_000))
         case .wrongValidators: set(.validators(choice % 2 == 0 ? .missing : .weak), FaultMatch("GET", "/v1/**"))
         default: break
         }

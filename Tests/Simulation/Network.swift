@@ -69,6 +69,9 @@ struct Network {
         sim_refuse(Int32(device + 1), link.isRefused)
     }
 
+    /// The number of open connections of a device.
+    func connections(of device: Int) -> Int { connections.count { $0.device == device } }
+
     /// Takes over the connections that have begun; true if there are any.
     private mutating func begin(now: Int64, _ random: inout SeededGenerator) -> Bool {
         var count = 0

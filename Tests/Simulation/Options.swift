@@ -60,7 +60,14 @@ struct Options {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw Failure(description: "The file '\(path)' cannot be read.")
         }
-        return text.split(separator: "\n").compactMap { line in line.split(separator: " ").first.flatMap { UInt64($0) }
+        var seeds: [UInt64] = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            guard let word = line.split(separator: " ").first else { continue }
+            guard let seed = UInt64(word) else {
+                throw Failure(description: "Line \(index + 1) of '\(path)' begins with '\(word)', which is no seed.")
+            }
+            seeds.append(seed)
         }
+        return seeds
     }
 }

@@ -1,7 +1,9 @@
+import Foundation
 import Larder
 import LarderDemo
 import LarderModels
 import LarderResources
+import LarderStorage
 import LarderTime
 
 /// What a person does with the app.
@@ -193,13 +195,60 @@ extension Device {
         }
     }
 
+    /// The files of the account on this machine that are not empty.
+    private var files: [String] {
+        let directory = DiskStore.directory(forAccount: handle, in: machine.directory)
+        let paths = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
+        return paths.sorted().filter { path in
+            let facts = try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(path)")
+            return facts?[.type] as? FileAttributeType == .typeRegular && (facts?[.size] as? Int ?? 0) > 0
+        }
+    }
+
     /// Signs out, and later in again. Unsent changes are lost.
     private func signOut(_ client: LarderClient) async throws {
         guard machine.processes == 1 else { return }
-        // What is written until the end of the sign-out is lost too.
-        defer { simulation.ledger.forget(machine.index) }
+        let generation = generation
+        // What is written until the end of the sign-out is lost too. The client is closed, also if a failing disk has kept its files.
+        defer {
+            simulation.ledger.forget(machine.index)
+            if generation == self.generation { close() }
+        }
         try await client.signOut()
-        close()
+        // Invariant 8: nothing of the account is left.
+        let left = files
+        simulation.expect(left.isEmpty, .privacy, "\(name) has signed out, and \(left.prefix(3)) are left")
+    }
+
+    /// Decides about refused operations: each is sent once more, and given up if it is refused again.
+    func decideRefused() {
+        guard let outbox = client?.cache.outbox else { return }
+        for entry in outbox.entries where entry.state == .refused {
+            do {
+                if retriedKeys.insert(entry.idempotencyKey).inserted {
+                    simulation.note("\(name): retries \(entry.operation) in \(entry.scope)")
+                    try outbox.retry(entry.id)
+                } else {
+                    simulation.note("\(name): gives up \(entry.operation) in \(entry.scope)")
+                    simulation.coverage.count("operations given up")
+                    giveUp(entry)
+                    try outbox.drop(entry.id)
+                }
+            } catch {
+                // Another process of the account has decided meanwhile.
+                simulation.note("\(name): cannot decide, \(error.code.rawValue)")
+            }
+        }
+    }
+
+    private func giveUp(_ entry: Outbox.Entry) {
+        if let tap = try? entry.input(as: Likes.Tap.self) {
+            simulation.ledger.uncertainTaps.insert(Ledger.Tap(handle: handle, post: tap.postID))
+        }
+        let text = String(decoding: entry.payload, as: UTF8.self)
+        for index in simulation.ledger.writings.indices where text.contains(simulation.ledger.writings[index].key) {
+            simulation.ledger.writings[index].mayBeLost = true
+        }
     }
 
     /// Signs in, with a new attempt after each failure.

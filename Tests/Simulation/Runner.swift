@@ -114,9 +114,13 @@ struct Runner {
         return workers.map { sim_wait($0) }.max() ?? 0
     }
 
+    /// In memory if there is such a directory: elsewhere runs are the same, and take longer.
+    private static let directory =
+        FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
+
     /// Runs a seed in a copy of this process.
     func run(_ seed: UInt64, keepsLines: Bool, kept: Set<Int>?) -> Report {
-        let path = "/dev/shm/larder-simulation-\(getpid())"
+        let path = "\(Self.directory)/larder-simulation-\(getpid())"
         let result = "\(path).report"
         try? FileManager.default.removeItem(atPath: path)
         try? FileManager.default.removeItem(atPath: result)

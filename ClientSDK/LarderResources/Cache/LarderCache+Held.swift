@@ -4,11 +4,12 @@ import LarderStorage
 extension LarderCache {
     /// The server's versions of all stored entities of a type that count as current, without local changes.
     ///
-    /// Left out: what is invalidated, because the next read asks for it, and what is only in memory. Cost: reads all rows of the type.
+    /// Left out: what is invalidated or has uncertain times, because the next read asks for it, and what is only in memory. Cost: reads
+    /// all rows of the type.
     ///
     /// - Throws: `.storage` if the store cannot be read.
     package func heldVersions(ofType type: String) throws(LarderError) -> [String: Int64] {
-        guard let disk else { return [:] }
+        guard let disk, !core.areTimesUncertain else { return [:] }
         let rows: [DiskEntity]
         do {
             rows = try disk.read { transaction in
@@ -22,7 +23,8 @@ extension LarderCache {
             throw LarderError(error)
         }
         var versions: [String: Int64] = [:]
-        for row in rows where !row.isInvalidated && !core.unwritten.contains(.entity(row.key)) {
+        for row in rows where !row.isInvalidated && !row.isClockUncertain && !core.unwritten.contains(.entity(row.key))
+        {
             let isMarked = core.invalidations.covers(
                 [],
                 type: type,

@@ -143,7 +143,9 @@ extension Node {
     /// Whether the confirmed value is still stored, or a later request has returned a newer one.
     private func isThere(_ validator: String, _ flight: Flight) -> Bool {
         let content = content()
-        return content.facts.validator == validator || content.order > flight.order
+        if content.order > flight.order { return true }
+        // A list on a failing disk may have left memory, and with it everything but what was assembled of it.
+        return content.facts.validator == validator && (entity != nil || core.query(key) != nil)
     }
 
     /// Ends a request on the threads for the disk.

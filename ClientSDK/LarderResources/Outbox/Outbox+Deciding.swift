@@ -39,7 +39,7 @@ extension Outbox {
             }
             core.announce(commit)
         } catch  where Overtaken.isCause(of: error) {
-            checkForeignCommits()
+            adoptDecisions()
             throw LarderError(.invalidArgument, "Operation \(id) is being sent, or was carried out meanwhile.")
         } catch {
             throw LarderError(error)
@@ -80,12 +80,18 @@ extension Outbox {
             }
             core.announce(commit)
         } catch  where Overtaken.isCause(of: error) {
-            checkForeignCommits()
+            adoptDecisions()
             throw LarderError(.invalidArgument, "Another process has changed operation \(id) meanwhile; see `entries`.")
         } catch {
             throw LarderError(error)
         }
         changed()
         signal.put(())
+    }
+
+    /// Another process has decided: what it has done is shown from now on.
+    private func adoptDecisions() {
+        do { try reviewRefused() } catch { noteStoreFailure(LarderError(error)) }
+        checkForeignCommits()
     }
 }

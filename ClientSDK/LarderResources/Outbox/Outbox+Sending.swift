@@ -103,7 +103,10 @@ extension Outbox {
             return []
         }
         defer { turn.leave() }
-        do { try adoptNew() } catch {
+        do {
+            if state.withLock({ $0.looksForOthers }) { try reviewRefused() }
+            try adoptNew()
+        } catch {
             stall(now, delayResets, error)
             return []
         }

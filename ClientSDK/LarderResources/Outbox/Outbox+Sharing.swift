@@ -106,6 +106,30 @@ extension Outbox {
         changed()
     }
 
+    /// Reads the rows of refused operations again: another process may have sent, edited or dropped them.
+    func reviewRefused() throws {
+        guard let disk = core.outboxDisk, state.withLock({ !$0.queue.refused.isEmpty }) else { return }
+        let commit = try gate.withLock { _ in
+            let refused = state.withLock { $0.queue.refused }
+            guard let first = refused.first else { return nil as Commit? }
+            let rows = try Self.rows(in: disk, after: first.id.rawValue - 1)
+            let known = Dictionary(rows.map { ($0.0.sequence, $0) }, uniquingKeysWith: { $1 })
+            var update = CacheUpdate()
+            update.isMemoryOnly = true
+            for entry in refused {
+                if let (row, refusal) = known[entry.id.rawValue] {
+                    adopt(row, refusal, in: &update)
+                } else {
+                    // Nobody waits for a refused operation.
+                    _ = absorb(entry, in: &update)
+                }
+            }
+            return update.steps.isEmpty ? nil : try core.carryOut(update)
+        }
+        if let commit { core.announce(commit) }
+        changed()
+    }
+
     /// Applies the current state of a row.
     private func adopt(_ row: DiskOutboxRow, _ refusal: Outbox.Refusal?, in update: inout CacheUpdate) {
         let (known, operation) = state.withLock { ($0.queue[row.sequence], $0.queue.operation(row.operation)) }

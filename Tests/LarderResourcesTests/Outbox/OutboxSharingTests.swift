@@ -160,6 +160,26 @@ struct OutboxSharingTests {
         #expect(keys.withLock { $0.count == 2 && Set($0).count == 1 })
     }
 
+    @Test(arguments: [true, false])
+    func `a decision of one process about a refused operation reaches the other`(_ isDropped: Bool) async throws {
+        var operation = server.operation
+        operation.send = { $0.map { _ in .rejected(LarderError(.refused, "No.", status: 422)) } }
+        let one = try scene.cache()
+        try one.enqueue(Tap(post: "1", isLike: true), operation)
+        one.outbox.resume()
+        let statuses = SequenceRecorder(one.outbox.statuses)
+        await statuses.wait { _ in !one.outbox.refused.isEmpty }
+        let two = try scene.cache()
+        two.outbox.register(operation)
+        let id = try #require(two.outbox.refused.first?.id)
+        one.outbox.pause()
+        if isDropped { try one.outbox.drop(id) } else { try one.outbox.retry(id) }
+        #expect(throws: LarderError.self) {
+            if isDropped { try two.outbox.drop(id) } else { try two.outbox.retry(id) }
+        }
+        #expect(two.outbox.refused.isEmpty && two.outbox.entries.isEmpty == isDropped)
+    }
+
     @Test func `an awaited operation is sent by the process of its caller`() async throws {
         let lock = ManualProcessLock()
         func open() throws -> LarderCache {

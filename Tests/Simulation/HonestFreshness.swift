@@ -1,0 +1,50 @@
+import Larder
+import LarderDemo
+import LarderModels
+import LarderTime
+import LarderTransport
+
+/// Invariant 5: nothing is called fresh longer than its lifetime after the request that has confirmed it began, whatever clocks say.
+extension Device {
+    /// The resources that are judged: what a request for them begins with, and their lifetime.
+    private static let judged: [(path: String, lifetime: Duration)] = [
+        ("/v1/profiles/user_2", .seconds(300)), ("/v1/feed?limit=", .seconds(60)), ("/v1/accounts", .seconds(15)),
+    ]
+
+    /// Notes a reply that confirms a resource.
+    func noteReply(to request: TransportRequest, status: Int, sentAt: MonotonicTime) {
+        guard request.method == .get, status == 200 || status == 304 else { return }
+        let path = request.url.dropFirst(Network.address(of: index).count)
+        for (judged, _) in Self.judged where path == judged || judged.hasSuffix("=") && path.hasPrefix(judged) {
+            guard !path.contains("after=") else { continue }
+            machine.confirmedAt[judged] = max(sentAt, machine.confirmedAt[judged] ?? sentAt)
+        }
+    }
+
+    /// Judges what is called fresh now.
+    func judgeFreshness() {
+        // On a poor network lifetimes are longer, as the policy of the monitor says.
+        guard let client, client.network == nil, client.session.userID != nil else { return }
+        let cache = client.cache
+        // The reply to an edit confirms a profile too.
+        if simulation.coverage.counts[Act.editProfile.rawValue] == nil {
+            judge(cache.stored(client.profiles.resource("user_2"))?.freshness, "/v1/profiles/user_2")
+        }
+        judge(cache.stored(client.feed.newest)?.freshness, "/v1/feed?limit=")
+        judge(cache.stored(client.bank.accounts)?.freshness, "/v1/accounts")
+    }
+
+    private func judge(_ freshness: Freshness?, _ path: String) {
+        guard freshness == .fresh, let lifetime = Self.judged.first(where: { $0.path == path })?.lifetime else {
+            return
+        }
+        simulation.coverage.count("judged fresh")
+        // The wall clock may be wrong by two seconds without being noticed, and by a hundredth if it drifts.
+        let limit = lifetime * 1.01 + .seconds(2)
+        guard let confirmed = machine.confirmedAt[path] else {
+            return simulation.find(.freshness, "\(name): \(path) is fresh and was never confirmed")
+        }
+        let age = simulation.clock.uptime - confirmed
+        simulation.expect(age <= limit, .freshness, "\(name): \(path) is fresh \(age) after it was confirmed")
+    }
+}
