@@ -85,6 +85,7 @@ let package = Package(
             name: "LarderServer",
             dependencies: [
                 "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime",
+                "LarderWebSocket",
             ],
             path: "Server/LarderServer",
             resources: [.embedInCode("API/control-openapi.json")] + dashboard.map { .embedInCode("Dashboard/\($0)") },

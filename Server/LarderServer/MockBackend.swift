@@ -16,6 +16,8 @@ public final class MockBackend: Sendable {
         package var log: (any AccessLog)?
         package var databasePath: String?
         package var durability: Database.Durability = .full
+        /// What answers the requests.
+        package var origin = RequestOriginChoice.domain
         /// The seed of everything random; nil uses the system's randomness.
         public var seed: UInt64?
         /// The maximum number of worlds.
@@ -138,7 +140,12 @@ public final class MockBackend: Sendable {
             isEnabled: configuration.hasControl,
             origins: configuration.controlOrigins
         )
-        let plane = ControlPlane(worlds: worlds, controlGuard: controlGuard, log: configuration.log) {
+        let plane = ControlPlane(
+            worlds: worlds,
+            controlGuard: controlGuard,
+            log: configuration.log,
+            origin: try configuration.origin.make()
+        ) {
             ControlEndpoints.answer($0, $1, $2, worldID: $3)
         }
         let server = try HTTPServer(configuration.server, handler: plane)

@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderHTTP
 import LarderServer
 
 /// The parsed command line.
@@ -45,6 +46,10 @@ struct Arguments {
     var worlds: Int?
     var worldIdle: Int?
     var snapshots: String?
+    /// `larder-server proxy`: the URL of the server behind it.
+    var upstream: HTTPURL?
+    /// `larder-server proxy`: the recording that answers instead of a server.
+    var recording: String?
 
     /// The initial mode of the clock of `main`.
     enum ClockSetting {
@@ -54,14 +59,15 @@ struct Arguments {
     }
 
     init(_ words: [String]) throws(UsageError) {
-        if let first = words.first, !first.hasPrefix("-") {
+        let isProxy = words.first == "proxy"
+        if let first = words.first, !first.hasPrefix("-"), !isProxy {
             let asksForHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
             action =
                 first == "scenarios" && !asksForHelp
                 ? .scenarios(try ScenarioCommand(Array(words.dropFirst()))) : .control(try ControlCommand(words))
             return
         }
-        var rest = words[...]
+        var rest = words[...].dropFirst(isProxy ? 1 : 0)
         while let flag = rest.popFirst() {
             let (name, inline) = FlagParser.split(flag)
             switch name {
@@ -147,9 +153,20 @@ struct Arguments {
             case "--worlds": worlds = try FlagParser.number(name, inline, &rest, 1...100_000)
             case "--world-idle": worldIdle = try FlagParser.number(name, inline, &rest, 1...31_536_000)
             case "--snapshots": snapshots = try FlagParser.value(name, inline, &rest)
+            case "--to" where isProxy:
+                let text = try FlagParser.value(name, inline, &rest)
+                guard let url = HTTPURL(text, schemes: [.http]), url.query == nil, url.userInfo == nil else {
+                    throw UsageError(
+                        message:
+                            "--to requires an http URL such as http://127.0.0.1:3000, not '\(text)'; for https use a tunnel"
+                    )
+                }
+                upstream = url
+            case "--play" where isProxy: recording = try FlagParser.value(name, inline, &rest)
             default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
             }
         }
+        if isProxy, case .serve = action { try checkProxy() }
         if worldSize != nil, case .check = action {
             throw UsageError(message: "--check only reads a database; omit --seed and the sizes")
         }
@@ -159,6 +176,21 @@ struct Arguments {
             )
         }
         if case .check = action, database == nil { throw UsageError(message: "--check requires --database PATH") }
+    }
+
+    /// Rejects what a proxy cannot do.
+    private func checkProxy() throws(UsageError) {
+        guard (upstream == nil) != (recording == nil) else {
+            throw UsageError(message: "usage: larder-server proxy --to URL | --play RECORDING [options]")
+        }
+        let dataFlags: [(String, Bool)] = [
+            ("--database", database != nil), ("--fixtures", fixtures != nil), ("--seed and sizes", worldSize != nil),
+            ("--rate-limit", rateLimit != nil), ("--token-ttl", tokenTTL != nil),
+            ("--tombstone-retention", tombstoneRetention != nil), ("--snapshots", snapshots != nil),
+        ]
+        if let flag = dataFlags.first(where: \.1)?.0 {
+            throw UsageError(message: "\(flag) concerns the data of larder-server; a proxy has none")
+        }
     }
 
     private mutating func change(_ body: (inout WorldSize) -> Void) {

@@ -1,9 +1,23 @@
+import LarderHTTP
 import LarderServer
 
 /// The text that is printed when the server has started.
 enum Greeting {
     static func text(_ backend: MockBackend, _ arguments: Arguments) -> String {
         let url = backend.url
+        if let target = arguments.upstream?.origin ?? arguments.recording.map({ "the recording \($0)" }) {
+            let control = arguments.hasControl ? "Dashboard: \(url)/_larder/   " : ""
+            return """
+                Larder serves \(url), in front of \(target)
+
+                Try:
+                  curl -i '\(url)/'
+                  larder-server faults add '{"action":{"type":"loseReply"}}' --server \(url)
+                  larder-server journal --server \(url)
+
+                \(control)Stop: Ctrl-C
+                """
+        }
         let people = (try? backend.developerTokens(2)) ?? []
         let first = people.first?.token ?? "…"
         let tokens = people.map { "  \($0.name.padded(to: 18))\($0.token)" }.joined(separator: "\n")

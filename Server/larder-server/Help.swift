@@ -17,6 +17,8 @@ enum Help {
 
         USAGE
           larder-server [options]
+          larder-server proxy --to URL [options]       in front of your own server
+          larder-server proxy --play FILE [options]    answers from a recording (recording save FILE)
 
         ADDRESS
           --host ADDRESS          address to listen on            127.0.0.1

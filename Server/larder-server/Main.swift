@@ -36,7 +36,9 @@ enum Main {
 
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
-        let configuration = configuration(arguments)
+        var configuration = configuration(arguments)
+        if let url = arguments.upstream { configuration.origin = .server(url) }
+        if let path = arguments.recording { configuration.origin = .recording(try TextFile.bytes(path)) }
         let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
         if room < configuration.server.connectionsMaximum {
             Terminal.warn("the system's limit allows about \(room) open connections; further ones wait (see ulimit -n)")
@@ -91,6 +93,7 @@ enum Main {
     }
 
     private static func source(_ arguments: Arguments) -> WorldSource {
+        if arguments.upstream != nil || arguments.recording != nil { return .empty }
         let found = arguments.fixtures ?? FixtureDirectory.find()
         if arguments.worldSize == nil, let found { return .fixtures(directory: found) }
         if arguments.worldSize == nil {

@@ -55,6 +55,8 @@ public struct Status: Sendable, Hashable, CustomStringConvertible {
     public static let requestHeaderFieldsTooLarge = Status(code: 431)
     public static let internalServerError = Status(code: 500)
     public static let notImplemented = Status(code: 501)
+    /// 502, a server behind this one gave no usable reply.
+    public static let badGateway = Status(code: 502)
     public static let serviceUnavailable = Status(code: 503)
     /// 504, a server behind this one did not answer in time.
     public static let gatewayTimeout = Status(code: 504)
@@ -94,6 +96,7 @@ public struct Status: Sendable, Hashable, CustomStringConvertible {
         case 431: "Request Header Fields Too Large"
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
+        case 502: "Bad Gateway"
         case 503: "Service Unavailable"
         case 504: "Gateway Timeout"
         case 505: "HTTP Version Not Supported"

@@ -108,6 +108,21 @@ extension ProblemType {
         "The server cannot answer now",
         "The server is at a limit or is stopping. Try again after the time in `Retry-After`."
     )
+    package static let badGateway = ProblemType(
+        "bad-gateway",
+        .badGateway,
+        "The server behind the proxy gave no usable reply",
+        """
+        `larder-server proxy` could not reach the server that it stands before, or the reply was not valid HTTP or ended early. The \
+        detail says which. Whether the request was processed is unknown unless the server could not be reached.
+        """
+    )
+    package static let gatewayTimeout = ProblemType(
+        "gateway-timeout",
+        .gatewayTimeout,
+        "The server behind the proxy did not answer in time",
+        "It accepted no connection within 10 s, or sent nothing for 60 s. Whether the request was processed is unknown."
+    )
     package static let internalError = ProblemType(
         "internal-error",
         .internalServerError,
@@ -374,6 +389,7 @@ extension ProblemType {
     /// The types of the control plane.
     package static let control: [ProblemType] = [
         limitReached, nameTaken, unknownWorld, controlRefused, controlTokenRequired, verificationFailed, waitEnded,
+        badGateway, gatewayTimeout,
     ]
 
     /// The types of the API, in the order of the documentation.

@@ -33,6 +33,10 @@ package final class EventLoop: @unchecked Sendable {
     private var connections: [UInt64: Connection] = [:]
     /// By descriptor: the system assigns the lowest free one.
     private var descriptors: [Connection?] = []
+    /// The users of other descriptors than those of served connections.
+    private var users: [Int32: any DescriptorUser] = [:]
+    private var pools: [UpstreamAddress: UpstreamPool] = [:]
+    private var lastUpstream: UInt64 = 0
     private var timers = TimerQueue()
     private var dirty: [Connection] = []
     /// Connections with requests that were read and wait for earlier replies.
@@ -194,6 +198,8 @@ package final class EventLoop: @unchecked Sendable {
             wakeUp.clear()
         } else if let listener, event.descriptor == listener.descriptor {
             acceptConnections(from: listener)
+        } else {
+            users[event.descriptor]?.ready(event.readiness)
         }
     }
 
@@ -206,7 +212,7 @@ package final class EventLoop: @unchecked Sendable {
     private func timeout() -> Int32 {
         if !endOfTurn.isEmpty || !resuming.isEmpty || nextJob < jobs.count { return 0 }
         if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
-        var next = connections.isEmpty ? nil : Optional(nextSweep)
+        var next = connections.isEmpty && users.isEmpty ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
         var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
         if let deadline = stopDeadline ?? nextListen {
@@ -374,6 +380,40 @@ package final class EventLoop: @unchecked Sendable {
     private func sweep() {
         nextSweep = now + .seconds(1)
         for connection in Array(connections.values) { connection.checkDeadlines(now) }
+        for pool in pools.values { pool.checkDeadlines(now) }
+    }
+
+    // MARK: Requests to other servers
+
+    /// Sends a request to another server. Must be called on the loop's thread; `receive` is called there.
+    package func send(
+        _ request: UpstreamRequest,
+        to address: UpstreamAddress,
+        _ receive: @escaping @Sendable (UpstreamEvent) -> Void
+    ) -> UpstreamTask {
+        precondition(isCurrent, "Requests to other servers must be sent on the loop's thread.")
+        lastUpstream += 1
+        let pool = pools[address] ?? UpstreamPool(address, self)
+        pools[address] = pool
+        pool.begin(UpstreamExchange(id: lastUpstream, request: request, receive: receive))
+        return UpstreamTask(loop: self, id: lastUpstream)
+    }
+
+    /// The connection that carries an exchange with another server. On the loop's thread only.
+    func upstreamConnection(_ exchange: UInt64) -> UpstreamConnection? {
+        precondition(isCurrent, "Connections must be used on their loop's thread.")
+        return pools.values.lazy.compactMap { $0.connection(exchange) }.first
+    }
+
+    func watch(_ descriptor: Int32, for interest: Readiness, user: any DescriptorUser) throws(EngineError) {
+        if connections.isEmpty, users.isEmpty { nextSweep = now + .seconds(1) }
+        users[descriptor] = user
+        try poller.watch(descriptor, for: interest, isShared: false)
+    }
+
+    func forget(_ descriptor: Int32) {
+        guard users.removeValue(forKey: descriptor) != nil else { return }
+        poller.forget(descriptor)
     }
 
     // MARK: Stopping
@@ -391,6 +431,8 @@ package final class EventLoop: @unchecked Sendable {
         registration = nil
         listener = nil
         repeatableReplies = RepeatableReplyCache()
+        for pool in pools.values { pool.end() }
+        pools = [:]
         poller.forget(wakeUp.descriptor)
         let (endings, dropped) = mailbox.withLock { mailbox in
             mailbox.hasEnded = true

@@ -8,6 +8,11 @@ struct Readiness: OptionSet, Sendable {
     static let hangUp = Readiness(rawValue: 4)
 }
 
+/// The owner of a descriptor that a loop watches. Confined to its loop.
+protocol DescriptorUser: AnyObject {
+    func ready(_ readiness: Readiness)
+}
+
 /// Waits for events on many descriptors. Confined to its loop.
 protocol Poller: AnyObject {
     /// Watches a descriptor, or changes its interest. An empty interest still reports hang-ups.

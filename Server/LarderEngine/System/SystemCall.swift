@@ -62,6 +62,14 @@ enum SystemCall {
         }
     }
 
+    /// The pending error of a socket, such as that of a connection attempt; 0 for none.
+    static func error(of descriptor: Int32) -> Int32 {
+        var code: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        let result = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+        return result == 0 ? code : errno
+    }
+
     /// Closes a socket with a RST instead of a FIN.
     static func closeWithReset(_ descriptor: Int32) {
         var choice = linger(l_onoff: 1, l_linger: 0)

@@ -19,7 +19,7 @@ enum FaultEndpoints {
             return ControlEndpoints.done
         }
         switch method {
-        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults, call.world))]))
+        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults, call))]))
         case .delete:
             faults.removeAll()
             return ControlEndpoints.done
@@ -48,7 +48,7 @@ enum FaultEndpoints {
     private static func set(_ faults: [Fault], in call: ControlCall) throws(Problem) -> JSONValue {
         let named = try call.plane.setFaults(faults, in: call.world)
         let warnings = named.compactMap { fault -> JSONValue? in
-            let doubts = doubts(about: fault, call.world)
+            let doubts = doubts(about: fault, call)
             guard !doubts.isEmpty else { return nil }
             return .object(JSONObject([.init(name: "fault", value: .string(fault.id))] + doubts))
         }
@@ -57,23 +57,25 @@ enum FaultEndpoints {
         ])
     }
 
-    private static func list(_ faults: FaultSet, _ world: World) -> [JSONValue] {
+    private static func list(_ faults: FaultSet, _ call: ControlCall) -> [JSONValue] {
         faults.all.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
             object["applications"] = .integer(Int64(applications))
-            for doubt in doubts(about: fault, world) { object[doubt.name] = doubt.value }
+            for doubt in doubts(about: fault, call) { object[doubt.name] = doubt.value }
             return .object(object)
         }
     }
 
     /// Warnings about a fault: `neverMatches` if it can never apply, `notServed` if it only matches requests that the API does
     /// not serve.
-    private static func doubts(about fault: Fault, _ world: World) -> [JSONObject.Member] {
+    private static func doubts(about fault: Fault, _ call: ControlCall) -> [JSONObject.Member] {
         if let reason = fault.reasonItNeverMatches { return [.init(name: "neverMatches", value: .string(reason))] }
-        if let reason = fault.match.reasonNobodyMatches(in: world) {
+        if let reason = fault.match.reasonNobodyMatches(in: call.world) {
             return [.init(name: "neverMatches", value: .string(reason))]
         }
-        if let reason = fault.reasonItIsNotServed { return [.init(name: "notServed", value: .string(reason))] }
+        if call.plane.hasDomain, let reason = fault.reasonItIsNotServed {
+            return [.init(name: "notServed", value: .string(reason))]
+        }
         return []
     }
 
@@ -215,6 +217,11 @@ extension ControlPlane {
     /// Rejects faults that would affect other worlds.
     private func check(_ faults: [Fault], in world: World) throws(Problem) {
         for fault in faults {
+            switch fault.action {
+            case .lag: try requireDomain("A lagging replica", pointer: "/action/type")
+            case .live: try requireDomain("A fault of live events", pointer: "/action/type")
+            default: break
+            }
             if case .closeListener = fault.action, world.id != World.mainID {
                 throw ProblemType.validationFailed(
                     "The listener is shared by all worlds.",
@@ -254,7 +261,7 @@ extension ControlPlane {
                 if case .set(let faults) = operation {
                     warnings += faults.compactMap { fault in
                         (fault.reasonItNeverMatches ?? fault.match.reasonNobodyMatches(in: world)
-                            ?? fault.reasonItIsNotServed).map { "\(fault.id): \($0)" }
+                            ?? (hasDomain ? fault.reasonItIsNotServed : nil)).map { "\(fault.id): \($0)" }
                     }
                 }
             }
@@ -293,6 +300,7 @@ extension ControlPlane {
 
     /// Injects a fault into a world's change feed.
     func inject(_ fault: ChangeFeedFault, in world: World) throws(Problem) {
+        try requireDomain("A fault of the change feed")
         switch fault {
         case .dropTombstones:
             try world.forgetTombstones()

@@ -15,6 +15,7 @@ enum ScriptedActorEndpoints {
         reader.finish()
         try errors.check()
         let (plane, world) = (call.plane, call.world)
+        try plane.requireDomain("An action of another person")
         if let after {
             _ = world.clock.schedule(after: after) { for act in acts { plane.perform(act, in: world) } }
             return ControlEndpoints.json(.members(["scheduled": .integer(Int64(acts.count))]), status: .accepted)
@@ -54,6 +55,7 @@ enum ScriptedActorEndpoints {
             )
             reader.finish()
             try errors.check()
+            try call.plane.requireDomain("An actor")
             let added = try actors.add(actor)
             return ControlEndpoints.json(
                 added.json.warning(match.reasonNobodyMatches(in: call.world)),

@@ -11,6 +11,7 @@ import Synchronization
 /// Safe from any thread. A request that no setting of its world can affect goes directly to the backend.
 final class ControlPlane: ExchangeHandler {
     let backend = Backend()
+    let origin: RequestOrigin
     let worlds: WorldRegistry
     let controlGuard: ControlGuard
     private let main: World
@@ -26,17 +27,21 @@ final class ControlPlane: ExchangeHandler {
     /// The header field with the identifier of a request's world.
     static let worldField: StaticString = "larder-world"
 
-    /// - Parameter answerControl: answers the requests to the control plane itself.
+    /// - Parameters:
+    ///   - origin: what answers the other requests.
+    ///   - answerControl: answers the requests to the control plane itself.
     init(
         worlds: WorldRegistry,
         controlGuard: ControlGuard,
         log: (any AccessLog)?,
+        origin: RequestOrigin,
         answerControl: @escaping ControlAnswer
     ) {
         endpoints = answerControl
         self.worlds = worlds
         self.controlGuard = controlGuard
         self.log = log
+        self.origin = origin
         main = worlds.main
         journals = main.control.journal.isEnabled
     }
@@ -129,7 +134,7 @@ final class ControlPlane: ExchangeHandler {
 
     /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.
     func stubPreflight(_ request: Request, in world: World) -> Reply? {
-        guard let method = request.preflightedMethod, !backend.serves(method, request.path),
+        guard hasDomain, let method = request.preflightedMethod, !backend.serves(method, request.path),
             world.control.faults.answers(method, request.path)
         else { return nil }
         return CrossOrigin.preflight(granting: [method], to: request).adding(CrossOrigin.lines(for: request))
@@ -138,7 +143,7 @@ final class ControlPlane: ExchangeHandler {
     private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
         if !isAddressedByPath, world.isUntouched(request.path) {
             // A log needs a line for every exchange, and another world the time of its last use.
-            return backend.handle(
+            return answer(
                 request,
                 exchange,
                 world,
@@ -306,6 +311,9 @@ final class ControlPlane: ExchangeHandler {
     @discardableResult func perform(_ act: ScriptedAction, in world: World, device: String = "actor") -> ScriptedReply {
         let request: Request
         do { request = try act.request(device: device) } catch {
+            return ScriptedReply(status: error.status.code, body: error.encoded())
+        }
+        do throws(Problem) { try requireDomain("An action of another person") } catch {
             return ScriptedReply(status: error.status.code, body: error.encoded())
         }
         guard let loop = server.withLock({ $0?.loops.first }) else { return ScriptedReply(status: 503, body: []) }

@@ -96,7 +96,8 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// Continues when the request's idempotency key is free, and holds the key until the reply is sent.
     private func begin() {
-        guard request.method == .post, let text = request.fields[.idempotencyKey],
+        // Another server handles its keys itself.
+        guard plane.hasDomain, request.method == .post, let text = request.fields[.idempotencyKey],
             let parsed = try? Idempotency.parse(text)
         else { return act() }
         let key = KeysInFlight.Key(user: note.subject, route: "\(request.method) \(request.pathText)", key: parsed)
@@ -211,12 +212,12 @@ final class ExchangeRun: @unchecked Sendable {
             }
         }
         if exchange.loop.isCurrent {
-            if let reply = plane.backend.handle(request, inner, world, conditions) { inner.complete(reply) }
+            if let reply = plane.answer(request, inner, world, conditions) { inner.complete(reply) }
         } else {
             // After the release of a gate or a change of the clock this is another thread; requests are processed on their
             // loop.
             exchange.loop.execute { [self, inner] in
-                if let reply = plane.backend.handle(request, inner, world, conditions) { inner.complete(reply) }
+                if let reply = plane.answer(request, inner, world, conditions) { inner.complete(reply) }
             }
         }
     }

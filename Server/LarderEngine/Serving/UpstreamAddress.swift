@@ -1,0 +1,84 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import CSystem
+    import Glibc
+#endif
+
+/// The resolved addresses of another server.
+package struct UpstreamAddress: Sendable, Hashable {
+    /// One socket address, as the system has it.
+    struct Place: Sendable, Hashable {
+        let family: Int32
+        let bytes: [UInt8]
+    }
+
+    package let host: String
+    package let port: Int
+    let places: [Place]
+
+    /// Looks up the addresses of a host. It may block for seconds.
+    ///
+    /// - Throws: if the host has no address.
+    package init(host: String, port: Int) throws(EngineError) {
+        self.host = host
+        self.port = port
+        var hints = unsafe addrinfo()
+        #if canImport(Darwin)
+            unsafe hints.ai_socktype = SOCK_STREAM
+        #else
+            unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        #endif
+        unsafe hints.ai_flags = AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, String(port), &hints, &list)
+        guard code == 0 else {
+            throw EngineError("'\(host)' has no address: \(unsafe String(cString: gai_strerror(code)))")
+        }
+        defer { unsafe freeaddrinfo(list) }
+        var places: [Place] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            let info = unsafe entry.pointee
+            if let start = unsafe info.ai_addr {
+                let raw = unsafe UnsafeRawBufferPointer(start: start, count: Int(info.ai_addrlen))
+                unsafe places.append(Place(family: info.ai_family, bytes: Array(raw)))
+            }
+            unsafe next = unsafe info.ai_next
+        }
+        self.places = places
+    }
+}
+
+extension UpstreamAddress.Place {
+    /// Creates a non-blocking socket and begins to connect.
+    ///
+    /// - Throws: if the connection fails at once.
+    func connect() throws(EngineError) -> Int32 {
+        #if canImport(Darwin)
+            let descriptor = socket(family, SOCK_STREAM, 0)
+        #else
+            let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+        #endif
+        guard descriptor >= 0 else { throw EngineError("Creating a socket failed", errno) }
+        SystemCall.configure(descriptor)
+        SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        #if canImport(Darwin)
+            SystemCall.setOption(descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
+        #endif
+        let result = unsafe bytes.withUnsafeBytes { raw in
+            unsafe systemConnect(descriptor, raw)
+        }
+        let code = errno
+        guard result == 0 || code == EINPROGRESS || code == EINTR else {
+            close(descriptor)
+            throw EngineError("Connecting failed", code)
+        }
+        return descriptor
+    }
+}
+
+/// connect(2), which the method shadows.
+private func systemConnect(_ descriptor: Int32, _ raw: UnsafeRawBufferPointer) -> Int32 {
+    unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
+}

@@ -1,0 +1,300 @@
+import LarderHTTP
+import LarderHTTPWire
+import LarderTime
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// A connection to another server. Confined to its loop.
+final class UpstreamConnection {
+    private enum Phase {
+        case connecting(place: Int, tried: Int)
+        case idle
+        case exchange
+        /// The bytes of a response to an upgrade, until its head is complete.
+        case upgrade(HeadScanner, [UInt8])
+        case tunnel
+        case closed
+    }
+
+    static let connectTimeout = Duration.seconds(10)
+    /// The maximum silence of the server before and within a response. Event streams and WebSockets may be silent.
+    static let responseTimeout = Duration.seconds(60)
+    private static let outputBytesMaximum = 4 << 20
+
+    private unowned let pool: UpstreamPool
+    private var descriptor: Int32 = -1
+    private var phase = Phase.closed
+    private var exchange: UpstreamExchange?
+    private var reader = ResponseReader()
+    private var output: [UInt8] = []
+    private var sentCount = 0
+    private var deadline: MonotonicTime?
+    /// Whether it has carried an exchange before this one.
+    private var isReused = false
+    private var closesAfterOutput = false
+    private var isClosed = false
+
+    init(_ pool: UpstreamPool) { self.pool = pool }
+
+    private var loop: EventLoop { pool.loop }
+
+    // MARK: Beginning
+
+    func open(for exchange: UpstreamExchange) {
+        self.exchange = exchange
+        connect(to: pool.preferredPlace, tried: 0)
+    }
+
+    /// Connects to one of the addresses; after a failure to the next one.
+    private func connect(to place: Int, tried: Int) {
+        let places = pool.address.places
+        guard tried < places.count else { return fail(.unreachable("The host has no address that can be reached.")) }
+        do {
+            descriptor = try places[place % places.count].connect()
+            phase = .connecting(place: place % places.count, tried: tried + 1)
+            deadline = loop.now + Self.connectTimeout
+            try loop.watch(descriptor, for: .write, user: self)
+        } catch { connectionFailed(error.description, place, tried + 1) }
+    }
+
+    private func connectionFailed(_ reason: String, _ place: Int, _ tried: Int) {
+        closeDescriptor()
+        guard tried < pool.address.places.count else { return fail(.unreachable(reason)) }
+        connect(to: place + 1, tried: tried)
+    }
+
+    func begin(_ exchange: UpstreamExchange) {
+        isReused = true
+        self.exchange = exchange
+        start()
+    }
+
+    /// Sends the request of the current exchange.
+    private func start() {
+        guard let exchange else { return }
+        reader = ResponseReader(isHead: exchange.request.method == .head)
+        phase = exchange.request.isUpgrade ? .upgrade(HeadScanner(skipsEmptyLines: false), []) : .exchange
+        deadline = loop.now + Self.responseTimeout
+        output = exchange.request.head
+        output.append(contentsOf: exchange.request.body)
+        sentCount = 0
+        flush()
+    }
+
+    // MARK: Writing
+
+    func send(_ bytes: [UInt8]) {
+        guard case .tunnel = phase else { return }
+        output.append(contentsOf: bytes)
+        // A server that does not read what a client sends is given up.
+        guard output.count - sentCount <= Self.outputBytesMaximum else {
+            return fail(.timedOut("The server does not read."))
+        }
+        flush()
+    }
+
+    func closeAfterOutput() {
+        closesAfterOutput = true
+        if output.isEmpty { cancel() }
+    }
+
+    private func flush() {
+        while sentCount < output.count {
+            switch SystemCall.send(descriptor, output, from: sentCount) {
+            case .count(let count): sentCount += count
+            case .wouldBlock: return watch([.read, .write])
+            // A server may answer and close before it has read everything: its response is read first.
+            case .failed: sentCount = output.count
+            }
+        }
+        output.removeAll(keepingCapacity: output.count < 64 << 10)
+        sentCount = 0
+        if closesAfterOutput { return cancel() }
+        watch(.read)
+    }
+
+    private func watch(_ interest: Readiness) {
+        do throws(EngineError) { try loop.watch(descriptor, for: interest, user: self) } catch {
+            fail(.unreachable(error.description))
+        }
+    }
+
+    // MARK: Reading
+
+    private func read() {
+        switch loop.readBuffer.receive(from: descriptor) {
+        case .wouldBlock: return
+        case .failed(let code): lost(SystemCall.describe(code))
+        case .count(0): peerEnded()
+        case .count(let count):
+            if deadline != nil { deadline = loop.now + Self.responseTimeout }
+            loop.readBuffer.withBytes(count) { received($0) }
+        }
+    }
+
+    private func received(_ bytes: Span<UInt8>) {
+        switch phase {
+        // Bytes without a request: the connection cannot be used any more.
+        case .idle: cancel()
+        case .exchange:
+            var events: [ResponseReader.Event] = []
+            var failure: ResponseReader.Failure?
+            do throws(ResponseReader.Failure) { try reader.receive(bytes, &events) } catch { failure = error }
+            deliver(events)
+            if let failure { fail(.invalid(Self.sentence(failure))) }
+        case .upgrade(var scanner, var head):
+            unsafe bytes.withUnsafeBufferPointer { unsafe head.append(contentsOf: $0) }
+            switch scanner.scan(head.span) {
+            case .incomplete where head.count < 64 << 10: phase = .upgrade(scanner, head)
+            case .incomplete: fail(.invalid("The head of the response has more than 65536 bytes."))
+            case .malformed(let what): fail(.invalid("The response's head has \(what)."))
+            case .head(let range): answeredUpgrade(head, range)
+            }
+        case .tunnel:
+            exchange?.receive(.content(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }))
+        case .connecting, .closed: return
+        }
+    }
+
+    private func answeredUpgrade(_ bytes: [UInt8], _ range: Range<Int>) {
+        let head: ResponseHead
+        do throws(HTTPWireError) { head = try ResponseHead(Array(bytes[range])) } catch {
+            return fail(.invalid(error.detail))
+        }
+        guard head.status == .switchingProtocols else {
+            phase = .exchange
+            return received(bytes.span)
+        }
+        phase = .tunnel
+        deadline = nil
+        exchange?.receive(.head(head.status, head.fields))
+        let rest = Array(bytes[(range.upperBound + 4)...])
+        if !rest.isEmpty { exchange?.receive(.content(rest)) }
+    }
+
+    private func deliver(_ events: [ResponseReader.Event]) {
+        guard let exchange else { return }
+        for event in events {
+            switch event {
+            case .head(let status, let fields):
+                if fields[.contentType]?.lowercased().hasPrefix("text/event-stream") ?? false { deadline = nil }
+                exchange.receive(.head(status, fields))
+            case .content(let bytes): exchange.receive(.content(bytes))
+            case .end:
+                let (id, isReusable) = (exchange.id, reader.keepsAlive && output.isEmpty)
+                self.exchange = nil
+                deadline = nil
+                if isReusable {
+                    phase = .idle
+                    pool.finished(self, id)
+                } else {
+                    shut(id)
+                }
+                return exchange.receive(.end)
+            }
+            // The receiver may have cancelled.
+            if isClosed { return }
+        }
+    }
+
+    // MARK: Ending
+
+    func checkDeadline(_ now: MonotonicTime) {
+        guard let deadline, now >= deadline else { return }
+        if case .connecting(let place, let tried) = phase {
+            connectionFailed(
+                "The connection was not accepted within \(Self.connectTimeout.components.seconds) s.",
+                place,
+                tried
+            )
+        } else {
+            fail(.timedOut("The server has sent nothing for \(Self.responseTimeout.components.seconds) s."))
+        }
+    }
+
+    private func peerEnded() {
+        switch phase {
+        case .exchange:
+            var events: [ResponseReader.Event] = []
+            do throws(ResponseReader.Failure) { try reader.end(&events) } catch {
+                return error == .noResponse
+                    ? lost("The server closed the connection without a response.")
+                    : fail(.invalid(Self.sentence(error)))
+            }
+            deliver(events)
+        case .tunnel:
+            let exchange = exchange
+            cancel()
+            exchange?.receive(.end)
+        case .idle: cancel()
+        case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
+        }
+    }
+
+    /// The connection is lost. A request that may be repeated is sent again, once, if the connection was a reused one: the server
+    /// may have closed it before the request arrived (RFC 9112 §9.3.1).
+    private func lost(_ reason: String) {
+        guard var exchange else { return cancel() }
+        guard isReused, !reader.hasBegun, exchange.request.isIdempotent, !exchange.wasRepeated else {
+            return fail(.unreachable(reason))
+        }
+        exchange.wasRepeated = true
+        self.exchange = nil
+        shut(exchange.id)
+        pool.begin(exchange)
+    }
+
+    private func fail(_ failure: UpstreamFailure) {
+        let exchange = exchange
+        cancel()
+        exchange?.receive(.failed(failure))
+    }
+
+    /// Closes the connection and receives nothing more.
+    func cancel() {
+        let id = exchange?.id
+        exchange = nil
+        shut(id)
+    }
+
+    private func shut(_ id: UInt64?) {
+        guard !isClosed else { return }
+        isClosed = true
+        closeDescriptor()
+        phase = .closed
+        deadline = nil
+        pool.closed(self, id)
+    }
+
+    private func closeDescriptor() {
+        guard descriptor >= 0 else { return }
+        loop.forget(descriptor)
+        close(descriptor)
+        descriptor = -1
+    }
+
+    private static func sentence(_ failure: ResponseReader.Failure) -> String {
+        switch failure {
+        case .noResponse: "The server closed the connection without a response."
+        case .truncated(let text), .malformed(let text): text
+        }
+    }
+}
+
+extension UpstreamConnection: DescriptorUser {
+    func ready(_ readiness: Readiness) {
+        if case .connecting(let place, let tried) = phase {
+            let code = SystemCall.error(of: descriptor)
+            guard code == 0 else { return connectionFailed(SystemCall.describe(code), place, tried) }
+            pool.preferredPlace = place
+            return start()
+        }
+        if readiness.contains(.write), !output.isEmpty { flush() }
+        // A hang-up may follow bytes that are not read yet.
+        if readiness.contains(.read) || readiness.contains(.hangUp), descriptor >= 0 { read() }
+    }
+}

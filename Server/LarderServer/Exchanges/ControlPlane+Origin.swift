@@ -1,0 +1,33 @@
+import LarderBackend
+import LarderEngine
+import LarderHTTP
+
+extension ControlPlane {
+    /// Whether the requests are answered by the demo backend.
+    var hasDomain: Bool { if case .domain = origin { true } else { false } }
+
+    /// Answers a request, or returns nil and completes the exchange later. On the loop of the exchange.
+    func answer(_ request: Request, _ exchange: Exchange, _ world: World, _ conditions: Conditions) -> Reply? {
+        switch origin {
+        case .domain: return backend.handle(request, exchange, world, conditions)
+        case .proxy(let proxy):
+            proxy.handle(request, exchange, world)
+            return nil
+        case .recording(let replies):
+            var reply = replies.reply(to: request)
+            reply.note.owner = world
+            return reply
+        }
+    }
+
+    /// Rejects what needs the demo backend's state.
+    func requireDomain(_ what: String, pointer: String = "") throws(Problem) {
+        guard !hasDomain else { return }
+        let detail = "\(what) needs the state of the demo backend; this server stands before another one."
+        guard !pointer.isEmpty else { throw ProblemType.invalidParameter(detail) }
+        throw ProblemType.validationFailed(
+            detail,
+            errors: [Problem.FieldError(pointer: pointer, detail: "needs the demo backend")]
+        )
+    }
+}

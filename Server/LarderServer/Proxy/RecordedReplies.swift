@@ -1,0 +1,90 @@
+import LarderBackend
+import LarderEngine
+import LarderHTTP
+import Synchronization
+
+/// Answers requests with the replies of a recording, without the server that gave them.
+///
+/// A request is recognised by its method, its target and its body. Equal requests get their replies in the recorded order; the last
+/// one is repeated. Replies that a fault has cut are left out. Safe from any thread.
+final class RecordedReplies: Sendable {
+    private struct Key: Hashable {
+        let method: Method
+        let target: String
+        let body: [UInt8]
+    }
+
+    private struct Recorded {
+        let status: Status
+        let fields: Fields
+        let body: [UInt8]
+    }
+
+    private struct State {
+        var replies: [Key: [Recorded]] = [:]
+        /// How many replies of each key were sent.
+        var counts: [Key: Int] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    init(_ file: RecordingFile) {
+        var state = State()
+        for step in file.steps where step.ending.isEmpty {
+            guard let request = Self.request(step.request),
+                let reply = Self.reply(step.reply, isHead: request.method == .head)
+            else { continue }
+            state.replies[Key(method: request.method, target: request.targetText, body: request.body), default: []]
+                .append(reply)
+        }
+        self.state = Mutex(state)
+    }
+
+    func reply(to request: Request) -> Reply {
+        let key = Key(method: request.method, target: request.targetText, body: request.body)
+        let recorded = state.withLock { state -> Recorded? in
+            guard let replies = state.replies[key] else { return nil }
+            let count = state.counts[key, default: 0]
+            state.counts[key] = count + 1
+            return replies[min(count, replies.count - 1)]
+        }
+        guard let recorded else {
+            return ProblemType.notFound(
+                "The recording has no reply to \(request.method) \(request.targetText.prefix(200)) with this body."
+            ).reply
+        }
+        return ProxyRelay.reply(recorded.status, recorded.fields, recorded.body, to: request)
+    }
+
+    private static func request(_ bytes: [UInt8]) -> Request? {
+        var scanner = HeadScanner(skipsEmptyLines: true)
+        guard case .head(let range) = scanner.scan(bytes.span),
+            let head = try? Request(head: Array(bytes[range]), body: [], exchangeIndex: 1)
+        else { return nil }
+        let start = range.upperBound + 4
+        var body = Array(bytes[start...])
+        if head.fields.range(of: "transfer-encoding") != nil {
+            var decoder = ChunkedDecoder(.request(bodyBytesMaximum: bytes.count))
+            body = []
+            guard (try? decoder.decode(bytes.span, from: start, into: &body)) != nil, decoder.isDone else { return nil }
+        }
+        var request = head
+        request.body = body
+        return request
+    }
+
+    private static func reply(_ bytes: [UInt8], isHead: Bool) -> Recorded? {
+        var reader = ResponseReader(isHead: isHead)
+        var events: [ResponseReader.Event] = []
+        guard (try? reader.receive(bytes.span, &events)) != nil, (try? reader.end(&events)) != nil else { return nil }
+        var (status, fields, body) = (Status.ok, Fields(), [UInt8]())
+        for event in events {
+            switch event {
+            case .head(let code, let all): (status, fields) = (code, all)
+            case .content(let piece): body += piece
+            case .end: break
+            }
+        }
+        return Recorded(status: status, fields: fields, body: body)
+    }
+}

@@ -1,0 +1,205 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import LarderWebSocket
+import TestSupport
+import Testing
+
+@testable import LarderBackend
+@testable import LarderServer
+
+@Suite("In front of another server", .oneMinute)
+struct ProxyTests {
+    /// A server, and a proxy in front of it.
+    private struct Pair {
+        let server: Stage
+        let proxy: Stage
+
+        init(basePath: String = "") throws {
+            let server = try Stage()
+            self.server = server
+            proxy = try ProxyTests.proxy(to: server.backend.url + basePath)
+        }
+    }
+
+    /// The messages that arrive on a WebSocket.
+    private final class Socket {
+        private let client: RawClient
+        private var parser = WebSocketParser(role: .client)
+        private var events: [WebSocketEvent] = []
+
+        init(_ client: RawClient) { self.client = client }
+
+        func next() async throws -> WebSocketEvent {
+            while events.isEmpty {
+                let byte = try await client.read(count: 1)
+                parser.receive(byte.span, &events)
+            }
+            return events.removeFirst()
+        }
+    }
+
+    private static func proxy(to url: String) throws -> Stage {
+        let url = try #require(HTTPURL(url))
+        return try Stage { $0.origin = .server(url) }
+    }
+
+    @Test func `requests and replies pass, without the fields of a connection`() async throws {
+        let pair = try Pair(basePath: "/_larder")
+        let fields = [
+            "Connection": "keep-alive, X-Hop", "X-Hop": "1", "X-End": "2", "Expect": "100-continue", "TE": "trailers",
+        ]
+        let reply = try await pair.proxy.ask("PUT", "/echo?a=1", "{}", fields: fields)
+        #expect(reply.status == 200 && reply.field("Via") == "1.1 larder")
+        let seen = try reply.json
+        #expect(
+            seen["method"]?.string == "PUT" && seen["target"]?.string == "/_larder/echo?a=1"
+                && seen["body"]?.string == "{}"
+        )
+        let names = (seen["fields"]?.array ?? []).compactMap { $0["name"]?.string?.lowercased() }
+        #expect(names.contains("x-end") && names.contains("forwarded") && names.contains("via"))
+        #expect(
+            !names.contains("x-hop") && !names.contains("te") && !names.contains("expect")
+                && !names.contains("connection")
+        )
+    }
+
+    @Test func `the reply to a HEAD and a 304 are those of the server`() async throws {
+        let pair = try Pair()
+        let direct = try await pair.server.ask("GET", "/v1/feed?limit=3")
+        let through = try await pair.proxy.ask("GET", "/v1/feed?limit=3")
+        #expect(through.body == direct.body && through.field("ETag") == direct.field("ETag"))
+        let head = try await pair.proxy.ask("HEAD", "/v1/feed?limit=3")
+        #expect(head.status == 200 && head.field("Content-Length") == String(direct.body.count))
+        let tag = try #require(direct.field("ETag"))
+        let again = try await pair.proxy.ask("GET", "/v1/feed?limit=3", fields: ["If-None-Match": tag])
+        #expect(again.status == 304 && again.body.isEmpty)
+        #expect(await pair.proxy.world.journal().map(\.status) == [200, 200, 304])
+    }
+
+    @Test func `a lost reply leaves the write at the server, and a duplicate makes two`() async throws {
+        let pair = try Pair()
+        func count() async throws -> Int {
+            try await pair.server.ask("GET", "/v1/feed?limit=50").json["items"]?.array?.count {
+                $0["text"]?.string == "once"
+            } ?? 0
+        }
+        try pair.proxy.world.set(Fault(id: "lose", .loseReply(.reset), when: FaultMatch("POST", "/v1/posts")))
+        let lost = try pair.proxy.send("POST", "/v1/posts", #"{"text":"once"}"#)
+        #expect(await lost.readToEnd().bytes.isEmpty)
+        #expect(try await count() == 1)
+        _ = try await pair.proxy.ask("DELETE", "/_larder/faults")
+        try pair.proxy.world.set(Fault(id: "twice", .duplicate, when: FaultMatch("POST", "/v1/posts")))
+        #expect(try await pair.proxy.ask("POST", "/v1/posts", #"{"text":"once"}"#).status == 201)
+        #expect(try await count() == 3)
+    }
+
+    @Test func `what needs the state of the demo backend is rejected`() async throws {
+        let pair = try Pair()
+        let lag = #"{"match":{"path":"/v1/feed"},"action":{"type":"lag","commits":1}}"#
+        let rejected = try await pair.proxy.ask("POST", "/_larder/faults", lag)
+        #expect(rejected.status == 422 && String(decoding: rejected.body, as: UTF8.self).contains("/action/type"))
+        #expect(throws: Problem.self) { try pair.proxy.world.inject(.expireAll) }
+        #expect(pair.proxy.world.perform(ScriptedAction("GET", "/v1/feed", as: "ana")).status == 400)
+        #expect(
+            try await pair.proxy.ask("POST", "/_larder/faults", #"{"match":{"path":"/own"},"action":{"type":"reset"}}"#)
+                .status == 201
+        )
+    }
+
+    @Test func `messages of a WebSocket pass in both directions`() async throws {
+        let pair = try Pair(basePath: "/_larder")
+        let client = try pair.proxy.connect()
+        try client.send(
+            """
+            GET /echo HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: chat\r
+            Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
+            """
+        )
+        let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
+        #expect(head.hasPrefix("HTTP/1.1 101") && head.contains("Sec-WebSocket-Protocol: chat"))
+        let socket = Socket(client)
+        let long = [UInt8](repeating: UInt8(ascii: "x"), count: 70_000)
+        var frames: [UInt8] = []
+        WebSocketEncoder.append(.text, Array("hello".utf8), mask: 7, to: &frames)
+        WebSocketEncoder.append(.binary, long, mask: 9, to: &frames)
+        try client.send(frames)
+        #expect(try await socket.next() == .text(Array("hello".utf8)))
+        #expect(try await socket.next() == .binary(long))
+        frames = []
+        WebSocketEncoder.append(.close, WebSocketEncoder.closePayload(.goingAway, "done"), mask: 1, to: &frames)
+        try client.send(frames)
+        #expect(try await socket.next() == .close(code: .goingAway, reason: ""))
+    }
+
+    @Test func `events of a stream pass as they arrive`() async throws {
+        let pair = try Pair()
+        let client = try pair.proxy.send("GET", "/v1/live/events")
+        let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
+        #expect(head.hasPrefix("HTTP/1.1 200") && head.contains("text/event-stream"))
+        _ = try await client.read(until: "hello")
+        #expect(
+            pair.server.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"seen live"}"#))
+                .status == 201
+        )
+        _ = try await client.read(until: "seen live")
+        await pair.server.backend.stop()
+        // The end of the server's stream is the end of the client's.
+        #expect(await client.readToEnd().bytes.suffix(5) == Array("0\r\n\r\n".utf8)[...])
+    }
+
+    @Test func `a server that cannot be reached is a 502 that says so`() async throws {
+        let port = try ClosedPort()
+        let proxy = try Self.proxy(to: "http://127.0.0.1:\(port.port)")
+        let reply = try await proxy.ask("GET", "/v1/feed")
+        #expect(reply.status == 502 && reply.problem == "bad-gateway")
+        #expect(try reply.json["detail"]?.string?.contains("127.0.0.1:\(port.port)") ?? false)
+        #expect(await proxy.world.journal().map(\.status) == [502])
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 200 OK\nbare: lf\n\n",
+    ])
+    func `a reply that is cut or malformed is a 502, not a part`(text: String) async throws {
+        let server = try CannedServer(text)
+        let proxy = try Self.proxy(to: server.url)
+        let reply = try await proxy.ask("GET", "/")
+        #expect(reply.status == 502 && reply.problem == "bad-gateway", "\(text)")
+    }
+
+    @Test func `a server that says nothing is a 504`() async throws {
+        let clock = ManualClock(WallTime(seconds: 1_790_000_000))
+        let server = try CannedServer("", closes: false)
+        let url = try #require(HTTPURL(server.url))
+        let scene = try Scene { configuration in
+            configuration.use(clock)
+            configuration.origin = .server(url)
+        }
+        try scene.client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        // The request has arrived at the server, so that its time limit is set.
+        while server.received().isEmpty { await Task.yield() }
+        clock.advance(by: .seconds(62))
+        let reply = try await scene.client.reply()
+        #expect(reply.status == 504 && reply.problem == "gateway-timeout")
+    }
+
+    @Test func `a recording answers without the server`() async throws {
+        let pair = try Pair()
+        #expect(try await pair.proxy.ask("POST", "/_larder/recording", #"{"record":true}"#).status == 201)
+        let first = try await pair.proxy.ask("GET", "/v1/feed?limit=2")
+        _ = try await pair.proxy.ask("POST", "/v1/posts", #"{"text":"new"}"#)
+        let second = try await pair.proxy.ask("GET", "/v1/feed?limit=2")
+        let file = try await pair.proxy.ask("GET", "/_larder/recording").body
+        await pair.server.backend.stop()
+        let player = try Stage { $0.origin = .recording(file) }
+        #expect(try await player.ask("GET", "/v1/feed?limit=2").body == first.body)
+        #expect(try await player.ask("GET", "/v1/feed?limit=2").body == second.body && first.body != second.body)
+        #expect(try await player.ask("GET", "/v1/feed?limit=2").body == second.body)
+        #expect(try await player.ask("POST", "/v1/posts", #"{"text":"new"}"#).status == 201)
+        let unknown = try await player.ask("GET", "/v1/tasks")
+        #expect(unknown.status == 404 && String(decoding: unknown.body, as: UTF8.self).contains("GET /v1/tasks"))
+    }
+}
