@@ -5,7 +5,8 @@ usage: Scripts/dashboard-check.py LARDER_SERVER [--shots DIRECTORY]
 
 Starts a server of its own with fixtures, sends requests as two devices, sets a fault, moves the clock, and looks at the page as a
 person would: the timeline, the comparison of two entries, the keyboard, light and dark, and the width of a phone. Only the standard
-library of Python is used. `--shots` writes PNG files of each state.
+library of Python is used. `--shots` writes PNG files of each state; Documentation/images/dashboard.png is timeline-1400-light.png, reduced to
+64 colours.
 """
 import base64, json, os, re, shutil, socket, struct, subprocess, sys, tempfile, time, urllib.request
 
