@@ -218,7 +218,7 @@ extension Outbox {
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
             ) {
-                await operation.send(batch)
+                await self.carryOut(batch, operation)
             }
         } catch {
             let failure =
@@ -231,6 +231,16 @@ extension Outbox {
             results = batch.map { _ in .retry(failure, after: nil) }
         }
         storeResults(batch, results, operation)
+    }
+
+    private func carryOut(_ batch: [Outbox.Entry], _ operation: OutboxOperation) async -> [OutboxResult] {
+        let count = batch.count == 1 ? "" : " × \(batch.count)"
+        let number = batch.map(\.attempts).max() ?? 1
+        let reason = RequestReason(
+            operation.name + count,
+            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)"
+        )
+        return await reason.around { await operation.send(batch) }
     }
 }
 
