@@ -107,7 +107,9 @@ extension Node {
     /// Reads once.
     func read(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let start = core.configuration.monotonicClock.uptime
-        let snapshot = try await answer(options)
+        let snapshot = try await repeating(options, withdraws: false) { () async throws(LarderError) in
+            try await answer(options)
+        }
         tellFirstContent(from: snapshot.source, since: start)
         return snapshot
     }
@@ -249,7 +251,9 @@ extension Node {
             let since = MonotonicTime(
                 nanoseconds: now.uptime.nanoseconds &- min(limit.nanosecondsSaturating, now.uptime.nanoseconds)
             )
-            return try await refresh(since: isGood ? since : now.uptime, options, cause: "a gate")
+            return try await repeating(options, withdraws: true) { () async throws(LarderError) in
+                try await refresh(since: isGood ? since : now.uptime, options, cause: "a gate")
+            }
         } catch {
             guard error.code != .cancelled, error.code != .closed, error.code != .gone else { throw error }
             core.configuration.onEvent(.gateRefused(resource: key.name))
