@@ -25,7 +25,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// The parts of the dashboard, which `DashboardDocument` puts together.
 let dashboard = [
     "page.html", "style.css", "elements.js", "words.js", "server.js", "journal.js", "details.js", "table.js", "plot.js",
-    "totals.js", "presets.js", "faults.js", "clock.js", "worlds.js", "acts.js", "main.js",
+    "timeline.js", "compare.js", "keys.js", "totals.js", "presets.js", "faults.js", "clock.js", "worlds.js", "acts.js",
+    "main.js",
 ]
 
 let package = Package(

@@ -15,13 +15,16 @@ command -v docc >/dev/null 2>&1 || {
 }
 rm -rf "$work" "$site"
 mkdir -p "$work"
+# The catalog, with what the repository shows too.
+cp -r Documentation/Larder.docc "$work/Larder.docc"
+cp Documentation/Reliability.md Documentation/images/dashboard.png "$work/Larder.docc/"
 archives=()
 for product in "${products[@]}"; do
   mkdir -p "$work/$product"
   swift symbolgraph-extract -module-name "$product" -I "$modules" -I Shared/CSQLite -I Server/CSystem \
     -target "$(uname -m)-unknown-linux-gnu" -output-dir "$work/$product" -minimum-access-level public -skip-inherited-docs
   catalog=()
-  [ "$product" = Larder ] && catalog=(Documentation/Larder.docc)
+  [ "$product" = Larder ] && catalog=("$work/Larder.docc")
   # Links from one archive to another are resolved through --dependency.
   dependencies=()
   if [ "$product" = Larder ]; then

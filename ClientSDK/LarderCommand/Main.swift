@@ -35,9 +35,11 @@ enum Main {
         do {
             let context = try await open(arguments, terminal, environment)
             do { try await execute(context) } catch {
+                await context.explain()
                 context.close(error)
                 throw error
             }
+            await context.explain()
             context.close()
         } catch let error as LarderError {
             throw Failure(error, server: arguments.server)

@@ -17,6 +17,7 @@ public protocol HTTPCacheStorage: Sendable {
     /// Content without an entry is removed, and a key without entries too.
     ///
     /// - Parameters:
+    ///   - key: the key of the cache, as in `entries`.
     ///   - body: the content of new entries with its `bodyID`; nil if there are none.
     ///   - change: changes the entries. May be called more than once.
     func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws

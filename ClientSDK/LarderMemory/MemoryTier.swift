@@ -168,6 +168,8 @@ public import Synchronization
     /// Stores a value and evicts entries to make room.
     ///
     /// - Parameters:
+    ///   - value: the value to store.
+    ///   - key: its key. A value under the same key is replaced.
     ///   - cost: counted against the limit; less than 0 counts as 0. A value that costs more than the limit is not stored.
     ///   - lifetime: the time for which it may be used; nil for no end, zero or less stores nothing.
     ///   - score: the effort to get it again divided by its cost, in any unit. Used by `EvictionPolicy.greedyDual` only, to the

@@ -28,7 +28,12 @@ extension DiskStore {
 
         /// Renews an entity's times after a validation.
         ///
-        /// - Parameter entityTag: the confirmed validator. An entity with another one is not changed.
+        /// - Parameters:
+        ///   - key: the key of the entity.
+        ///   - validatedAt: when the server has confirmed it.
+        ///   - expiresAt: the end of its lifetime.
+        ///   - terms: the server's terms for its use.
+        ///   - entityTag: the confirmed validator. An entity with another one is not changed.
         /// - Returns: whether there was one to renew.
         @discardableResult
         public func touch(

@@ -109,7 +109,9 @@ public final class Telemetry: Sendable {
 
     /// Calls `body` and records its duration.
     ///
-    /// - Parameter kind: creates the event from the duration.
+    /// - Parameters:
+    ///   - kind: creates the event from the duration.
+    ///   - body: the work to measure.
     public func measure<Result, Failure: Error>(
         _ kind: (Duration) -> TelemetryEvent.Kind,
         _ body: () throws(Failure) -> Result

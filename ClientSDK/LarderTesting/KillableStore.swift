@@ -44,7 +44,9 @@ public final class KillableStore: Sendable {
 
     /// A store that is opened by the first call of `store()`.
     ///
-    /// - Parameter simulatesPowerLoss: whether `losePower` is possible. Then the database's files are also kept in memory.
+    /// - Parameters:
+    ///   - configuration: the settings of the store.
+    ///   - simulatesPowerLoss: whether `losePower` is possible. Then the database's files are also kept in memory.
     public init(_ configuration: DiskStore.Configuration, simulatesPowerLoss: Bool = false) {
         self.configuration = configuration
         recordsSyncs = simulatesPowerLoss
@@ -98,7 +100,9 @@ public final class KillableStore: Sendable {
 
     /// Kills the process before the `step`th step from now; 1 is the next.
     ///
-    /// - Parameter halfWay: kills it within the step, after half of the bytes were written.
+    /// - Parameters:
+    ///   - step: the number of the step, from 1.
+    ///   - halfWay: kills it within the step, after half of the bytes were written.
     public func kill(atStep step: Int, halfWay: Bool = false) { faults.arm(halfWay ? .tear : .kill, atStep: step) }
 
     /// Kills the process now.
@@ -106,7 +110,10 @@ public final class KillableStore: Sendable {
 
     /// Lets the `step`th step from now fail.
     ///
-    /// - Parameter untilHealed: all later steps that change something fail too, until `heal()`.
+    /// - Parameters:
+    ///   - failure: how the step fails.
+    ///   - step: the number of the step, from 1.
+    ///   - untilHealed: all later steps that change something fail too, until `heal()`.
     public func fail(_ failure: Failure, atStep step: Int = 1, untilHealed: Bool = false) {
         faults.arm(untilHealed ? .failOn(failure.code) : .fail(failure.code), atStep: step)
     }

@@ -176,7 +176,9 @@ public struct MockWorld: Sendable {
 
     /// Waits for a condition; false if the limit ended first.
     ///
-    /// - Parameter limit: measured by the system's clock. If the task is cancelled the wait ends early with false.
+    /// - Parameters:
+    ///   - condition: what is waited for.
+    ///   - limit: measured by the system's clock. If the task is cancelled the wait ends early with false.
     public func wait(for condition: WaitCondition, limit: Duration = .seconds(10)) async -> Bool {
         guard let loop = plane.firstLoop else { return false }
         let box = Mutex<Waiter?>(nil)
@@ -223,6 +225,7 @@ public struct MockWorld: Sendable {
     /// - Parameters:
     ///   - held: the client's entities with their versions.
     ///   - types: the kinds to compare, as in `types=` of the change feed; nil for all.
+    ///   - person: the handle of the user; nil: anonymous.
     public func differences(held: [String: Int], types: String? = nil, as person: String?) throws -> [Difference] {
         try plane.differences(held: held, types: types, as: person, in: world)
     }

@@ -98,6 +98,7 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible, Expressibl
     /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
     public static let idempotencyKey = FieldName(trusted: "Idempotency-Key")
     /// Marks the account of a request within the SDK. It is never sent.
+    package static let requestID = FieldName(trusted: "X-Request-ID")
     package static let larderAccount = FieldName(trusted: "Larder-Account")
     /// `If-Match` (RFC 9110 §13.1.1).
     public static let ifMatch = FieldName(trusted: "If-Match")

@@ -89,4 +89,23 @@ struct TourTests {
         // A dictionary cannot show anything offline after a restart.
         #expect(table.rows[2].suffix(3).first == .count(2), "\(table.rows[2])")
     }
+
+    @Test func `the guard holds less memory than cleared caches, and a scan does not empty the adaptive tier`()
+        async throws
+    {
+        let scene = try TourScene(pause: .zero)
+        let pressure = try await scene.pressure()
+        guard case .curves(let curves)? = pressure.exhibits.first, case .table(let table)? = pressure.exhibits.last
+        else {
+            Issue.record("\(pressure.exhibits)")
+            return
+        }
+        // Seven seconds: two after the report. At the end both use what they may.
+        let held = curves.curves.map { $0.points[70].y }
+        #expect(held[1] < held[0] / 4, "\(held)")
+        #expect(curves.curves[1].points[599].y > 90, "\(curves.curves[1].points[599])")
+        #expect(table.rows[0][3] == .count(0) && table.rows[1][3] != .count(0), "\(table.rows)")
+        guard case .steps(let steps)? = try await scene.eviction().exhibits.first else { return }
+        #expect(steps.steps[5].caption == "e is read: not in memory, stored; b leaves, read longest ago")
+    }
 }

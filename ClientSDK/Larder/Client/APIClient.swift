@@ -47,6 +47,8 @@ public final class APIClient: Sendable {
         public var isLongPoll: @Sendable (TransportRequest) -> Bool = { _ in false }
         /// The feature that a request belongs to, for telemetry. Return one of a small set of names.
         public var feature: @Sendable (TransportRequest) -> String = { _ in "http" }
+        /// Whether each request has a random `X-Request-ID` of its own, by which it is found in the server's log.
+        public var sendsRequestIDs = false
 
         /// - Parameter transport: `SocketTransport` supports `http` only; use `HTTPTransport` of `LarderURLSession` for `https`.
         public init(transport: any Transport = SocketTransport()) { self.transport = transport }
@@ -92,6 +94,7 @@ public final class APIClient: Sendable {
     ///   - server: the URL of the API: `http://127.0.0.1:8080`.
     ///   - account: the name of the account on this device. The server does not need to know it.
     ///   - directory: the directory of all accounts. The system must not purge it, because it contains unsent changes.
+    ///   - configuration: the settings of cache, session, transport and services.
     /// - Throws: `.storage` if the account's directory cannot be used.
     public init(
         server: String,
@@ -124,6 +127,7 @@ public final class APIClient: Sendable {
                 refusesOffline: refusesOffline,
                 clock: opened.monotonicClock,
                 waitsByDesign: configuration.isLongPoll,
+                makeRequestID: configuration.sendsRequestIDs ? { @Sendable in RandomKey.make() } : nil,
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }

@@ -19,7 +19,9 @@ extension FeatureFlags {
         private let store: DiskStore
         private let key: String
 
-        /// - Parameter key: the metadata key.
+        /// - Parameters:
+        ///   - store: keeps the settings as metadata.
+        ///   - key: the metadata key.
         public init(_ store: DiskStore, key: String = "larder.flags") {
             self.store = store
             self.key = key

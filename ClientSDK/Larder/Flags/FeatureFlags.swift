@@ -50,6 +50,8 @@ public final class FeatureFlags: Sendable {
     /// - Parameters:
     ///   - storage: stores settings across restarts; nil stores none.
     ///   - fetch: fetches the server's settings in `refresh()`.
+    ///   - wall: used for the times of settings.
+    ///   - telemetry: gets an event for each change.
     public init(
         storage: (any Storage)? = nil,
         fetch: Fetch? = nil,

@@ -103,7 +103,11 @@ public final class BearerSession: HTTPSource.Authorizer {
     /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
-        try await keep(Self.tokens(try await request(source.userInitiated), asked))
+        let reason = RequestReason("session", cause: "a sign-in")
+        let grant = try await reason.around { () async throws(LarderError) in
+            try await request(source.userInitiated)
+        }
+        try await keep(Self.tokens(grant, asked))
         cache.networkReturned()
     }
 
@@ -289,7 +293,9 @@ public final class BearerSession: HTTPSource.Authorizer {
             defer { renewalLock?.release() }
             // The process that held the lock before may have renewed the tokens.
             if try await adoptStored(inPlaceOf: tokens) { return .success(()) }
-            try await exchange(tokens)
+            try await RequestReason("session", cause: "the access token must be renewed").around {
+                () async throws(LarderError) in try await exchange(tokens)
+            }
             return .success(())
         } catch {
             return .failure(error)

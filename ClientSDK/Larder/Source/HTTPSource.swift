@@ -91,7 +91,12 @@ public struct HTTPSource: Sendable {
 
     /// Fetches the value of a resource that is made of the content and the fields of a reply: a count in a field, an envelope.
     ///
-    /// - Parameter reading: makes the value. It is not called if the stored value is confirmed or gone.
+    /// - Parameters:
+    ///   - path: a path of the API; it is not escaped.
+    ///   - query: names and values, which are escaped; nil values are left out.
+    ///   - context: the validator, and whether the origin must answer.
+    ///   - type: the type of the content.
+    ///   - reading: makes the value. It is not called if the stored value is confirmed or gone.
     /// - Throws: as `fetch`; an error of `reading` as `.unexpectedReply`, unless it is a `LarderError`.
     public func fetch<Content: Decodable & Sendable, Value: Sendable>(
         _ path: String,

@@ -68,6 +68,7 @@ struct Arguments {
     var isLive = false
     var isRefresh = false
     var isTracing = false
+    var isExplaining = false
     var policy: (name: String, value: ReadPolicy)?
     var color = Color.auto
     var limit: Int?
@@ -81,7 +82,7 @@ struct Arguments {
     /// The options that every command accepts.
     private static let globalOptions: Set<String> = [
         "--server", "--user", "--password", "--directory", "--offline", "--json", "--colour", "--color", "--timeout",
-        "--wait", "--trace", "--help", "--version",
+        "--wait", "--trace", "--explain", "--help", "--version",
     ]
 
     /// Reads a command line.
@@ -152,6 +153,7 @@ struct Arguments {
         case "--live": isLive = true
         case "--refresh": isRefresh = true
         case "--trace": isTracing = true
+        case "--explain": isExplaining = true
         case "--force": flags.isForced = true
         case "--server": server = try FlagParser.value(name, inline, &rest)
         case "--user": user = try FlagParser.value(name, inline, &rest)

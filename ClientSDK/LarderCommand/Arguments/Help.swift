@@ -60,6 +60,7 @@ enum Help {
           --timeout S         timeout of a request           10
           --wait S            wait for unsent changes        3
           --trace             print cache events on standard error
+          --explain           say why each request was sent, and what the server's journal makes of it
           --colour WHEN       auto, always, never; NO_COLOR is respected
 
         OPTIONS OF READING COMMANDS

@@ -2,7 +2,7 @@
 struct TourOrder: Sendable {
     /// The chapters in their order.
     enum Name: String, CaseIterable {
-        case tiers, death, reads, taps, lifetimes, invalidation, paging, policies, features
+        case tiers, death, reads, taps, lifetimes, invalidation, paging, eviction, policies, budgets, pressure, features
 
         var title: String {
             switch self {
@@ -13,7 +13,10 @@ struct TourOrder: Sendable {
             case .lifetimes: "Lifetime"
             case .invalidation: "Lifetime, version and event"
             case .paging: "Pages by position and by cursor"
+            case .eviction: "Eviction, step by step"
             case .policies: "Read policies"
+            case .budgets: "One budget for pictures, or two"
+            case .pressure: "Memory guard and clearing alone"
             case .features: "Clients and networks compared"
             }
         }

@@ -17,6 +17,10 @@ final class CommandContext: Sendable {
     let monitor: NetworkMonitor
     let networkExplanation: String
     let transport: any Transport
+    /// The requests of the command, for `--explain`; nil without it.
+    let requests: RequestLog?
+    /// The server's journal and its newest entry before the command; nil without `--explain`.
+    let journal: (reader: JournalReader, start: Int64)?
     /// The operations that were in the outbox when the command started.
     let initiallyPending: [Outbox.Entry]
     let clock = SystemWallClock()
@@ -71,13 +75,26 @@ final class CommandContext: Sendable {
         let telemetry = recorder.telemetry
         monitor = NetworkMonitor(source: source, configuration: monitoring) { telemetry.record($0) }
         networkExplanation = explanation
+        let requests = arguments.isExplaining ? RequestLog() : nil
+        self.requests = requests
+        if arguments.isExplaining, !arguments.isOffline {
+            let token = environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+            let reader = JournalReader(server: arguments.server, token: token)
+            journal = (reader, await reader.newest())
+        } else {
+            journal = nil
+        }
         transport =
             arguments.isOffline
             ? ClosedTransport()
             : MonitoredTransport(
                 SocketTransport(timeout: .seconds(arguments.timeout)),
                 monitor: monitor,
-                onExchange: { telemetry.record($0, feature: RunRecorder.feature($0.request)) }
+                makeRequestID: requests.map { log in { @Sendable in log.makeID() } },
+                onExchange: { exchange in
+                    telemetry.record(exchange, feature: RunRecorder.feature(exchange.request))
+                    requests?.note(exchange)
+                }
             )
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.followsLive = arguments.isLive

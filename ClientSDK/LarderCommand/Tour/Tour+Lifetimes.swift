@@ -69,29 +69,21 @@ extension TourScene {
             if at >= 3_600 { break }
             edits.append(Int(at))
         }
-        let ways: [(name: String, way: Keeping)] = [
+        let ways: [(name: String, value: Keeping)] = [
             ("lifetime of 60 s", .lifetime(.seconds(60))), ("lifetime of 5 min", .lifetime(.seconds(300))),
             ("version, asked at each look", .version), ("event, then the change feed", .event),
         ]
-        var rows: [[TourValue]] = []
-        var old: [Int] = []
-        for (name, way) in ways {
-            let (seen, traffic) = try await keep(way, edits)
-            old.append(seen)
-            rows.append([
-                .text(name), .count(traffic.requests), .bytes(traffic.bytes), .count(seen),
-                .duration(.seconds(seen * 10)),
-            ])
+        let (table, results) = try await TourTable.measured(
+            "\(edits.count) edits, 360 looks",
+            columns: ["kept right by", "requests", "bytes", "looks at an old text", "time"],
+            ways
+        ) { way in
+            try await keep(way, edits)
+        } row: {
+            [.count($0.traffic.requests), .bytes($0.traffic.bytes), .count($0.old), .duration(.seconds($0.old * 10))]
         }
-        chapter.exhibits = [
-            .table(
-                TourTable(
-                    title: "\(edits.count) edits, 360 looks",
-                    columns: ["kept right by", "requests", "bytes", "looks at an old text", "time"],
-                    rows: rows
-                )
-            )
-        ]
+        let old = results.map { $0.old }
+        chapter.exhibits = [.table(table)]
         chapter.answer =
             "Short lifetimes cost requests, long ones show old texts (\(old[1]) looks). Asking for the version is always right and costs a request "
             + "for each look. Events were right at \(360 - old[3]) of 360 looks, and cost something only when something changed."

@@ -10,26 +10,17 @@ extension TourScene {
             "Two clients read a feed of 240 posts in pages of 20. After each page somebody publishes two posts and deletes an old one. Which "
                 + "posts does each client see twice, and which never?"
         )
-        var rows: [[TourValue]] = []
-        var results: [(doubled: Int, missed: Int)] = []
-        for (name, isByCursor) in [("position", false), ("cursor", true)] {
+        let (table, results) = try await TourTable.measured(
+            "Posts that existed all the time",
+            columns: ["pages by", "seen twice", "never seen", "requests", "bytes"],
+            [(name: "position", value: false), (name: "cursor", value: true)]
+        ) { isByCursor in
             let (seen, kept, traffic) = try await page(isByCursor)
-            let doubled = seen.count - Set(seen).count
-            let missed = kept.subtracting(seen).count
-            results.append((doubled, missed))
-            rows.append([
-                .text(name), .count(doubled), .count(missed), .count(traffic.requests), .bytes(traffic.bytes),
-            ])
+            return (doubled: seen.count - Set(seen).count, missed: kept.subtracting(seen).count, traffic: traffic)
+        } row: {
+            [.count($0.doubled), .count($0.missed), .count($0.traffic.requests), .bytes($0.traffic.bytes)]
         }
-        chapter.exhibits = [
-            .table(
-                TourTable(
-                    title: "Posts that existed all the time",
-                    columns: ["pages by", "seen twice", "never seen", "requests", "bytes"],
-                    rows: rows
-                )
-            )
-        ]
+        chapter.exhibits = [.table(table)]
         chapter.answer =
             "By position \(results[0].doubled) posts came twice and \(results[0].missed) never, because the list moves under the position. By "
             + "cursor \(results[1].doubled) and \(results[1].missed): a cursor names the post after which the next page begins."

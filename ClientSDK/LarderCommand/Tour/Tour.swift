@@ -60,7 +60,10 @@ extension TourScene {
         case .lifetimes: try await lifetimes()
         case .invalidation: try await invalidation()
         case .paging: try await paging()
+        case .eviction: try await eviction()
         case .policies: try await policies()
+        case .budgets: try await budgets()
+        case .pressure: try await pressure()
         case .features: try await features()
         }
     }

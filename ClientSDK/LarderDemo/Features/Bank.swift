@@ -125,7 +125,9 @@ public struct Bank: Sendable {
     /// The order and its idempotency key are stored on disk, also against a power loss, before the request is sent. After a lost reply, a
     /// timeout or a crash the transfer is in doubt, and the outbox retries it with the same key until its outcome is known.
     ///
-    /// - Parameter balances: from `validatedAccounts`. They must not be older than `balanceBound` now.
+    /// - Parameters:
+    ///   - order: accounts, amount and note.
+    ///   - balances: from `validatedAccounts`. They must not be older than `balanceBound` now.
     /// - Throws: `.invalidArgument` for an amount that is not greater than zero; `.refused` if the server has rejected it (see
     ///   `refusal(_:)`); `.notValidated` if `balances` have expired; `.offline`, `.outboxFull` and `.storage` if nothing was sent;
     ///   `.inDoubt` if the outcome is unknown; `.conflict` while an earlier transfer from the account is in doubt.

@@ -39,7 +39,10 @@ extension Chat {
     ///
     /// If the message was deleted meanwhile, the edit ends without an error, and the message disappears.
     ///
-    /// - Parameter message: its ID; the local one of an unsent message stays valid.
+    /// - Parameters:
+    ///   - message: its ID; the local one of an unsent message stays valid.
+    ///   - conversation: its conversation.
+    ///   - text: the new text.
     /// - Throws: as `send`.
     @discardableResult
     public func edit(_ message: String, in conversation: String, to text: String) throws(LarderError) -> OperationID? {
@@ -48,7 +51,9 @@ extension Chat {
 
     /// Deletes a message of the signed-in user. If it was not sent yet, nothing is sent.
     ///
-    /// - Parameter message: its ID; the local one of an unsent message stays valid.
+    /// - Parameters:
+    ///   - message: its ID; the local one of an unsent message stays valid.
+    ///   - conversation: its conversation.
     /// - Returns: the queued operation; nil if nothing needs to be sent.
     /// - Throws: as `send`.
     @discardableResult

@@ -76,8 +76,10 @@ public struct Chat: Sendable {
     ///
     /// `Timeline.open` opens it at a message, such as one from a search. `Timeline.loadOlder` loads the next page. Loaded pages are stored, and the change feed updates them.
     ///
-    /// - Parameter readerIsAtTop: whether new messages of others are shown at once. The app sets `Timeline.readerIsAtTop` to false
-    ///   while the reader has scrolled back: then they are only counted.
+    /// - Parameters:
+    ///   - conversation: the ID of the conversation.
+    ///   - readerIsAtTop: whether new messages of others are shown at once. The app sets `Timeline.readerIsAtTop` to false while the
+    ///     reader has scrolled back: then they are only counted.
     public func timeline(_ conversation: String, readerIsAtTop: Bool = true) -> Timeline<Message> {
         cache.timeline(pages(conversation), readerIsAtTop: readerIsAtTop)
     }

@@ -8,6 +8,7 @@ extension LarderClient {
     /// An image that is in memory in full size is requested in full size on any network.
     ///
     /// - Parameters:
+    ///   - image: the image of a post.
     ///   - width: the shown width in pixels.
     ///   - height: the shown height in pixels; nil: by the aspect ratio of the image.
     public func imageRequest(for image: Post.Image, width: Int, height: Int? = nil) -> ImageRequest {

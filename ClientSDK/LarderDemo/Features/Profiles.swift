@@ -56,7 +56,10 @@ public struct Profiles: Sendable {
 
     /// Saves an edited profile.
     ///
-    /// - Parameter validator: the ETag that came with `base`.
+    /// - Parameters:
+    ///   - base: the profile as it was before the edit.
+    ///   - mine: the profile with the edit.
+    ///   - validator: the ETag that came with `base`.
     /// - Throws: as `edit`.
     public func save(base: Profile, mine: Profile, ifMatch validator: String) async throws(LarderError) -> Profile {
         let patch = ProfilePatch(base: base, mine: mine)

@@ -56,7 +56,9 @@ public final class MemoryGuard: Sendable {
     ///
     /// - Parameters:
     ///   - source: reports memory pressure; `MemoryGuard.systemSource()` returns the platform's.
+    ///   - policy: the levels at which it reacts, and when it calms down.
     ///   - clock: used for the quiet time and recovery.
+    ///   - onEvent: called for each event.
     public init(
         source: any Source,
         policy: MemoryPolicy = .standard,

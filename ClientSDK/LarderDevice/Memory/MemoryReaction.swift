@@ -28,6 +28,7 @@ public struct MemoryReaction: Sendable {
     }
 
     /// - Parameters:
+    ///   - name: names the reaction in reports.
     ///   - measure: returns what the component holds. Called when the pressure rises, before `stop` of any component.
     ///   - stop: cancels loads and limits concurrency and quality; returns the number of cancelled loads.
     ///   - release: shrinks to the limits or allows growth again; returns about how many bytes were freed.

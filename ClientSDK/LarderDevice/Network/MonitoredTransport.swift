@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 public import LarderTime
 public import LarderTransport
@@ -20,6 +21,8 @@ public struct MonitoredTransport: Transport {
         public let bytesReceived: Int
         /// The number of content bytes after decoding; nil: the content had no coding that the transport decodes.
         public let bytesDecoded: Int?
+        /// Why the SDK has sent the request, in words; nil for a request of the app's own.
+        public let reason: String?
     }
 
     private let base: any Transport
@@ -28,6 +31,7 @@ public struct MonitoredTransport: Transport {
     private let clock: any MonotonicClock
     private let refusesOffline: Bool
     private let waitsByDesign: @Sendable (TransportRequest) -> Bool
+    private let makeRequestID: (@Sendable () -> String)?
 
     /// - Parameters:
     ///   - base: sends the requests.
@@ -36,6 +40,8 @@ public struct MonitoredTransport: Transport {
     ///   - clock: used for durations.
     ///   - waitsByDesign: whether a response is slow by design, as of a long poll or an event stream: its duration is ignored, only
     ///     its success counts.
+    ///   - makeRequestID: makes the `X-Request-ID` of each request that has none, with which the server's log is joined to `Exchange`;
+    ///     nil: requests have no such field.
     ///   - onExchange: called after each exchange, on the task that made it or read its content.
     public init(
         _ base: any Transport,
@@ -43,6 +49,7 @@ public struct MonitoredTransport: Transport {
         refusesOffline: Bool = false,
         clock: any MonotonicClock = SystemMonotonicClock(),
         waitsByDesign: @escaping @Sendable (TransportRequest) -> Bool = { _ in false },
+        makeRequestID: (@Sendable () -> String)? = nil,
         onExchange: @escaping @Sendable (Exchange) -> Void = { _ in }
     ) {
         self.base = base
@@ -50,12 +57,15 @@ public struct MonitoredTransport: Transport {
         self.onExchange = onExchange
         self.refusesOffline = refusesOffline
         self.waitsByDesign = waitsByDesign
+        self.makeRequestID = makeRequestID
         self.clock = clock
     }
 
     /// Sends a request and reports the exchange.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         try admit()
+        let request = identified(request)
+        let reason = RequestReason.current?.description
         let start = clock.uptime
         monitor?.inFlight.wrappingAdd(1, ordering: .relaxed)
         defer { monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed) }
@@ -73,10 +83,10 @@ public struct MonitoredTransport: Transport {
                 monitor.note(sample)
             }
             let decoded = response.codedBytes.map { _ in response.body.count }
-            tell(request, status: response.status.code, nil, time, bytes, decoded)
+            tell(request, reason, status: response.status.code, nil, time, bytes, decoded)
             return response
         } catch {
-            failed(request, error, status: nil, since: start, bytes: 0)
+            failed(request, reason, error, status: nil, since: start, bytes: 0)
             throw error
         }
     }
@@ -84,6 +94,8 @@ public struct MonitoredTransport: Transport {
     /// Returns as soon as the response head has arrived. The exchange is reported at the end of its content.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try admit()
+        let request = identified(request)
+        let reason = RequestReason.current?.description
         let start = clock.uptime
         let stream: TransportStream
         monitor?.inFlight.wrappingAdd(1, ordering: .relaxed)
@@ -91,7 +103,7 @@ public struct MonitoredTransport: Transport {
             stream = try await base.open(request)
         } catch {
             monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed)
-            failed(request, error, status: nil, since: start, bytes: 0)
+            failed(request, reason, error, status: nil, since: start, bytes: 0)
             throw error
         }
         let latency = clock.uptime - start
@@ -102,7 +114,7 @@ public struct MonitoredTransport: Transport {
             if let coded = stream.codedBytes { outcome.bytes = coded.value }
             let decoded = stream.codedBytes.map { _ in read.bytes }
             if let error = outcome.error, NetworkSample(error) != nil {
-                self.failed(request, error, status: status, since: start, bytes: outcome.bytes, decoded)
+                self.failed(request, reason, error, status: status, since: start, bytes: outcome.bytes, decoded)
             } else {
                 // Also if the reader stopped: until then the network worked.
                 let transfer = outcome.error == nil ? outcome.waited : nil
@@ -112,7 +124,7 @@ public struct MonitoredTransport: Transport {
                     : NetworkSample(.reply, latency: latency, bytes: outcome.bytes, transfer: transfer)
                 self.monitor?.note(sample)
                 let failure = outcome.error?.code.rawValue
-                self.tell(request, status: status, failure, self.clock.uptime - start, outcome.bytes, decoded)
+                self.tell(request, reason, status: status, failure, self.clock.uptime - start, outcome.bytes, decoded)
             }
         }
         var monitored = TransportStream(
@@ -130,8 +142,16 @@ public struct MonitoredTransport: Transport {
         throw TransportError(.unreachable, "There is no network. Nothing was sent; try again when it is back.")
     }
 
+    private func identified(_ request: TransportRequest) -> TransportRequest {
+        guard let makeRequestID, !request.fields.contains(.requestID) else { return request }
+        var request = request
+        request.fields.set(.requestID, makeRequestID())
+        return request
+    }
+
     private func failed(
         _ request: TransportRequest,
+        _ reason: String?,
         _ error: TransportError,
         status: Int?,
         since start: MonotonicTime,
@@ -139,11 +159,12 @@ public struct MonitoredTransport: Transport {
         _ decoded: Int? = nil
     ) {
         if let sample = NetworkSample(error) { monitor?.note(sample) }
-        tell(request, status: status, error.code.rawValue, clock.uptime - start, bytes, decoded)
+        tell(request, reason, status: status, error.code.rawValue, clock.uptime - start, bytes, decoded)
     }
 
     private func tell(
         _ request: TransportRequest,
+        _ reason: String?,
         status: Int?,
         _ failure: String?,
         _ time: Duration,
@@ -157,7 +178,8 @@ public struct MonitoredTransport: Transport {
                 failure: failure,
                 duration: time,
                 bytesReceived: bytes,
-                bytesDecoded: decoded
+                bytesDecoded: decoded,
+                reason: reason
             )
         )
     }

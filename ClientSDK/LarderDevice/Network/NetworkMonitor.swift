@@ -70,7 +70,9 @@ public final class NetworkMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - source: reports the system's state; `NetworkMonitor.systemSource()` returns the platform's.
+    ///   - configuration: thresholds and waiting times.
     ///   - clock: used for the age of samples.
+    ///   - onEvent: called for each event.
     public init(
         source: any Source,
         configuration: Configuration = Configuration(),
@@ -221,7 +223,9 @@ public final class NetworkMonitor: Sendable {
     /// Sends a probe at the times that `admits` would allow one, while the network is offline because of measurements alone:
     /// otherwise a screen that only waits would wait for ever. Returns when its task is cancelled.
     ///
-    /// - Parameter request: sends a small request and reports its result, as a `MonitoredTransport` does.
+    /// - Parameters:
+    ///   - sleeper: used for the waits between probes.
+    ///   - request: sends a small request and reports its result, as a `MonitoredTransport` does.
     public func probe(sleeper: any Sleeper = SystemMonotonicClock(), _ request: @Sendable () async -> Void) async {
         let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {

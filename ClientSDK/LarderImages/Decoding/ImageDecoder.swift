@@ -63,7 +63,11 @@ public protocol ImageDecoder: Sendable {
 
     /// The finest picture that can be made of the beginning of a file that is still being downloaded.
     ///
-    /// - Parameter detail: the detail of the last preview of the same file; 0 before the first one.
+    /// - Parameters:
+    ///   - start: the first bytes of the file.
+    ///   - detail: the detail of the last preview of the same file; 0 before the first one.
+    ///   - target: the size to decode to.
+    ///   - limits: the largest picture that is decoded.
     /// - Returns: nil if there is none of a greater detail.
     func preview(
         _ start: [UInt8],

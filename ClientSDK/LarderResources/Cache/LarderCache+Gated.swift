@@ -3,7 +3,10 @@ extension LarderCache {
     ///
     /// A retry of an operation in doubt does not need the value again: it is sent under the same key.
     ///
-    /// - Parameter evidence: from `requireValidated` of this cache. It must not be older than its bound now.
+    /// - Parameters:
+    ///   - input: the input of the operation.
+    ///   - operation: the awaited write that demands the value.
+    ///   - evidence: from `requireValidated` of this cache. It must not be older than its bound now.
     /// - Throws: as `commit(_:_:)`; `.notValidated` if `evidence` has expired, and then nothing was stored or sent; what the check of
     ///   the operation throws.
     public func commit<Input, Receipt, Evidence>(

@@ -44,6 +44,7 @@ public final class LarderCache: Sendable {
     /// happens on threads of the cache.
     ///
     /// - Parameters:
+    ///   - resource: the resource to read.
     ///   - policy: the read policy; nil: the resource's.
     ///   - fields: the sensitive fields that the reader uses: each may shorten the lifetime (`Freshness.Rule.fieldLifetimes`).
     /// - Throws: the error of the request, if the policy has nothing else to return, or if the stored value requires validation
@@ -122,8 +123,10 @@ public final class LarderCache: Sendable {
 
     /// A gate: returns a value that the server has confirmed within the time, and asks the server if necessary.
     ///
-    /// - Parameter limit: counted from the start of the request that confirmed it. A write that demands the value rejects it when it is
-    ///   older, so it must be longer than a request takes.
+    /// - Parameters:
+    ///   - resource: the resource to confirm.
+    ///   - limit: counted from the start of the request that confirmed it. A write that demands the value rejects it when it is
+    ///     older, so it must be longer than a request takes.
     /// - Throws: `.notValidated`, with a text for the user, if the value cannot be confirmed, and while it shows pending changes.
     public func requireValidated<Value>(
         _ resource: Resource<Value>,
@@ -188,7 +191,10 @@ public final class LarderCache: Sendable {
     /// Stores a value as if the source of the resource had returned it: an event or a bundle has brought it. A request in flight does not
     /// replace it. `CacheUpdate.put(_:for:)` does it together with other changes.
     ///
-    /// - Parameter time: when it came from the source; nil: now.
+    /// - Parameters:
+    ///   - value: the value to store.
+    ///   - resource: the resource that it belongs to.
+    ///   - time: when it came from the source; nil: now.
     /// - Throws: `.storage`, `.encoding`; then nothing has changed.
     nonisolated(nonsending) public func put<Value>(
         _ value: Value,

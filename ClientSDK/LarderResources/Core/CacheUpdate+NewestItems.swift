@@ -10,7 +10,9 @@ extension CacheUpdate {
     /// and the timeline becomes stale.
     ///
     /// - Parameters:
+    ///   - item: the new item.
     ///   - timeline: the timeline's key. A timeline that is not stored is created with this item.
+    ///   - completeness: whether the item has all its fields.
     ///   - isOwn: whether the item was created on this device. Then it is always inserted, and readers see it at once.
     public mutating func insertNewest<E: CacheEntity>(
         _ item: E,
@@ -29,8 +31,10 @@ extension CacheUpdate {
     /// contains it inserts it. Otherwise it is as with `insertNewest`.
     ///
     /// - Parameters:
+    ///   - item: the new item.
     ///   - timeline: the timeline's key. A timeline that is not stored is created with this item if `isNew` or `isOwn`.
     ///   - isNew: whether the item was just created and has not changed since.
+    ///   - completeness: whether the item has all its fields.
     ///   - isOwn: whether the item was created on this device. Then it is always inserted, and readers see it at once.
     ///   - isNewer: whether the item with the first identifier comes before the one with the second. Identifiers are given by their
     ///     descriptions.

@@ -60,6 +60,7 @@ public struct CacheUpdate: Sendable {
     /// Stores an entity as the server has it, unless the stored one is newer.
     ///
     /// - Parameters:
+    ///   - entity: the entity to store.
     ///   - completeness: how complete the value is. A more complete stored value of the same version stays.
     ///   - validator: the ETag that came with it; nil if it came as a part of something else.
     ///   - lifetime: how long it is fresh for readers that follow its source; nil: not stated.
@@ -90,7 +91,10 @@ public struct CacheUpdate: Sendable {
 
     /// Removes an entity from the store and from every list.
     ///
-    /// - Parameter version: the version in which it was deleted: values of that version or an older one do not restore it.
+    /// - Parameters:
+    ///   - type: the type of the entity.
+    ///   - id: its ID.
+    ///   - version: the version in which it was deleted: values of that version or an older one do not restore it.
     public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: E.ID, deletedInVersion version: Int64? = nil) {
         steps.append(.remove(E.key(id), version: version))
     }

@@ -10,11 +10,13 @@ extension Node {
     ///   - since: the earliest start of a request that may be joined; otherwise another one is started.
     ///   - isForced: whether the caller asked for the network explicitly.
     ///   - needsOrigin: whether the answer must come from the origin: a request that a cache on the way may answer is not joined.
+    ///   - cause: why the request is necessary (`RequestReason`); nil: the state of the stored value.
     func join(
         _ options: ReadOptions,
         startedSince since: MonotonicTime? = nil,
         isForced: Bool = false,
-        needsOrigin: Bool = false
+        needsOrigin: Bool = false,
+        cause: String? = nil
     ) throws(LarderError) -> Flight {
         while true {
             let flight = try join(
@@ -22,6 +24,7 @@ extension Node {
                 startedSince: since,
                 isForced: isForced,
                 needsOrigin: needsOrigin,
+                cause: cause,
                 unlessChangedSince: nil
             )
             if let flight { return flight }
@@ -35,6 +38,7 @@ extension Node {
         startedSince since: MonotonicTime? = nil,
         isForced: Bool = false,
         needsOrigin: Bool = false,
+        cause: String? = nil,
         unlessChangedSince changes: UInt64?
     ) throws(LarderError) -> Flight? {
         // Assembled before the lock is taken, because it may read from the disk.
@@ -74,7 +78,12 @@ extension Node {
             isForced: isForced,
             mustRevalidate: revalidates
         )
-        flight.run(Task { await self.carryOut(flight, context) })
+        let reason = RequestReason(
+            key.description,
+            cause: cause ?? (isForced ? "a refresh" : freshness(content, options, at: now).description),
+            policy: options.policy.name
+        )
+        flight.run(Task { await reason.around { await self.carryOut(flight, context) } })
         return flight
     }
 

@@ -112,7 +112,9 @@ extension Node {
     /// Reads once.
     func read(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let start = core.configuration.monotonicClock.uptime
-        let snapshot = try await answer(options)
+        let snapshot = try await repeating(options, withdraws: false) { () async throws(LarderError) in
+            try await answer(options)
+        }
         tellFirstContent(from: snapshot.source, since: start)
         return snapshot
     }
@@ -227,9 +229,13 @@ extension Node {
     }
 
     /// Asks the network, whatever is stored. Joins only a request that began after `since`.
-    func refresh(since: MonotonicTime, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+    func refresh(
+        since: MonotonicTime,
+        _ options: ReadOptions,
+        cause: String? = nil
+    ) async throws(LarderError) -> Snapshot<Value> {
         try checkUserRefresh()
-        try await wait(for: try join(options, startedSince: since, isForced: true), options)
+        try await wait(for: try join(options, startedSince: since, isForced: true, cause: cause), options)
         let content = content()
         guard content.value != nil else {
             throw LarderError(.gone, "\"\(key)\" does not exist on the server.")
@@ -250,7 +256,9 @@ extension Node {
             let since = MonotonicTime(
                 nanoseconds: now.uptime.nanoseconds &- min(limit.nanosecondsSaturating, now.uptime.nanoseconds)
             )
-            return try await refresh(since: isGood ? since : now.uptime, options)
+            return try await repeating(options, withdraws: true) { () async throws(LarderError) in
+                try await refresh(since: isGood ? since : now.uptime, options, cause: "a gate")
+            }
         } catch {
             guard error.code != .cancelled, error.code != .closed, error.code != .gone else { throw error }
             core.configuration.onEvent(.gateRefused(resource: key.name))

@@ -1,8 +1,8 @@
 /// Makes unique keys.
-enum RandomKey {
+package enum RandomKey {
     /// A random UUID (RFC 9562 §5.4) in lower case. Made without Foundation, because every enqueued operation needs
     /// one.
-    static func make() -> String {
+    package static func make() -> String {
         var generator = SystemRandomNumberGenerator()
         let high: UInt64 = generator.next() & ~0xF000 | 0x4000
         let low: UInt64 = generator.next() & ~(3 << 62) | 1 << 63

@@ -17,11 +17,16 @@ extension Resource {
     /// called when the list is assembled, outside of locks and transactions, from any thread.
     ///
     /// - Parameters:
+    ///   - name: the name of the list, unique in the app.
+    ///   - parameters: tell apart lists of one name.
+    ///   - type: the type of the items.
     ///   - isMember: whether an entity belongs to the list.
     ///   - areInIncreasingOrder: whether the first entity comes before the second: a strict weak ordering.
     ///   - temporaryID: the identifier that an entity had on this device before the source confirmed it; nil if it had none. An entity
     ///     under that identifier is not shown beside the confirmed one.
     ///   - completeness: how much of an entity the list shows.
+    ///   - freshness: how long the list is fresh.
+    ///   - policy: how it is read unless the reader says otherwise.
     ///   - fetch: returns the list; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func list<Item: CacheEntity>(
         _ name: String,

@@ -54,6 +54,9 @@ extension CacheUpdate {
     /// Stores a value as if the source of a resource had returned it: an event, a bundle or another reply has brought it.
     ///
     /// - Parameters:
+    ///   - value: the value to store.
+    ///   - resource: the resource that it belongs to.
+    ///   - completeness: whether the value has all its fields.
     ///   - validator: the validator that came with it.
     ///   - lifetime: how long it is fresh for readers that follow its source; nil: not stated.
     /// - Throws: `.encoding` if the value cannot be split into entities.

@@ -119,6 +119,10 @@ extension Resource where Value: Codable {
     ///
     /// - Parameters:
     ///   - name: the name; with the parameters it is the key.
+    ///   - parameters: tell apart resources of one name.
+    ///   - freshness: how long the value is fresh.
+    ///   - policy: how it is read unless the reader says otherwise.
+    ///   - codec: encodes the value for the disk.
     ///   - fetch: returns the value, or `notModified` if the validator of the context still holds. It should react to cancellation;
     /// otherwise it is abandoned at the timeout.
     public init(
@@ -148,7 +152,11 @@ extension Resource where Value: Codable {
 extension Resource where Value: CacheEntity {
     /// An entity by its identifier. Lists and events change the same entity.
     ///
-    /// - Parameter fetch: returns the entity; see `init(_:_:freshness:policy:codec:fetch:)`.
+    /// - Parameters:
+    ///   - id: the ID of the entity.
+    ///   - freshness: how long it is fresh.
+    ///   - policy: how it is read unless the reader says otherwise.
+    ///   - fetch: returns the entity; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func entity(
         _ id: Value.ID,
         freshness: Freshness.Demand = .source,
@@ -170,7 +178,11 @@ extension Resource {
     /// A value that is made of entities: each entity is stored once, and an index lists their keys.
     ///
     /// - Parameters:
+    ///   - name: the name of the resource, unique in the app.
+    ///   - parameters: tell apart resources of one name.
     ///   - normalizer: how the value is split into entities and joined again.
+    ///   - freshness: how long the value is fresh.
+    ///   - policy: how it is read unless the reader says otherwise.
     ///   - fetch: returns the value; see `init(_:_:freshness:policy:codec:fetch:)`.
     public init(
         _ name: String,

@@ -28,7 +28,9 @@ public struct EntityCollector {
 
     /// Adds an entity.
     ///
-    /// - Parameter completeness: how complete the entity is. A more complete stored entity of the same version stays.
+    /// - Parameters:
+    ///   - entity: an entity of the value.
+    ///   - completeness: how complete the entity is. A more complete stored entity of the same version stays.
     public mutating func add<E: CacheEntity>(_ entity: E, completeness: Completeness = .complete) {
         drafts.append(EntityDraft(entity, completeness: completeness))
     }

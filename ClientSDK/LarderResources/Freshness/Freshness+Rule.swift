@@ -119,8 +119,10 @@ extension Freshness {
         public static let reference = Freshness.Demand.named(.reference)
         /// Fresh for this time after the server has confirmed the value.
         ///
-        /// - Parameter stretchClass: the class whose `NetworkBehavior.lifetimeFactors` entry extends the time on a poor
-        ///   network; nil: the time is exact.
+        /// - Parameters:
+        ///   - duration: the lifetime from the last validation on.
+        ///   - stretchClass: the class whose `NetworkBehavior.lifetimeFactors` entry extends the time on a poor
+        ///     network; nil: the time is exact.
         public static func timeToLive(_ duration: Duration, as stretchClass: Freshness.Class? = nil) -> Freshness.Demand
         {
             .rule(Freshness.Rule(.timeToLive(duration), stretchClass: stretchClass))

@@ -97,7 +97,9 @@ extension Outbox {
 extension Outbox.Entry {
     /// The input, decoded.
     ///
-    /// - Parameter codec: the operation's (`WriteBehind.codec`).
+    /// - Parameters:
+    ///   - type: the type of the input.
+    ///   - codec: the operation's (`WriteBehind.codec`).
     /// - Throws: `.encoding` if another version of the application has stored it.
     public func input<Input: Codable & Sendable>(
         as type: Input.Type = Input.self,

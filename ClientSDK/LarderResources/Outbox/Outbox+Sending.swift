@@ -221,7 +221,7 @@ extension Outbox {
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
             ) {
-                await operation.send(batch)
+                await self.carryOut(batch, operation)
             }
         } catch {
             let failure =
@@ -234,6 +234,31 @@ extension Outbox {
             results = batch.map { _ in .retry(failure, after: nil) }
         }
         storeResults(batch, results, operation)
+    }
+
+    /// Sends a batch. While a caller waits for it, it is sent again under its key after a 429 or 503 with a short `Retry-After`.
+    private func carryOut(_ batch: [Outbox.Entry], _ operation: OutboxOperation) async -> [OutboxResult] {
+        let clock = core.configuration.monotonicClock
+        let count = batch.count == 1 ? "" : " × \(batch.count)"
+        let number = batch.map(\.attempts).max() ?? 1
+        let reason = RequestReason(
+            operation.name + count,
+            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)"
+        )
+        var attempt = 1
+        while true {
+            let results = await reason.around { await operation.send(batch) }
+            guard operation.isThrough, batch.count == 1, let entry = batch.first, let asked = results.first?.shortPause,
+                attempt < operation.retry.attemptsMaximum,
+                state.withLock({ $0.waiters[entry.id.rawValue] != nil && !$0.isClosed })
+            else { return results }
+            let wait = asked + operation.retry.backoffMaximum(attempt: attempt) * core.configuration.random()
+            do { try await clock.sleep(until: clock.uptime + wait) } catch {
+                // The time limit has ended, which is the result.
+                return results
+            }
+            attempt += 1
+        }
     }
 }
 

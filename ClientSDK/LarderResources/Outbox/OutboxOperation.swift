@@ -218,6 +218,12 @@ enum OutboxResult: Sendable {
         if case .accepted(_, _, _, let names) = self { names } else { [:] }
     }
 
+    /// The `Retry-After` of a server that has turned the operation away, if a caller can wait for it.
+    var shortPause: Duration? {
+        guard case .retry(let error, _) = self, error.asksForShortPause else { return nil }
+        return error.retryAfter
+    }
+
     /// Whether the server failed while it processed the batch, perhaps because of one of its operations.
     var mayBeCausedByOneOperation: Bool {
         guard case .retry(let error, _) = self else { return false }

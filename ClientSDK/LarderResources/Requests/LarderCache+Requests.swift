@@ -7,8 +7,10 @@ extension Resource where Value: Codable {
     /// - Parameters:
     ///   - name: the name of the request. The name and the parameters are the key; the order of the parameters does not
     ///     matter.
+    ///   - parameters: tell apart requests of one name.
     ///   - policy: the read policy, unless a read passes another one.
     ///   - lifetime: how long an answer is fresh. An expired one is shown as `.stale(.expired)`.
+    ///   - codec: encodes the value for the disk.
     ///   - load: the function. Concurrent reads of one key share a call.
     public static func request(
         _ name: String,
@@ -36,8 +38,11 @@ extension LarderCache {
     /// - Parameters:
     ///   - name: the name of the request. The name and the parameters are the key; the order of the parameters does not
     ///     matter.
+    ///   - parameters: tell apart requests of one name.
+    ///   - type: the type of the value.
     ///   - policy: the read policy, as for any resource.
     ///   - lifetime: how long an answer is fresh.
+    ///   - codec: encodes the value for the disk.
     ///   - storage: where answers are recorded; nil: in the cache's own store.
     ///   - load: the function. Concurrent reads of one key share a call.
     /// - Throws: `.notCached`, or the error of the function as a `LarderError`.

@@ -116,7 +116,9 @@ public final class ChangeSync: Sendable {
                     let text = "The network may not be used at present; feed \"\(feed.name)\" is read when it may."
                     throw LarderError(.offline, text, retryAfter: nil, isUnsent: true)
                 }
-                return try await readAll()
+                return try await RequestReason(feed.name, cause: "the change feed may have changes").around {
+                    () async throws(LarderError) in try await readAll()
+                }
             }
             state.withLock { $0.isRetryPending = false }
             change { $0.failure = nil }

@@ -112,9 +112,13 @@ public final class LiveSync: Sendable {
 
     /// Creates a live sync for a backend without change tokens. Its channels send `Message.update`.
     ///
-    /// - Parameter afterGap: marks as stale what the messages cover. It is applied when a channel has been opened, the first one too,
-    ///   because messages may have been missed before, and when a message could not be applied. Observed values are then fetched
-    ///   again, and others at their next read.
+    /// - Parameters:
+    ///   - source: opens the live channels.
+    ///   - cache: the cache that is kept up to date.
+    ///   - retry: the delays between attempts to connect: `base` and `ceiling`.
+    ///   - afterGap: marks as stale what the messages cover. It is applied when a channel has been opened, the first one too,
+    ///     because messages may have been missed before, and when a message could not be applied. Observed values are then fetched
+    ///     again, and others at their next read.
     public convenience init(
         _ source: LiveSync.Source,
         in cache: LarderCache,

@@ -79,6 +79,11 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name; with the parameters it is the key.
+    ///   - parameters: tell apart timelines of one name.
+    ///   - type: the type of the items.
+    ///   - pageSize: the number of items that a request asks for.
+    ///   - freshness: how long a page is fresh.
+    ///   - policy: how the list is read unless the reader says otherwise.
     ///   - fetch: returns a page; `notModified` if the validator of the request still holds; `gone` if the server does
     ///     not know the cursor any more. It should react to cancellation; otherwise it is abandoned at the timeout.
     public init(

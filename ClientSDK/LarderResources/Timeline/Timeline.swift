@@ -122,7 +122,9 @@ public final class Timeline<Item: CacheEntity>: Sendable {
 
     /// Fetches the next page of a gap, from its newer end.
     ///
-    /// - Parameter isUserInitiated: as for `loadOlder`.
+    /// - Parameters:
+    ///   - gap: the gap, as a snapshot shows it.
+    ///   - isUserInitiated: as for `loadOlder`.
     /// - Returns: whether the gap is still there. A gap that was closed meanwhile costs no request.
     /// - Throws: the error of the request. The shown items stay.
     @discardableResult
@@ -167,7 +169,9 @@ public final class Timeline<Item: CacheEntity>: Sendable {
 
     /// Inserts a new item at the front, as for an event. `CacheUpdate.insertNewest` does it together with other changes.
     ///
-    /// - Parameter isOwn: whether it was created on this device: it is then shown at once.
+    /// - Parameters:
+    ///   - item: the new item.
+    ///   - isOwn: whether it was created on this device: it is then shown at once.
     /// - Throws: `.storage`, `.encoding`; then nothing has changed.
     public func insertNewest(_ item: Item, isOwn: Bool = false) throws(LarderError) {
         var update = CacheUpdate()

@@ -118,6 +118,8 @@ extension TimelineEngine {
             isForced: isForced && renewed != nil,
             mustRevalidate: renewed != nil
         )
+        let cause = renewed == nil ? "a page was asked for" : "the page must be confirmed"
+        let reason = RequestReason(node.key.description, cause: isForced ? "a refresh of a page" : cause)
         let fetched: Fetched<EntityList<Item>>
         do {
             fetched = try await within(
@@ -125,7 +127,7 @@ extension TimelineEngine {
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
             ) {
-                try await resource.fetch(request)
+                try await reason.around { () async throws in try await resource.fetch(request) }
             }
         } catch let error as TimeLimitExceeded {
             throw LarderError(.timedOut, "A page of \"\(node.key)\" did not come within \(error.limit).", cause: error)

@@ -96,7 +96,10 @@ public struct FetchContext: Sendable, Hashable {
 
     /// Creates a context, for direct calls of a fetch function.
     ///
-    /// - Parameter mustRevalidate: `isForced` implies it.
+    /// - Parameters:
+    ///   - validator: the validator of the stored value; nil: none.
+    ///   - isForced: whether the caller asks for the network explicitly.
+    ///   - mustRevalidate: `isForced` implies it.
     public init(validator: String? = nil, isForced: Bool = false, mustRevalidate: Bool = false) {
         self.validator = validator
         self.isForced = isForced

@@ -69,6 +69,17 @@ public struct ReadPolicy: Sendable, Hashable {
         ReadPolicy(.any(within: limit), .ifStale)
     }
 
+    /// The name of the policy; that of the closest named one if its settings are its own.
+    package var name: String {
+        switch (local, remote) {
+        case (_, .never): "cacheOnly"
+        case (.never, .always): fallback == .never ? "networkOnly" : "networkFirst"
+        case (_, .always): "cacheAndLoad"
+        case (.any, .ifStale): "staleWhileRevalidate"
+        case (_, .ifStale): "cacheFirst"
+        }
+    }
+
     /// Whether only the answer of the network is shown: then caches on the way must revalidate.
     var wantsOriginOnly: Bool { local == .never && remote == .always && fallback == .never }
 

@@ -56,6 +56,7 @@ public struct RequestBody: Sendable, Hashable {
     /// The pieces of a sequence, which is read once. The body can be sent only once.
     ///
     /// - Parameters:
+    ///   - pieces: the content, read once.
     ///   - length: the number of bytes of all pieces together, for `Content-Length`. If the sequence has another number, the request fails
     ///     with `.bodyFailed` before it is complete. nil: unknown; the body is sent in chunks (RFC 9112 §7.1).
     ///   - contentType: the media type.

@@ -16,8 +16,9 @@ struct DashboardDocument: Sendable {
         scripts: [
             PackageResources.elements_js, PackageResources.words_js, PackageResources.server_js,
             PackageResources.journal_js, PackageResources.details_js, PackageResources.table_js,
-            PackageResources.plot_js, PackageResources.totals_js, PackageResources.presets_js,
-            PackageResources.faults_js,
+            PackageResources.plot_js, PackageResources.timeline_js, PackageResources.compare_js,
+            PackageResources.keys_js,
+            PackageResources.totals_js, PackageResources.presets_js, PackageResources.faults_js,
             PackageResources.clock_js, PackageResources.worlds_js, PackageResources.acts_js, PackageResources.main_js,
         ]
     )

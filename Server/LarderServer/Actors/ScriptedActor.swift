@@ -17,7 +17,11 @@ public struct ScriptedAction: Sendable, Hashable {
     /// Further fields. An edit without `If-Match` applies to the current version.
     public var headers: [String: String] = [:]
 
-    /// - Parameter body: JSON text; nil for none. Text that is not JSON is sent as it is, and the API rejects it.
+    /// - Parameters:
+    ///   - method: the method of the request.
+    ///   - path: the path and the query.
+    ///   - person: the handle of the user; nil: anonymous.
+    ///   - body: JSON text; nil for none. Text that is not JSON is sent as it is, and the API rejects it.
     public init(_ method: String, _ path: String, as person: String?, body: String? = nil) {
         self.person = person
         self.method = method
@@ -106,7 +110,13 @@ public struct ScriptedActor: Sendable, Hashable {
     /// Its actions, in order.
     public var acts: [ScriptedAction]
 
-    /// - Parameter id: its name; empty to generate one.
+    /// - Parameters:
+    ///   - id: its name; empty to generate one.
+    ///   - acts: its actions, in order.
+    ///   - match: which exchanges trigger it.
+    ///   - moment: at which stage of the exchange it acts.
+    ///   - after: how many matching exchanges it skips first.
+    ///   - count: how often it acts at most.
     public init(
         id: String = "",
         _ acts: [ScriptedAction],

@@ -2,7 +2,20 @@
 
 const clock = { mode: "real", factor: 1, time: 0, readAt: 0 };
 
+/** Notes a jump, and a change of how the clock runs. */
+function noteClock(state) {
+  if (clock.readAt === 0) return;
+  const time = Date.parse(state.time);
+  const factor = state.mode === "frozen" ? 0 : state.factor ?? 1;
+  const expected = clock.time + (performance.now() - clock.readAt) * clock.factor;
+  // The reply has been on its way.
+  const tolerance = 1500 * Math.max(1, clock.factor, factor);
+  if (Math.abs(time - expected) > tolerance) noteMark("clock", `the clock jumped by ${pauseText((time - expected) / 1000)}`, Math.min(time, expected));
+  else if (state.mode !== clock.mode || factor !== clock.factor) noteMark("clock", `the clock is ${state.mode}${factor > 1 ? `, × ${factor}` : ""}`, time);
+}
+
 function takeClock(state) {
+  noteClock(state);
   clock.mode = state.mode;
   clock.factor = state.mode === "frozen" ? 0 : state.factor ?? 1;
   clock.time = Date.parse(state.time);

@@ -86,6 +86,7 @@ function details(entry) {
     const text = typeof entry.requestBody === "string" ? entry.requestBody : JSON.stringify(entry.requestBody, null, 2);
     message.append(part(`Body of the request, ${bytesText(entry.requestBodyBytes)}`, make("pre", {}, text)));
   }
-  place.append(columns, message, curlPart(entry));
+  const choose = make("button", { type: "button", onclick: () => chooseForComparison(entry.number) }, "Compare");
+  place.append(columns, message, make("div", { class: "buttons" }, choose), curlPart(entry));
   return place;
 }

@@ -1,6 +1,6 @@
 // Faults: network profiles, single faults with switches, and the list of all faults, including those of other clients.
 
-const faults = { all: [], names: [] };
+const faults = { all: [], names: [], isRead: false };
 
 function scope(preset) {
   const match = {};
@@ -107,6 +107,7 @@ function startFaults() {
 
 async function refreshFaults() {
   const [set, held] = await Promise.all([askWorld("GET", "/faults"), askWorld("GET", "/held")]);
+  noteFaults(set.items);
   faults.all = set.items;
   for (const preset of presets) {
     const fault = faults.all.find(({ id }) => id === preset.id);
@@ -119,6 +120,21 @@ async function refreshFaults() {
   find("faults-clear").hidden = faults.all.length === 0;
   showFaults();
   showHeld(held.items);
+}
+
+/** Notes which faults were set and removed since the last look. */
+function noteFaults(items) {
+  const known = new Set(faults.all.map(({ id }) => id));
+  const present = new Set(items.map(({ id }) => id));
+  const now = clock.time + (performance.now() - clock.readAt) * clock.factor;
+  const added = items.filter(({ id }) => !known.has(id)).map(({ id }) => id);
+  const removed = faults.all.filter(({ id }) => !present.has(id)).map(({ id }) => id);
+  // What was there before the page is no change.
+  const isFirst = !faults.isRead;
+  faults.isRead = true;
+  if (isFirst || clock.readAt === 0) return;
+  if (added.length > 0) noteMark("fault", `set: ${added.join(", ")}`, now);
+  if (removed.length > 0) noteMark("fault", `removed: ${removed.join(", ")}`, now);
 }
 
 function showFaults() {

@@ -53,6 +53,11 @@ function loadParts() {
 
 function beginWorld() {
   journal.onnews([], true);
+  timeline.marks = [];
+  timeline.chosen = 0;
+  faults.isRead = false;
+  clock.readAt = 0;
+  comparison.first = null;
   totals.isDue = true;
   totals.notBefore = 0;
   find("totals").replaceChildren();
@@ -78,12 +83,16 @@ journal.onnews = (news, isAnew) => {
   totals.isDue = true;
   requestAnimationFrame(() => {
     isDrawingDue = false;
-    drawPlot();
+    if (timeline.isShown) drawTimeline();
+    else drawPlot();
   });
 };
 
 startTable();
 startPlot();
+startTimeline();
+startCompare();
+startKeys();
 startChecks();
 startFaults();
 startClock();

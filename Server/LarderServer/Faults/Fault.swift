@@ -64,7 +64,12 @@ public struct Fault: Sendable, Hashable {
 
     /// - Parameters:
     ///   - id: its name; nil to generate one.
+    ///   - action: what happens.
+    ///   - match: the exchanges it applies to.
+    ///   - occurrence: how often, and with which probability.
     ///   - stage: the stage; nil for the action's default.
+    ///   - at: the byte offset for the stages `head` and `body`.
+    ///   - lifetime: how long it exists, in the world's time; nil: until it is removed.
     public init(
         id: String? = nil,
         _ action: FaultAction,

@@ -24,7 +24,11 @@ public struct Gate: Sendable, Hashable {
     /// The maximum number of held exchanges; later ones pass.
     public var count: Int?
 
-    /// - Parameter id: its name; empty to generate one.
+    /// - Parameters:
+    ///   - id: its name; empty to generate one.
+    ///   - match: which exchanges are held.
+    ///   - stage: the stage at which they are held.
+    ///   - count: the maximum number of held exchanges; later ones pass.
     public init(id: String = "", when match: FaultMatch, stage: Stage = .reply, count: Int? = nil) {
         self.id = id
         self.match = match

@@ -156,6 +156,8 @@ extension JournalEntry {
         }
         object["kind"] = .string("exchange")
         object["exchange"] = .integer(Int64(request.exchangeIndex))
+        // Another client's field may be of any length and content.
+        if let id = request.fields[.requestID], id.utf8.count <= 128 { object["requestID"] = .string(id) }
         object["status"] = status > 0 ? .integer(Int64(status)) : .null
         object["outcome"] = .string(outcome)
         object["bytesSent"] = .integer(Int64(bytesSent))

@@ -1,5 +1,6 @@
 import Larder
 import LarderDevice
+import LarderEvents
 import LarderHTTP
 import LarderTelemetry
 import LarderTesting
@@ -182,5 +183,26 @@ struct MonitoredTransportTests {
         _ = try await sending.value
         #expect(monitor.requestsInFlight == 0)
         #expect(telemetry.totals.all.bytesSent == 3)
+    }
+
+    @Test func `requests have an ID if one is made, and exchanges the SDK's reason`() async throws {
+        let seen = Mutex<[MonitoredTransport.Exchange]>([])
+        let base = SlowTransport(clock: clock, latency: .zero, pieces: [(1, .zero)])
+        let transport = MonitoredTransport(
+            base,
+            monitor: nil,
+            clock: clock,
+            makeRequestID: { "id" },
+            onExchange: { exchange in seen.withLock { $0.append(exchange) } }
+        )
+        _ = try await RequestReason("feed", cause: "missing", policy: "cacheFirst").around {
+            () async throws(TransportError) in try await transport.send(request)
+        }
+        var own = request
+        own.fields.set("X-Request-ID", "own")
+        _ = try await transport.send(own)
+        #expect(seen.withLock { $0 }.map { $0.request.fields["X-Request-ID"] } == ["id", "own"])
+        #expect(seen.withLock { $0 }.map(\.reason) == ["feed: missing, policy cacheFirst", nil])
+        _ = try await self.transport(base).send(request)
     }
 }

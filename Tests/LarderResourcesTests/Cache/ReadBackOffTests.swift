@@ -165,4 +165,48 @@ struct ReadBackOffTests {
         await seen.wait { $0.last?.value == "b" }
         #expect(source.requests.count == 3)
     }
+
+    @Test(arguments: [false, true])
+    func `a read with nothing to show and a gate ask again after a short Retry-After`(isGate: Bool) async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        var word = word(source)
+        // No other sleeper than the repetition.
+        word.timeout = nil
+        let resource = word
+        source.prepare(failure: Self.busy(.seconds(1)))
+        source.prepare(.value("a"))
+        let reading = Task {
+            isGate ? try await cache.requireValidated(resource, within: .zero).value : try await cache.value(resource)
+        }
+        try await scene.clock.waitForSleepers()
+        #expect(source.requests.count == 1)
+        // The half of a second is jitter.
+        scene.clock.advance(by: .milliseconds(1_500))
+        #expect(try await reading.value == "a" && source.requests.count == 2)
+    }
+
+    @Test func `a read is not repeated beyond its time limit, after a long Retry-After, or instead of a stored value`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        var word = word(source)
+        word.timeout = .seconds(1)
+        source.prepare(failure: Self.busy(.seconds(1)))
+        let late = await #expect(throws: LarderError.self) { try await cache.value(word) }
+        #expect(late?.retryAfter == .seconds(1))
+        word.timeout = nil
+        scene.clock.advance(by: .seconds(60))
+        source.prepare(failure: Self.busy(.seconds(6)))
+        let long = await #expect(throws: LarderError.self) { try await cache.value(word) }
+        #expect(long?.retryAfter == .seconds(6) && source.requests.count == 2)
+        scene.clock.advance(by: .seconds(60))
+        source.prepare(.value("a"))
+        _ = try await cache.value(word)
+        scene.clock.advance(by: .seconds(60))
+        source.prepare(failure: Self.busy(.seconds(1)))
+        let stored = try await cache.snapshot(word)
+        #expect(stored.value == "a" && stored.refreshError?.status == 503 && source.requests.count == 4)
+    }
 }

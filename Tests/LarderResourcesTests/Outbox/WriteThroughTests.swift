@@ -123,6 +123,30 @@ struct WriteThroughTests {
         #expect(error?.status == 422 && cache.outbox.entries.isEmpty)
     }
 
+    @Test func `an awaited write is sent again under its key after a short Retry-After`() async throws {
+        let cache = try scene.cache()
+        cache.outbox.resume()
+        let keys = Mutex<[String]>([])
+        var operation = bank.operation
+        let send = operation.send
+        operation.send = { attempt in
+            let count = keys.withLock { keys in
+                keys.append(attempt.idempotencyKey)
+                return keys.count
+            }
+            guard count > 1 else { throw LarderError(.refused, "busy", status: 503, retryAfter: .seconds(1)) }
+            return try await send(attempt)
+        }
+        let busy = operation
+        let paying = Task { try await cache.commit(Payment(account: "a", amount: 5), busy) }
+        // The time limit of the operation, and the repetition.
+        try await scene.clock.waitForSleepers(2)
+        scene.clock.advance(by: .milliseconds(1_500))
+        #expect(try await paying.value == 5)
+        #expect(Set(keys.withLock { $0 }).count == 1 && keys.withLock { $0.count } == 2)
+        #expect(cache.outbox.entries.isEmpty)
+    }
+
     @Test(arguments: [false, true])
     func `without a network nothing is sent or kept`(_ isKnown: Bool) async throws {
         let cache = try scene.cache()

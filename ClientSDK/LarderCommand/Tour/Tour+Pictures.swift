@@ -1,0 +1,195 @@
+import Foundation
+import Larder
+import Synchronization
+
+extension TourScene {
+    /// Pictures in one budget and in two.
+    func budgets() async throws -> TourChapter {
+        var chapter = begin(
+            .budgets,
+            "A person scrolls through 300 photos, looks at albums of large pictures in between, and sees 60 small portraits again and again. "
+                + "Decoded pictures may take 48 MB. Which have to be decoded again with one budget, and with one for small and one for large "
+                + "pictures?"
+        )
+        let budgets: [(name: String, value: [Int])] = [("one of 48 MB", [48]), ("16 MB small, 32 MB large", [16, 32])]
+        let shown = Self.shownPictures()
+        let (table, results) = try await TourTable.measured(
+            "\(shown.count) pictures shown",
+            columns: ["budgets", "portraits decoded again", "photos decoded again", "pixels decoded"],
+            budgets
+        ) { megabytes in
+            Self.decoded(shown, megabytes)
+        } row: {
+            [.count($0.small), .count($0.large), .bytes($0.bytes)]
+        }
+        chapter.exhibits = [.table(table)]
+        chapter.answer =
+            "With one budget the albums pushed out portraits, of which \(results[0].small) were decoded again; with a budget of their own it was "
+            + "\(results[1].small). The photos had less room: \(results[1].large) instead of \(results[0].large) were decoded again."
+        return chapter
+    }
+
+    private struct ShownPicture {
+        var key: Int
+        var bytes: Int
+        var isSmall: Bool { bytes < 1 << 20 }
+    }
+
+    /// Rows of a photo and a portrait, and after each thirty rows an album of twelve large pictures.
+    private static func shownPictures() -> [ShownPicture] {
+        var random = SeededGenerator(seed: 11)
+        var shown: [ShownPicture] = []
+        for row in 0..<300 {
+            shown.append(ShownPicture(key: row, bytes: 750 * 563 * 4))
+            // Some people write more often than others.
+            let person = Int(pow(60, random.unit())) - 1
+            shown.append(ShownPicture(key: 10_000 + person, bytes: 96 * 96 * 4))
+            guard row % 30 == 29 else { continue }
+            for page in 0..<12 { shown.append(ShownPicture(key: 20_000 + row * 12 + page, bytes: 1_500 * 1_125 * 4)) }
+            // Back to the photos that were seen last.
+            for back in 0..<4 { shown.append(ShownPicture(key: row - back, bytes: 750 * 563 * 4)) }
+        }
+        return shown
+    }
+
+    private struct DecodedPictures {
+        var small = 0
+        var large = 0
+        var bytes = 0
+    }
+
+    /// Shows the pictures with one budget or with two; what was decoded more than once, and the pixels of all.
+    private static func decoded(_ shown: [ShownPicture], _ megabytes: [Int]) -> DecodedPictures {
+        let tiers = megabytes.map { MemoryTier<Int, Int>(limits: .init(cost: $0 << 20), policy: .greedyDual) }
+        var seen: Set<Int> = []
+        var decoded = DecodedPictures()
+        for picture in shown {
+            let tier = picture.isSmall || tiers.count == 1 ? tiers[0] : tiers[1]
+            guard tier[picture.key] == nil else { continue }
+            tier.store(picture.key, for: picture.key, cost: picture.bytes)
+            decoded.bytes += picture.bytes
+            guard !seen.insert(picture.key).inserted else { continue }
+            if picture.isSmall { decoded.small += 1 } else { decoded.large += 1 }
+        }
+        return decoded
+    }
+
+    /// Memory pressure while pictures are loaded, with cleared caches and with the guard.
+    func pressure() async throws -> TourChapter {
+        var chapter = begin(
+            .pressure,
+            "Pictures are prefetched while a person scrolls, and after five seconds the system reports that memory is critically short. One app "
+                + "clears its caches; in the other the memory guard stops loads first, then clears, and lets both grow again step by step. How "
+                + "much memory do pictures take?"
+        )
+        let ways: [(name: String, value: Bool)] = [("caches are cleared", false), ("memory guard", true)]
+        let (table, results) = try await TourTable.measured(
+            "After the report",
+            columns: ["way", "2 s later", "most in 20 s", "loads cancelled"],
+            ways
+        ) { isGuarded in
+            Self.scrolled(isGuarded)
+        } row: {
+            [.bytes($0.soon), .bytes($0.most), .count($0.cancelled)]
+        }
+        let curves = zip(ways, results).map { TourCurves.Curve(label: $0.name, points: $1.points) }
+        chapter.exhibits = [
+            .curves(TourCurves(title: "Pictures in memory", x: "s", y: "MB", curves: curves)), .table(table),
+        ]
+        func size(_ bytes: Int) -> String { SizeText.text(Int64(bytes)) }
+        chapter.answer =
+            "Cleared caches were full again with what was being loaded: \(size(results[0].soon)) two seconds later, when the system may end the "
+            + "app. The guard cancelled \(results[1].cancelled) loads and held \(size(results[1].soon)), and used the full budget again after "
+            + "its recovery."
+        return chapter
+    }
+
+    private struct Scrolled {
+        var points: [(x: Double, y: Double)] = []
+        var soon = 0
+        var most = 0
+        var cancelled = 0
+    }
+
+    /// A minute of scrolling in steps of a tenth of a second: a memory tier, and loads that take a second each.
+    private static func scrolled(_ isGuarded: Bool) -> Scrolled {
+        let (bytes, budget, concurrent) = (750 * 563 * 4, 96 << 20, 24)
+        let clock = ManualClock()
+        let source = MemoryGuard.ManualSource()
+        let memory = MemoryGuard(source: source, clock: clock)
+        defer { memory.close() }
+        let tier = MemoryTier<Int, Int>(limits: .init(cost: budget), clock: clock)
+        let loads = PictureLoads()
+        let registration = memory.register(
+            MemoryReaction(
+                "pictures",
+                stop: { limits in limits.cancelsLoads ? loads.cancelAll() : 0 },
+                release: { limits in
+                    let before = tier.cost
+                    tier.setLimits(.init(cost: Int(Double(budget) * limits.cacheShare)))
+                    return before - tier.cost
+                }
+            )
+        )
+        defer { _ = registration }
+        var result = Scrolled()
+        for step in 0..<600 {
+            let limits = isGuarded ? memory.limits : .normal
+            for key in loads.finished(at: step) { tier.store(key, for: key, cost: bytes) }
+            let allowed = limits.allowsPrefetch ? Int(Double(concurrent) * limits.concurrencyFactor) : 1
+            loads.begin(upTo: max(1, allowed), at: step)
+            if step == 50 {
+                if isGuarded { source.signal(.critical) } else { tier.removeAll() }
+            }
+            if step == 60, isGuarded { source.signal(.normal) }
+            memory.tick()
+            let held = tier.cost + loads.count * bytes
+            result.points.append((Double(step) / 10, Double(held) / 1_048_576))
+            if step == 70 { result.soon = held }
+            if (51...250).contains(step) { result.most = max(result.most, held) }
+            clock.advance(by: .milliseconds(100))
+        }
+        result.cancelled = loads.cancelled
+        return result
+    }
+}
+
+/// The loads of the scroll: each takes ten steps.
+private final class PictureLoads: Sendable {
+    private struct State {
+        var running: [(key: Int, end: Int)] = []
+        var next = 0
+        var cancelled = 0
+    }
+
+    private let state = Mutex(State())
+
+    var count: Int { state.withLock { $0.running.count } }
+    var cancelled: Int { state.withLock { $0.cancelled } }
+
+    func begin(upTo limit: Int, at step: Int) {
+        state.withLock { state in
+            while state.running.count < limit {
+                state.running.append((state.next, step + 10))
+                state.next += 1
+            }
+        }
+    }
+
+    func finished(at step: Int) -> [Int] {
+        state.withLock { state in
+            let keys = state.running.filter { $0.end <= step }.map(\.key)
+            state.running.removeAll { $0.end <= step }
+            return keys
+        }
+    }
+
+    func cancelAll() -> Int {
+        state.withLock { state in
+            let count = state.running.count
+            state.running = []
+            state.cancelled += count
+            return count
+        }
+    }
+}
