@@ -129,6 +129,7 @@ struct ListPrefetchFailureTests {
         prefetch.show(1..<2, of: 2)
         await waitForDelivery(1, setting)
         #expect(setting.server.requests.map(\.url).sorted() == [0, 1, 1, 1].map(Self.url))
+        #expect(setting.log.count { if case .delivered(_, _, _, isPrefetch: true) = $0 { true } else { false } } == 0)
         withExtendedLifetime(prefetch) {}
     }
 
