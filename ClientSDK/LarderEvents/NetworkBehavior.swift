@@ -8,6 +8,8 @@ public struct NetworkBehavior: Sendable, Hashable {
     public var allowsPaging: Bool
     /// Whether prefetching is allowed.
     public var allowsPrefetch: Bool
+    /// The factor for how far beyond the visible range lists load pictures (`ImagePipeline.ListPrefetch`), from 0 to 1.
+    public var prefetchFactor: Double
     /// Whether a user's refresh and a read that requires the network are attempted. Otherwise they return the stored
     /// value, or fail with one error if there is none.
     public var allowsUserRefresh: Bool
@@ -38,6 +40,7 @@ public struct NetworkBehavior: Sendable, Hashable {
         allowsRefresh: Bool = true,
         allowsPaging: Bool = true,
         allowsPrefetch: Bool = true,
+        prefetchFactor: Double = 1,
         allowsUserRefresh: Bool = true,
         sendsOutbox: Bool = true,
         renditionFactor: Double = 1,
@@ -49,6 +52,7 @@ public struct NetworkBehavior: Sendable, Hashable {
         self.allowsRefresh = allowsRefresh
         self.allowsPaging = allowsPaging
         self.allowsPrefetch = allowsPrefetch
+        self.prefetchFactor = prefetchFactor
         self.allowsUserRefresh = allowsUserRefresh
         self.sendsOutbox = sendsOutbox
         self.renditionFactor = renditionFactor

@@ -72,6 +72,15 @@ struct ImageFailureTests {
         let request = ImageRequest(url: url)
         let image = try await setting.pipeline.image(for: request)
         #expect(image.isPartial && setting.server.requests.count == 2)
+        // Its events say both.
+        let ends = setting.log.events.compactMap { event in
+            switch event {
+            case .failed(_, let error): "failed: \(error.code.rawValue)"
+            case .delivered: "delivered"
+            default: nil
+            }
+        }
+        #expect(ends == ["failed: interrupted", "delivered"])
         // It is not kept, and a later request gets the whole picture.
         #expect(setting.pipeline.cachedImage(for: request) == nil)
         setting.clock.advance(by: .seconds(6))

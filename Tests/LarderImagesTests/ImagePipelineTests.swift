@@ -304,7 +304,7 @@ struct ImagePipelineTests {
         let waiter = ImageWaiter(keepsPictures: false)
         waiter.show(.image(DecodedImage(width: 1, height: 1, pixels: [1, 2, 3, 4]), from: .network))
         #expect(try await waiter.stage(after: 0).get() == nil)
-        #expect(await waiter.isThere())
+        #expect(await waiter.failure() == nil)
         let prefetch = setting.pipeline.prefetch([ImageRequest(url: url), ImageRequest(url: "nowhere")])
         #expect(await prefetch.finish() == 1)
         #expect(setting.pipeline.cachedImage(for: ImageRequest(url: url)) != nil)

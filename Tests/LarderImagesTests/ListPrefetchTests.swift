@@ -1,5 +1,9 @@
+import Larder
+import LarderHTTP
 import LarderTime
 import LarderTransport
+import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -121,6 +125,85 @@ struct ListPrefetchTests {
         #expect(rows(setting) == [0, 1, 2, 3, 10, 11, 12])
         #expect(setting.pipeline.workload == (loads: 0, decodes: 0))
         withExtendedLifetime(prefetch) {}
+    }
+
+    @Test func `a begun download of a picture in lower quality is finished, also after everything was erased`()
+        async throws
+    {
+        let setting = try setting()
+        defer { setting.remove() }
+        setting.pipeline.setQuality(0.5)
+        let gate = Gate()
+        setting.server[Self.url(0)]?.gate = gate
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            window: window(ahead: 0, finishesBegun: true),
+            request: Self.request
+        )
+        prefetch.show(0..<1, of: 40)
+        await setting.log.waitForDownloads(1)
+        setting.pipeline.removeAll()
+        prefetch.show(20..<21, of: 40)
+        #expect(setting.log.cancelled == 0)
+        gate.open()
+        await waitUntilIdle(setting, delivered: 2)
+        #expect(rows(setting) == [0, 20])
+        withExtendedLifetime(prefetch) {}
+    }
+
+    @Test func `an item whose size, fields or options have changed is requested again`() async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        let request = Mutex(ImageRequest(url: Self.url(0), target: ImageTarget(width: 10, height: 10)))
+        let prefetch = ImagePipeline.ListPrefetch(setting.pipeline, window: window(ahead: 0)) { _ in
+            request.withLock { $0 }
+        }
+        prefetch.show(0..<1, of: 1)
+        await waitUntilIdle(setting, delivered: 1)
+        request.withLock { $0.target = ImageTarget(width: 2, height: 2) }
+        prefetch.show(0..<1, of: 1)
+        await waitUntilIdle(setting, delivered: 2)
+        #expect(setting.pipeline.cachedImage(for: request.withLock { $0 })?.width == 2)
+        request.withLock { $0.fields.set(.acceptLanguage, "es") }
+        prefetch.show(0..<1, of: 1)
+        await waitUntilIdle(setting, delivered: 3)
+        request.withLock { $0.cache = .skipMemoryRead }
+        prefetch.show(0..<1, of: 1)
+        await waitUntilIdle(setting, delivered: 4)
+        // What has not changed is not requested again.
+        prefetch.show(0..<1, of: 1)
+        #expect(setting.log.count { if case .hit(_, .memory, _) = $0 { true } else { false } } == 0)
+        #expect(setting.pipeline.workload == (loads: 0, decodes: 0))
+        withExtendedLifetime(prefetch) {}
+    }
+
+    @Test func `a range that moves is scrolling, which the client's idle scheduler learns`() async throws {
+        let moves = Mutex(0)
+        let setting = try setting { $0.onScroll = { moves.withLock { $0 += 1 } } }
+        defer { setting.remove() }
+        let prefetch = ImagePipeline.ListPrefetch(setting.pipeline, request: Self.request)
+        // The first range and one that only grows are not.
+        prefetch.show(0..<2, of: 40)
+        prefetch.show(0..<3, of: 40)
+        prefetch.show(0..<3, of: 41)
+        #expect(moves.withLock { $0 } == 0)
+        prefetch.show(1..<4, of: 41)
+        prefetch.show(0..<3, of: 41)
+        #expect(moves.withLock { $0 } == 2)
+        prefetch.cancel()
+
+        let scene = CacheScene()
+        var configuration = APIClient.Configuration(transport: setting.server)
+        configuration.cache = scene.configuration(inMemory: true)
+        configuration.services = .none
+        configuration.services.idle = .own
+        let client = try await APIClient(server: "http://h", account: "a", directory: scene.path, configuration)
+        let list = ImagePipeline.ListPrefetch(client.images) { _ in nil }
+        list.show(0..<2, of: 9)
+        #expect(client.idle?.isIdle == true)
+        list.show(2..<4, of: 9)
+        #expect(client.idle?.isIdle == false)
+        client.close()
     }
 
     @Test(arguments: [false, true])

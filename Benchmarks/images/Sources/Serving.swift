@@ -1,8 +1,8 @@
 import Foundation
 import LarderServer
 
-/// Serves the fixture images on a free port until the standard input ends.
-func serve(_ fixtures: String) throws {
+/// Serves the fixture images on a free port until the standard input ends, over the network of a journey if one is given.
+func serve(_ fixtures: String, _ journey: String?) throws {
     var numbers = WorldSize()
     numbers.people = 5
     numbers.posts = 5
@@ -10,6 +10,7 @@ func serve(_ fixtures: String) throws {
     numbers.messages = 5
     numbers.transfers = 5
     let backend = try MockBackend.start(.generated(numbers, picturesFrom: fixtures))
+    if let journey = journey.flatMap(Journey.init) { try backend.main.set(journey) }
     print(backend.url)
     fflush(nil)
     while let data = try FileHandle.standardInput.read(upToCount: 1_024), !data.isEmpty {}
@@ -21,9 +22,9 @@ final class ServerProcess {
     private let process = Process()
     private let input = Pipe()
 
-    init(_ fixtures: String) throws {
+    init(_ fixtures: String, _ journey: String? = nil) throws {
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["serve", fixtures]
+        process.arguments = ["serve", fixtures] + (journey.map { [$0] } ?? [])
         let output = Pipe()
         process.standardInput = input
         process.standardOutput = output
@@ -38,9 +39,14 @@ final class ServerProcess {
     }
 }
 
-/// The IDs of fixture images with a large rendition.
-func pictures(_ fixtures: String) throws -> [String] {
+/// The IDs of fixture images with a large rendition of a type, or of any.
+func pictures(_ fixtures: String, type: String? = nil) throws -> [String] {
     let data = try Data(contentsOf: URL(fileURLWithPath: "\(fixtures)/images.json"))
     let list = try JSONSerialization.jsonObject(with: data) as? [[String: Any]] ?? []
-    return list.filter { ($0["width"] as? Int ?? 0) >= 1_280 }.compactMap { $0["id"] as? String }.sorted()
+    let large = list.filter { image in
+        let renditions = image["renditions"] as? [[String: Any]] ?? []
+        return (image["width"] as? Int ?? 0) >= 1_280
+            && (type == nil || renditions.contains { $0["type"] as? String == type && $0["width"] as? Int == 1_280 })
+    }
+    return large.compactMap { $0["id"] as? String }.sorted()
 }

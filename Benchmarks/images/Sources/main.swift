@@ -75,6 +75,7 @@ final class Counts: Sendable {
         var disk = 0
         var evicted = 0
         var failed = 0
+        var finishedURLs: [String] = []
     }
 
     private let state = Mutex(State())
@@ -84,9 +85,10 @@ final class Counts: Sendable {
             switch event {
             case .downloadStarted: state.downloads += 1
             case .decoded: state.decodes += 1
-            case .downloadFinished(_, let bytes, _, _):
+            case .downloadFinished(let url, let bytes, _, _):
                 state.finished += 1
                 state.bytes += bytes
+                state.finishedURLs.append(url)
             case .mergedDecode, .mergedDownload: state.merged += 1
             case .cancelled(_, let wasRunning, _):
                 if wasRunning { state.running += 1 } else { state.waiting += 1 }
@@ -98,6 +100,11 @@ final class Counts: Sendable {
             }
         }
     }
+
+    var decodes: Int { state.withLock { $0.decodes } }
+
+    /// The URL of each complete download.
+    var finishedURLs: [String] { state.withLock { $0.finishedURLs } }
 
     var text: String {
         let counts = state.withLock { $0 }
@@ -117,8 +124,10 @@ case ("fuzz", 4): fuzz(try read(arguments[1]), Int(arguments[2]) ?? 1_000, UInt6
 case ("hits", 2): try await hits(arguments[1])
 case ("shared", 2): try await shared(arguments[1])
 case ("budgets", 2): try compareBudgets(arguments[1])
+case ("scroll", 2): try await compareEffects(arguments[1], rounds: 1)
+case ("stages", 3): try await stages(arguments[1], arguments[2])
 case ("scroll", 3): try await scroll(arguments[1], Reaction(rawValue: arguments[2]) ?? .none)
-case ("serve", 2): try serve(arguments[1])
+case ("serve", 2...3): try serve(arguments[1], arguments.count > 2 ? arguments[2] : nil)
 default:
     print(
         """
@@ -126,6 +135,8 @@ default:
         images hits DIRECTORY                    a hit in memory through the pipeline
         images budgets DIRECTORY                 ways to keep decoded pictures, on three traces
         images shared DIRECTORY                  a thousand requests for one URL
+        images scroll FIXTURES                   a feed scrolled over 3g, with idle scheduling, merging and cancellation off
+        images stages FIXTURES JOURNEY           the previews of JPEG files that arrive over a network such as 3g
         images scroll FIXTURES REACTION          three hundred pictures scrolled by, from a server in a process of its own;
                                                  in the middle memory is short: none, clear, warning, critical
         images fuzz FILE ROUNDS SEED             decoding damaged copies of a file

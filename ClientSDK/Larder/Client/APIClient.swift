@@ -75,9 +75,9 @@ public final class APIClient: Sendable {
     public var memory: MemoryGuard? { services.memory }
     /// The feature flags; nil if they are off and every flag has its default.
     public var flags: FeatureFlags? { services.flags }
-    /// Delays decoding of pictures that are not visible (priority below `.high`) while the user interacts: call
-    /// `idle?.interacted()` for touches and scrolling. Decoding never waits if it is never called, or while the flag
-    /// `FeatureFlags.BuiltIn.idleDecoding` is off. Nil if it is off.
+    /// Delays decoding of pictures that are not visible (priority below `.high`) while the user interacts: a
+    /// `ImagePipeline.ListPrefetch` tells it about scrolling; call `idle?.interacted()` for other touches. Decoding never waits
+    /// without either, or while the flag `FeatureFlags.BuiltIn.idleDecoding` is off. Nil if it is off.
     public var idle: IdleScheduler? { services.idle }
     let events: Events?
     /// The file of the client's own flight recorder; nil if it has none.
@@ -157,6 +157,7 @@ public final class APIClient: Sendable {
         pictures.uptime = settings.monotonicClock
         pictures.random = settings.random
         pictures.submitWhenIdle = services.submitWhenIdle
+        pictures.onScroll = services.idle.map { idle in { @Sendable in idle.interacted() } }
         pictures.onEvent = { telemetry.record($0) }
         images = ImagePipeline(pictures)
         limits = LimitController(images, cache)

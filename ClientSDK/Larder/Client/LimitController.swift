@@ -86,6 +86,7 @@ final class LimitController: Sendable {
         let mayPrefetch =
             inputs.mayPrefetch && limits.allowsPrefetch && behavior.allowsPrefetch && !behavior.isReturning
         if mayPrefetch { images.resumePrefetch() } else { images.pausePrefetch() }
+        images.setPrefetchShare(mayPrefetch ? behavior.prefetchFactor : 0)
         let configuration = images.configuration
         images.setConcurrency(
             loads: min(

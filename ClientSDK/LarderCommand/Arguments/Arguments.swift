@@ -73,6 +73,8 @@ struct Arguments {
     var color = Color.auto
     var limit: Int?
     var width: Int?
+    /// How `images --draw` draws; nil: as the terminal can.
+    var graphics: TerminalGraphics?
     var seconds: Int?
     /// The file of an app's flight recorder, for `doctor`.
     var recorder: String?
@@ -172,6 +174,7 @@ struct Arguments {
         case "--edit": flags.edits.append(try Self.edit(try FlagParser.value(name, inline, &rest)))
         case "--limit": limit = try FlagParser.number(name, inline, &rest, 1...50)
         case "--width": width = try FlagParser.number(name, inline, &rest, 2...4_096)
+        case "--graphics": graphics = try Self.graphics(try FlagParser.value(name, inline, &rest))
         case "--seconds": seconds = try FlagParser.number(name, inline, &rest, 1...86_400)
         case "--timeout": timeout = try FlagParser.number(name, inline, &rest, 1...3_600)
         case "--wait": drainTimeout = try FlagParser.number(name, inline, &rest, 0...3_600)
@@ -261,7 +264,14 @@ struct Arguments {
             try check("cache stats | clear | trim BYTES | export FILE", 1...2)
             return .cache(try cache(words))
         case "images":
-            try check("images [--limit N] [--width N] [--draw POST|IMAGE]", 0...0, ["--limit", "--draw", "--width"])
+            try check(
+                "images [--limit N] [--width N] [--draw POST|IMAGE [--graphics auto|kitty|sixel|blocks]]",
+                0...0,
+                ["--limit", "--draw", "--width", "--graphics"]
+            )
+            if flags.draw == nil, flags.given.contains("--graphics") {
+                throw UsageError(message: "--graphics requires --draw POST|IMAGE")
+            }
             return .images(draw: flags.draw)
         case "doctor":
             try check("doctor [--telemetry json|prometheus] [--recorder FILE]", 0...0, ["--telemetry", "--recorder"])
@@ -284,6 +294,15 @@ struct Arguments {
             return .logout(isForced: flags.isForced)
         default: throw UsageError(message: "unknown command '\(name)'; 'larder help' lists the commands")
         }
+    }
+
+    /// Nil for `auto`.
+    private static func graphics(_ text: String) throws(UsageError) -> TerminalGraphics? {
+        if text == "auto" { return nil }
+        guard let graphics = TerminalGraphics(rawValue: text) else {
+            throw UsageError(message: "--graphics requires auto, kitty, sixel or blocks, not '\(text)'")
+        }
+        return graphics
     }
 
     private static func outbox(_ words: [String]) throws(UsageError) -> OutboxAction {

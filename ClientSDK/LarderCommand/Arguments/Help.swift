@@ -27,7 +27,7 @@ enum Help {
           tasks [--status S] [--assignee WHO] [--due DATE] [--sort due|newest]
                                             tasks that are not done; S is open, started, done or all
           images                            fetch the images of the feed and show which tier served them
-          images --draw POST|IMAGE          draw one image in the terminal
+          images --draw POST|IMAGE          draw one image in the terminal; --graphics auto, kitty, sixel or blocks
 
         WRITE
           like POST, unlike POST            shown at once; queued until the server confirms it

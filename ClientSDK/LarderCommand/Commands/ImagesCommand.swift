@@ -125,6 +125,17 @@ struct ImagesCommand {
 
     // MARK: Drawing
 
+    /// The size in pixels at which an image is drawn: the width of the terminal, or `--width` columns.
+    private func target(_ graphics: TerminalGraphics) -> ImageTarget {
+        let (columns, rows) = terminal.isTerminal ? terminal.size : (64, 32)
+        let width = context.arguments.width ?? columns
+        // A cell is about twice as high as it is wide.
+        let height = context.arguments.width == nil ? max(1, rows - 3) : width
+        guard graphics != .blocks else { return ImageTarget(width: width, height: height * 2) }
+        let cell = terminal.cell
+        return ImageTarget(width: min(width * cell.width, 4_096), height: min(height * cell.height, 4_096))
+    }
+
     private func draw(_ name: String) async throws {
         var path = "/v1/images/\(HTTPSource.escape(name))"
         var title = name
@@ -136,11 +147,10 @@ struct ImagesCommand {
             path = image.url
             title = image.alt
         }
-        let (columns, rows) = terminal.isTerminal ? terminal.size : (64, 32)
-        let width = context.arguments.width ?? columns
-        var wanted = request(path, side: width)
-        let height = context.arguments.width == nil ? max(2, (rows - 3) * 2) : width * 2
-        wanted.target = ImageTarget(width: width, height: height)
+        let graphics = context.arguments.graphics ?? terminal.graphics(context.uptime)
+        let target = target(graphics)
+        var wanted = request(path, side: target.width)
+        wanted.target = target
         wanted.priority = .highest
         let start = context.uptime.uptime
         let image: DecodedImage
@@ -164,8 +174,12 @@ struct ImagesCommand {
                 ])
             )
         }
-        let lines = terminal.hasColor ? HalfBlocks.lines(image) : HalfBlocks.shades(image)
-        for line in lines { terminal.line(line) }
+        if let sequence = graphics.sequence(image) {
+            terminal.line(sequence)
+        } else {
+            let lines = terminal.hasColor ? HalfBlocks.lines(image) : HalfBlocks.shades(image)
+            for line in lines { terminal.line(line) }
+        }
         terminal.line(
             TextWidth.clean(title)
                 + terminal.paint(

@@ -93,7 +93,7 @@ struct ImageDownload {
                 idle += 1
             }
             let (asked, elapsed) = (failure.retryAfter ?? .zero, now - progressed)
-            guard !Task.isCancelled, Self.isWorthTrying(failure),
+            guard !Task.isCancelled, failure.isTransient,
                 let wait = retry.wait(idle: idle, tries: tries, asked: asked, elapsed: elapsed)
             else {
                 leave(keep)
@@ -107,14 +107,6 @@ struct ImageDownload {
                 leave(keep)
                 throw .cancelled
             }
-        }
-    }
-
-    private static func isWorthTrying(_ error: ImageError) -> Bool {
-        switch error.code {
-        case .interrupted, .damaged, .offline: true
-        case .status: [408, 416, 425, 429, 500, 502, 503, 504].contains(error.status)
-        default: false
         }
     }
 

@@ -56,6 +56,15 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
         self.init(code, error.description, cause: error, retryAfter: error.retryAfter)
     }
 
+    /// Whether a later try may succeed.
+    var isTransient: Bool {
+        switch code {
+        case .interrupted, .damaged, .offline: true
+        case .status: [408, 416, 425, 429, 500, 502, 503, 504].contains(status)
+        default: false
+        }
+    }
+
     static let cancelled = ImageError(.cancelled, "The request was cancelled.")
 }
 

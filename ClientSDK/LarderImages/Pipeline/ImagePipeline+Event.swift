@@ -36,7 +36,7 @@ extension ImagePipeline {
         case damaged(url: String, origin: ImagePipeline.Origin)
         /// The last request for the picture was cancelled. `wasRunning` tells whether its work had begun.
         case cancelled(url: String, wasRunning: Bool, isPrefetch: Bool = false)
-        /// The request failed.
+        /// The request failed. If a part of the picture could be decoded, `delivered` follows.
         case failed(url: String, ImageError)
         /// Pixels were removed from memory.
         case evicted(url: String, byteCount: Int, reason: String)

@@ -73,7 +73,7 @@ extension ImagePipeline {
         }
         let (job, id) = (key, number)
         // The task keeps the pipeline alive, so that every waiter gets a result.
-        return ImageTask(request, waiter) { [self] in
+        return ImageTask(request, waiter, job) { [self] in
             if let job { leave(job, id) }
         }
     }

@@ -7,8 +7,9 @@ extension ImagePipeline {
     ///     prefetch.show(20..<28, of: rows.count)   // whenever the visible range has changed
     ///
     /// Each item is handled alone: one that enters the window is requested, one that becomes visible is raised to `.high`, and one that
-    /// has left is cancelled. Loading stops when this is cancelled or released. Safe from any thread; a call costs a step for each item
-    /// that is visible or in the window.
+    /// has left is cancelled. A visible one that fails is tried again by `Configuration.retry`, once the failure is no longer remembered
+    /// (`negativeLifetime`) or when the network is back (`forgetFailures()`); one that is only prefetched is not. Loading stops when
+    /// this is cancelled or released. Safe from any thread; a call costs a step for each item that is visible or in the window.
     public final class ListPrefetch: Sendable {
         /// How far to load beyond the visible range.
         public struct Window: Sendable, Hashable {
@@ -26,15 +27,10 @@ extension ImagePipeline {
             public init() {}
         }
 
-        private struct Item {
-            var task: ImageTask
-            var isVisible: Bool
-        }
-
         private struct State {
-            var items: [Int: Item] = [:]
-            /// Tasks of items that have left while their download ran.
-            var finishing: [ImageTask] = []
+            var items: [Int: ListItemLoad] = [:]
+            /// Loads of items that have left while their download ran.
+            var finishing: [ListItemLoad] = []
             var visible = 0..<0
             var count = 0
             var movesForward = true
@@ -49,33 +45,43 @@ extension ImagePipeline {
 
         private let pipeline: ImagePipeline
         private let window: Window
+        private let onRecovery: (@Sendable (Int) -> Void)?
         private let request: @Sendable (Int) -> ImageRequest?
         private let state = Mutex(State())
 
         /// - Parameters:
         ///   - window: how far to load.
+        ///   - onRecovery: called with the index of a visible item whose picture has been loaded after a failure, on any thread, while
+        ///     no lock is held: request the picture again to show it.
         ///   - request: returns the request for an item; nil for an item without picture. Its priority is ignored. Called by `show`,
-        ///     while no lock is held.
+        ///     `setShare` and when the share of the pipeline changes, on the thread that causes it, while no lock is held.
         public init(
             _ pipeline: ImagePipeline,
             window: Window = Window(),
+            onRecovery: (@Sendable (Int) -> Void)? = nil,
             request: @escaping @Sendable (Int) -> ImageRequest?
         ) {
             self.pipeline = pipeline
             self.window = window
+            self.onRecovery = onRecovery
             self.request = request
+            pipeline.lists.add(self)
         }
+
+        deinit { pipeline.lists.remove(ObjectIdentifier(self)) }
 
         /// Tells which items are visible.
         ///
-        /// The direction is that of the last change of the range.
+        /// The direction is that of the last change of the range, which counts as scrolling (`Configuration.onScroll`).
         /// - Parameters:
         ///   - visible: the indices of the visible items.
         ///   - count: the number of items of the list.
         public func show(_ visible: Range<Int>, of count: Int) {
             let count = max(0, count)
+            let shown = visible.clamped(to: 0..<count)
+            let hasMoved = state.withLock { !$0.visible.isEmpty && $0.visible.lowerBound != shown.lowerBound }
+            if hasMoved { pipeline.configuration.onScroll?() }
             update { state in
-                let shown = visible.clamped(to: 0..<count)
                 if shown.lowerBound != state.visible.lowerBound {
                     state.movesForward = shown.lowerBound > state.visible.lowerBound
                 }
@@ -83,20 +89,28 @@ extension ImagePipeline {
             }
         }
 
-        /// Scales the window, from 0, which loads only what is visible, to 1: for slow or expensive networks.
+        /// Scales the window, from 0, which loads only what is visible, to 1. The share of `ImagePipeline.setPrefetchShare` multiplies it.
         public func setShare(_ share: Double) {
-            update { $0.share = share.isNaN ? 1 : min(max(share, 0), 1) }
+            update { $0.share = ImagePipeline.bounded(share) }
         }
 
         /// Cancels all loads. Later calls have no effect.
         public func cancel() {
-            let tasks = state.withLock { state in
+            let loads = state.withLock { state in
                 state.isCancelled = true
-                let tasks = state.items.values.map(\.task) + state.finishing
+                let loads = Array(state.items.values) + state.finishing
                 (state.items, state.finishing) = ([:], [])
-                return tasks
+                return loads
             }
-            for task in tasks { task.cancel() }
+            for load in loads { load.cancel() }
+        }
+
+        /// Adapts the window to the share of the pipeline.
+        func refresh() { update { _ in } }
+
+        /// Tries visible items again that have failed.
+        func restartFailed() {
+            for load in state.withLock({ Array($0.items.values) }) { load.restartIfFailed() }
         }
 
         /// The items that are loaded or being loaded, most urgent first.
@@ -108,7 +122,8 @@ extension ImagePipeline {
                 wanted.append((index, request))
             }
             guard !state.visible.isEmpty else { return wanted }
-            func scaled(_ count: Int) -> Int { ImagePipeline.scaled(max(0, count), by: state.share) }
+            let share = state.share * pipeline.lists.share
+            func scaled(_ count: Int) -> Int { ImagePipeline.scaled(max(0, count), by: share) }
             let (ahead, behind) = (scaled(window.aheadMaximum), scaled(window.behindMaximum))
             let (after, before) = state.movesForward ? (ahead, behind) : (behind, ahead)
             let (lower, upper) = (state.visible.lowerBound, state.visible.upperBound)
@@ -144,25 +159,24 @@ extension ImagePipeline {
         /// Requests and cancels what differs from the state. Returns the state if it was changed meanwhile.
         private func apply(_ state: State) -> State? {
             var left = state.items
-            var items: [Int: Item] = [:]
+            var items: [Int: ListItemLoad] = [:]
             for (index, request) in wanted(state) {
-                let isVisible = request.priority == .high
-                if let known = left[index], known.isVisible == isVisible, known.task.request.url == request.url {
+                if let known = left[index], known.loads(request) {
                     items[index] = left.removeValue(forKey: index)
                 } else {
                     // The new request joins the old one before that is cancelled.
-                    let task = pipeline.start(request, placeholder: false, keepsPicture: false)
-                    items[index] = Item(task: task, isVisible: isVisible)
+                    let recovered = onRecovery.map { onRecovery in { @Sendable in onRecovery(index) } }
+                    items[index] = ListItemLoad(request, pipeline, onRecovery: recovered)
                 }
             }
-            var finishing = state.finishing.filter { pipeline.hasBegun($0.request) }
-            var cancelled: [ImageTask] = []
-            for (index, item) in left {
+            var finishing = state.finishing.filter(\.hasBegun)
+            var cancelled: [ListItemLoad] = []
+            for (index, load) in left {
                 // One that was requested again with another priority is not finished for itself.
-                if window.finishesBegun, items[index] == nil, pipeline.hasBegun(item.task.request) {
-                    finishing.append(item.task)
+                if window.finishesBegun, items[index] == nil, load.hasBegun {
+                    finishing.append(load)
                 } else {
-                    cancelled.append(item.task)
+                    cancelled.append(load)
                 }
             }
             let (next, isCancelled) = self.state.withLock { state -> (State?, Bool) in
@@ -172,23 +186,34 @@ extension ImagePipeline {
                 state.isChanged = false
                 return (state.isApplying ? state : nil, false)
             }
-            if isCancelled { cancelled += items.values.map(\.task) + finishing }
-            for task in cancelled { task.cancel() }
+            if isCancelled { cancelled += Array(items.values) + finishing }
+            for load in cancelled { load.cancel() }
             return next
         }
     }
 }
 
-extension ImagePipeline {
-    /// Whether the download of a request's picture runs, or has ended and its decode has not.
-    func hasBegun(_ request: ImageRequest) -> Bool {
-        state.withLock { state in
-            let result = ImageResultKey(request, target: request.target)
-            let key = ImageJobKey(result: result, options: request.cache, epoch: state.epoch)
-            guard let job = state.jobs[key] else { return false }
-            guard case .loading(let load) = job.phase else { return true }
-            if case .running = state.loads[load]?.phase { return true }
-            return false
+extension ImagePipeline.ListPrefetch {
+    /// The lists of a pipeline, and the share of their windows that the network allows. Safe from any thread.
+    final class Registry: Sendable {
+        private struct Entry {
+            let id: ObjectIdentifier
+            weak var list: ImagePipeline.ListPrefetch?
         }
+
+        /// In the order of their creation.
+        private let state = Mutex<(lists: [Entry], share: Double)>(([], 1))
+
+        var share: Double { state.withLock { $0.share } }
+
+        var all: [ImagePipeline.ListPrefetch] { state.withLock { $0.lists.compactMap(\.list) } }
+
+        func setShare(_ share: Double) { state.withLock { $0.share = ImagePipeline.bounded(share) } }
+
+        func add(_ list: ImagePipeline.ListPrefetch) {
+            state.withLock { $0.lists.append(Entry(id: ObjectIdentifier(list), list: list)) }
+        }
+
+        func remove(_ list: ObjectIdentifier) { state.withLock { $0.lists.removeAll { $0.id == list } } }
     }
 }

@@ -267,6 +267,7 @@ extension ImagePipeline {
     ) {
         guard let job = state.jobs.removeValue(forKey: key) else { return }
         if let partial = job.partial, error.code != .cancelled {
+            effects.append(.tell(.failed(url: job.request.url, error)))
             return show(partial.image, from: partial.origin, job, &effects)
         }
         for entry in job.waiters.values { effects.append(.fail(entry.waiter, error)) }

@@ -65,6 +65,9 @@ public final class ImagePipeline: Sendable {
         /// decoded at once. The first function tells whether the decode is still wanted, the second starts it. Nil: no decode is
         /// delayed.
         public var submitWhenIdle: (@Sendable (@escaping @Sendable () -> Bool, @escaping @Sendable () -> Void) -> Void)?
+        /// Called by `ListPrefetch.show` when the visible range has moved: the user scrolls, which an idle scheduler must know
+        /// (`IdleScheduler.interacted`). It must not block.
+        public var onScroll: (@Sendable () -> Void)?
         /// Used for freshness.
         public var clock: any WallClock = SystemWallClock()
         /// Used for durations, and to wait between tries.
@@ -86,6 +89,7 @@ public final class ImagePipeline: Sendable {
     let state: Mutex<ImagePipelineState>
     /// The entries that left memory while the lock was held; reported after it is released.
     private let evicted: ImageDepartures
+    let lists = ListPrefetch.Registry()
 
     /// Does no work until the first request.
     public init(_ configuration: Configuration) {
@@ -190,6 +194,13 @@ public final class ImagePipeline: Sendable {
     /// Resumes prefetching.
     public func resumePrefetch() { change { state in state.isPrefetchPaused = false } }
 
+    /// Scales the windows of all `ListPrefetch`es of the pipeline, from 0, which loads only what is visible, to 1: for slow or expensive
+    /// networks. An `APIClient` calls it when the level of the network changes. The cost is that of `ListPrefetch.show` for each.
+    public func setPrefetchShare(_ share: Double) {
+        lists.setShare(share)
+        for list in lists.all { list.refresh() }
+    }
+
     /// Sets the maximum numbers of concurrent downloads and decodes, each at least 1. Running work is not stopped.
     public func setConcurrency(loads: Int, decodes: Int) {
         change { state in
@@ -213,9 +224,12 @@ public final class ImagePipeline: Sendable {
         tellDepartures()
     }
 
+    /// A share from 0 to 1; NaN counts as 1.
+    static func bounded(_ share: Double) -> Double { share.isNaN ? 1 : min(max(share, 0), 1) }
+
     /// A share from 0 to 1 of a limit; NaN counts as 1, and no limit (`Int.max`) stays none unless the share is 0.
     static func scaled(_ limit: Int, by share: Double) -> Int {
-        let share = share.isNaN ? 1 : min(max(share, 0), 1)
+        let share = bounded(share)
         if share == 0 { return 0 }
         return share == 1 || limit == .max ? limit : Int(Double(limit) * share)
     }
@@ -237,8 +251,12 @@ public final class ImagePipeline: Sendable {
         state.withLock { ($0.loads.count, $0.jobs.count - $0.loads.values.reduce(0) { $0 + $1.dependents.count }) }
     }
 
-    /// Forgets remembered failures, so that the next request is sent. Call it when the network is back.
-    public func forgetFailures() { change { state in state.failures = [:] } }
+    /// Forgets remembered failures, so that the next request is sent, and tries visible pictures of a `ListPrefetch` again. Call it
+    /// when the network is back.
+    public func forgetFailures() {
+        change { state in state.failures = [:] }
+        for list in lists.all { list.restartFailed() }
+    }
 
     /// Cancels all work below a priority; its requests fail with `.cancelled`.
     public func cancelPending(below priority: ImageRequest.Priority = .highest) { giveUp(below: priority) }

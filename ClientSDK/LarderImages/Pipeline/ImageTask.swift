@@ -5,11 +5,14 @@
 public final class ImageTask: Sendable {
     public let request: ImageRequest
     let waiter: ImageWaiter
+    /// The job that it joined; nil if it ended at once.
+    let job: ImageJobKey?
     private let leave: @Sendable () -> Void
 
-    init(_ request: ImageRequest, _ waiter: ImageWaiter, leave: @escaping @Sendable () -> Void) {
+    init(_ request: ImageRequest, _ waiter: ImageWaiter, _ job: ImageJobKey?, leave: @escaping @Sendable () -> Void) {
         self.request = request
         self.waiter = waiter
+        self.job = job
         self.leave = leave
     }
 
@@ -45,7 +48,7 @@ extension ImagePipeline {
         public func finish() async -> Int {
             var count = 0
             for task in tasks {
-                if await task.waiter.isThere() { count += 1 }
+                if await task.waiter.failure() == nil { count += 1 }
             }
             return count
         }

@@ -60,11 +60,14 @@ final class ImageWaiter: Sendable {
         }
     }
 
-    /// Whether the picture arrived. Returns when the request has ended.
-    func isThere() async -> Bool {
+    /// The error that ended the request; nil while it has not ended, and if the picture arrived.
+    var error: ImageError? { state.withLock { $0.error } }
+
+    /// Waits until the request has ended. Returns nil if the picture arrived.
+    func failure() async -> ImageError? {
         switch await stage(after: .max) {
-        case .success: true
-        case .failure: false
+        case .success: nil
+        case .failure(let error): error
         }
     }
 

@@ -1,23 +1,10 @@
+import LarderTime
+
 #if canImport(Glibc)
     import Glibc
 #else
     import Darwin
 #endif
-
-/// SplitMix64.
-struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func number(_ range: Range<Int>) -> Int { Int.random(in: range, using: &self) }
-}
 
 /// Numbers from 0 with a Zipf distribution.
 struct Zipf {
@@ -31,8 +18,8 @@ struct Zipf {
         }
     }
 
-    func draw(_ generator: inout Generator) -> Int {
-        let wanted = Double.random(in: 0..<sums[sums.count - 1], using: &generator)
+    func draw(_ generator: inout SeededGenerator) -> Int {
+        let wanted = generator.unit() * sums[sums.count - 1]
         var (low, high) = (0, sums.count - 1)
         while low < high {
             let middle = (low + high) / 2
@@ -64,7 +51,7 @@ enum Trace: String, CaseIterable {
     static let length = 400_000
 
     var keys: [Int] {
-        var generator = Generator(state: 42)
+        var generator = SeededGenerator(seed: 42)
         var keys: [Int] = []
         keys.reserveCapacity(Self.length + 50_000)
         switch self {
@@ -79,7 +66,7 @@ enum Trace: String, CaseIterable {
         // Index pages and data pages, in turn.
         case .twoPools:
             while keys.count < Self.length {
-                keys += [generator.number(0..<400), 100_000 + generator.number(0..<40_000)]
+                keys += [generator.uniform(in: 0..<400), 100_000 + generator.uniform(in: 0..<40_000)]
             }
         case .severalLoops: loops(&keys, &generator)
         // Another set becomes popular from time to time.
@@ -116,7 +103,7 @@ enum Trace: String, CaseIterable {
         return Array(keys.prefix(Self.length))
     }
 
-    private func popularityWithScans(_ keys: inout [Int], _ generator: inout Generator) {
+    private func popularityWithScans(_ keys: inout [Int], _ generator: inout SeededGenerator) {
         let zipf = Zipf(20_000, 1)
         while keys.count < Self.length {
             for _ in 0..<4_000 { keys.append(zipf.draw(&generator)) }
@@ -125,71 +112,71 @@ enum Trace: String, CaseIterable {
         }
     }
 
-    private func window(_ base: Int, _ count: Int, _ keys: inout [Int], _ generator: inout Generator) {
-        for _ in 0..<count { keys.append(base + generator.number(0..<600)) }
+    private func window(_ base: Int, _ count: Int, _ keys: inout [Int], _ generator: inout SeededGenerator) {
+        for _ in 0..<count { keys.append(base + generator.uniform(in: 0..<600)) }
     }
 
     /// Scroll down some pages of the feed, open some profiles by popularity, scroll back up, and repeat later with new posts on top.
-    private func session(_ keys: inout [Int], _ generator: inout Generator) {
+    private func session(_ keys: inout [Int], _ generator: inout SeededGenerator) {
         let people = Zipf(2_000, 1)
         var newest = 100_000
         while keys.count < Self.length {
-            newest += generator.number(5..<40)
-            let depth = generator.number(20..<400)
+            newest += generator.uniform(in: 5..<40)
+            let depth = generator.uniform(in: 20..<400)
             for offset in 0..<depth {
                 keys.append(newest - offset)
-                if generator.number(0..<4) == 0 { keys.append(1_000_000 + people.draw(&generator)) }
+                if generator.uniform(in: 0..<4) == 0 { keys.append(1_000_000 + people.draw(&generator)) }
             }
             for offset in stride(from: depth - 1, through: 0, by: -3) { keys.append(newest - offset) }
         }
     }
 
-    private func loops(_ keys: inout [Int], _ generator: inout Generator) {
+    private func loops(_ keys: inout [Int], _ generator: inout SeededGenerator) {
         let loops = [0..<300, 10_000..<11_500, 20_000..<22_500, 30_000..<36_000]
         while keys.count < Self.length {
-            let loop = loops[generator.number(0..<loops.count)]
+            let loop = loops[generator.uniform(in: 0..<loops.count)]
             for _ in 0..<max(4, 20_000 / loop.count) { keys += loop }
         }
     }
 
     /// A B-tree with a root and inner pages, rows by popularity, some ranges, and a log that is read again while it is new.
-    private func transactions(_ keys: inout [Int], _ generator: inout Generator) {
+    private func transactions(_ keys: inout [Int], _ generator: inout SeededGenerator) {
         let zipf = Zipf(30_000, 0.8)
         var log = 1_000_000
         while keys.count < Self.length {
             let row = (zipf.draw(&generator) * 7_919) % 30_000
             keys += [900_000, 910_000 + row / 200]
-            switch generator.number(0..<20) {
+            switch generator.uniform(in: 0..<20) {
             case 0..<16: keys.append(row)
-            case 16: for offset in 0..<generator.number(20..<300) { keys.append((row + offset) % 30_000) }
+            case 16: for offset in 0..<generator.uniform(in: 20..<300) { keys.append((row + offset) % 30_000) }
             default:
                 log += 1
-                for _ in 0..<3 { keys.append(log - generator.number(0..<60)) }
+                for _ in 0..<3 { keys.append(log - generator.uniform(in: 0..<60)) }
             }
         }
     }
 
     /// New keys are used again one to three times soon, and never later; a third of the uses are of popular keys.
-    private func correlated(_ keys: inout [Int], _ generator: inout Generator) {
+    private func correlated(_ keys: inout [Int], _ generator: inout SeededGenerator) {
         let zipf = Zipf(5_000, 0.8)
         var due: [Int: [Int]] = [:]
         var newest = 1_000_000
         while keys.count < Self.length {
             if let again = due.removeValue(forKey: keys.count / 16) {
                 keys += again
-            } else if generator.number(0..<3) == 0 {
+            } else if generator.uniform(in: 0..<3) == 0 {
                 keys.append(zipf.draw(&generator))
             } else {
                 newest += 1
                 keys.append(newest)
-                for _ in 0..<generator.number(1..<4) {
-                    due[keys.count / 16 + generator.number(1..<32), default: []].append(newest)
+                for _ in 0..<generator.uniform(in: 1..<4) {
+                    due[keys.count / 16 + generator.uniform(in: 1..<32), default: []].append(newest)
                 }
             }
         }
     }
 
-    private func phases(_ keys: inout [Int], _ generator: inout Generator) {
+    private func phases(_ keys: inout [Int], _ generator: inout SeededGenerator) {
         let zipf = Zipf(20_000, 1)
         for phase in 0..<10 {
             switch phase % 3 {
@@ -201,13 +188,13 @@ enum Trace: String, CaseIterable {
     }
 
     /// A key is drawn by how long ago it was used last.
-    private func stackDistances(_ keys: inout [Int], _ generator: inout Generator) {
+    private func stackDistances(_ keys: inout [Int], _ generator: inout SeededGenerator) {
         let zipf = Zipf(4_000, 0.8)
         // Newest last.
         var stack: [Int] = []
         while keys.count < Self.length {
             let distance = zipf.draw(&generator)
-            if distance < stack.count, generator.number(0..<20) > 0 {
+            if distance < stack.count, generator.uniform(in: 0..<20) > 0 {
                 stack.append(stack.remove(at: stack.count - 1 - distance))
             } else {
                 stack.append(keys.count)
