@@ -22,6 +22,24 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
 }
 
+/// The fuzz targets are built by `Scripts/fuzz.py` only: every module is instrumented for them, and libFuzzer brings `main`.
+let fuzzing: [Target] =
+    Context.environment["LARDER_FUZZING"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "fuzz",
+            dependencies: [
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderWebSocket", "LarderSQLite",
+                "LarderEngine", "LarderBackend", "LarderServer", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+                "LarderResources", "LarderImages",
+            ],
+            path: "Tests/Fuzzing",
+            exclude: ["Seeds"],
+            swiftSettings: strict
+        )
+    ]
+
 /// The parts of the dashboard, which `DashboardDocument` puts together.
 let dashboard = [
     "page.html", "style.css", "elements.js", "words.js", "server.js", "journal.js", "details.js", "table.js", "plot.js",
@@ -270,6 +288,6 @@ let package = Package(
                 "LarderURLSession", "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport",
             ]
         ),
-    ],
+    ] + fuzzing,
     swiftLanguageModes: [.v6]
 )
