@@ -279,6 +279,14 @@ let package = Package(
             exclude: ["seeds.txt"],
             swiftSettings: strict
         ),
+        // The client process that `Tests/Storm/storm.py` starts, kills and checks.
+        .executableTarget(
+            name: "storm-client",
+            dependencies: ["LarderModels", "Larder", "LarderDemo"],
+            path: "Tests/Storm",
+            exclude: ["storm.py"],
+            swiftSettings: strict
+        ),
         tests(
             "EndToEndTests",
             [
