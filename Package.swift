@@ -35,7 +35,7 @@ let fuzzing: [Target] =
                 "LarderResources", "LarderImages",
             ],
             path: "Tests/Fuzzing",
-            exclude: ["Seeds"],
+            exclude: ["Dictionaries", "Seeds"],
             swiftSettings: strict
         )
     ]

@@ -26,6 +26,10 @@ BINARY = SCRATCH / "release/fuzz"
 SERVER = "server"
 # Larger inputs for what has a container around it.
 LENGTHS = {"png": 16_384, "jpeg": 16_384, "deflate": 65_536, "fixtures": 8_192, "database": 512}
+DICTIONARIES = {
+    **dict.fromkeys(["json", "control", "recording", "fixtures", "rows"], "json"),
+    **dict.fromkeys(["http-request", "http-response", "chunked", "handshake", "fields", "dates", "url"], "http"),
+}
 MEGABYTES, SECONDS = 2_048, 10
 
 
@@ -86,6 +90,8 @@ def run(target, options):
         return subprocess.run([BINARY, *limits, options.input], env=environment, check=False).returncode != 0
     command = [BINARY, *limits, f"-max_total_time={int(options.minutes * 60)}", "-print_final_stats=1", f"-seed={options.seed}",
                f"-artifact_prefix={findings}/{target}-", corpus, first]
+    if target in DICTIONARIES:
+        command.insert(1, f"-dict={FOLDER}/Dictionaries/{DICTIONARIES[target]}.dict")
     output = subprocess.run(command, env=environment, check=False, text=True, errors="replace",
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=options.minutes * 60 + 300)
     stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", output.stdout))
