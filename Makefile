@@ -7,7 +7,7 @@ SOURCES := Package.swift Shared Server ClientSDK Tests
 
 TARGET ?=
 
-.PHONY: help run test build lint format docs tour bench fuzz storm simulate clean prepare static install uninstall dist
+.PHONY: help run test build lint format docs tour bench fuzz storm sanitize simulate clean prepare static install uninstall dist
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -67,6 +67,9 @@ storm: prepare ## kill servers and clients and fill their disks (MINUTES=5 SEED=
 	@swift build -c release --product larder
 	@swift build -c release --product storm-client
 	@python3 Tests/Storm/storm.py --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED))
+
+sanitize: prepare ## run the suites with a sanitizer (SANITIZER=address, thread or all; FILTER=regex)
+	@Scripts/sanitize.sh $(or $(SANITIZER),all) $(FILTER)
 
 simulate: prepare ## run the simulation (SEEDS=1000 SEED=n MINUTES=m)
 	@swift build -c release --product simulate
