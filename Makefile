@@ -5,7 +5,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SOURCES := Package.swift Shared Server ClientSDK Tests
 
-.PHONY: help run test build lint format docs tour bench fuzz simulate clean prepare static install uninstall dist
+TARGET ?=
+
+.PHONY: help run test build lint format docs tour bench fuzz storm sanitize simulate clean prepare static install uninstall dist
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -57,9 +59,17 @@ bench: prepare ## measure the server beside a bare epoll loop and nginx (needs w
 	@swift build -c release --product larder-server
 	@python3 Benchmarks/http/bench.py
 
-fuzz: prepare ## send mutated requests to a server for a minute
+fuzz: prepare ## fuzz a parser with libFuzzer (TARGET=json MINUTES=1; without TARGET: list the targets)
+	@python3 Scripts/fuzz.py $(TARGET) --minutes $(or $(MINUTES),1)
+
+storm: prepare ## kill servers and clients and fill their disks (MINUTES=5 SEED=n)
 	@swift build -c release --product larder-server
-	@python3 Scripts/fuzz-http.py
+	@swift build -c release --product larder
+	@swift build -c release --product storm-client
+	@python3 Tests/Storm/storm.py --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED))
+
+sanitize: prepare ## run the suites with a sanitizer (SANITIZER=address, thread or all; FILTER=regex)
+	@Scripts/sanitize.sh $(or $(SANITIZER),all) $(FILTER)
 
 simulate: prepare ## run the simulation (SEEDS=1000 SEED=n MINUTES=m)
 	@swift build -c release --product simulate

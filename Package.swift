@@ -22,6 +22,24 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
 }
 
+/// The fuzz targets are built by `Scripts/fuzz.py` only: every module is instrumented for them, and libFuzzer brings `main`.
+let fuzzing: [Target] =
+    Context.environment["LARDER_FUZZING"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "fuzz",
+            dependencies: [
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderWebSocket", "LarderSQLite",
+                "LarderEngine", "LarderBackend", "LarderServer", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+                "LarderResources", "LarderImages",
+            ],
+            path: "Tests/Fuzzing",
+            exclude: ["Dictionaries", "Seeds"],
+            swiftSettings: strict
+        )
+    ]
+
 /// The parts of the dashboard, which `DashboardDocument` puts together.
 let dashboard = [
     "page.html", "style.css", "elements.js", "words.js", "server.js", "journal.js", "details.js", "table.js", "plot.js",
@@ -263,6 +281,14 @@ let package = Package(
             exclude: ["seeds.txt"],
             swiftSettings: strict
         ),
+        // The client process that `Tests/Storm/storm.py` starts, kills and checks.
+        .executableTarget(
+            name: "storm-client",
+            dependencies: ["LarderModels", "Larder", "LarderDemo"],
+            path: "Tests/Storm",
+            exclude: ["storm.py"],
+            swiftSettings: strict
+        ),
         tests(
             "EndToEndTests",
             [
@@ -272,6 +298,6 @@ let package = Package(
                 "LarderURLSession", "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport",
             ]
         ),
-    ],
+    ] + fuzzing,
     swiftLanguageModes: [.v6]
 )

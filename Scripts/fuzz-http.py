@@ -37,6 +37,9 @@ WORDS = [
 ]
 # Seconds. The client ends its sending side, so the server must end the exchange within this time.
 DEADLINE = 5.0
+# A sound request between this many cases, on a connection that stays open: only its reply can end it.
+PROBE_INTERVAL = 25
+PROBE_SECONDS = 2.0
 
 
 class Finding(Exception):
@@ -98,6 +101,30 @@ def throw(port, data, step):
                 return bytes(reply)
 
 
+def probe(port):
+    """Raises a finding if a sound request has no complete reply in time."""
+    end = time.monotonic() + PROBE_SECONDS
+    reply = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=PROBE_SECONDS) as peer:
+        peer.sendall(b"GET /v1/feed?limit=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        while True:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise Finding(f"a sound request has no complete reply after {PROBE_SECONDS:.0f} s; got {reply[:200]!r}")
+            peer.settimeout(left)
+            try:
+                piece = peer.recv(65536)
+            except TimeoutError:
+                continue
+            reply += piece
+            head, _, body = reply.partition(b"\r\n\r\n")
+            length = re.search(rb"(?im)^content-length: (\d+)", head)
+            if length and len(body) >= int(length.group(1)):
+                return judge(reply)
+            if not piece:
+                raise Finding(f"the connection of a sound request was closed; got {reply[:200]!r}")
+
+
 def judge(reply):
     """Raises a finding if the reply does not begin with a status line, or is a 500."""
     if reply and not re.match(rb"HTTP/1\.1 [1-5]\d\d ", reply):
@@ -123,6 +150,8 @@ def main():
             data, step = mutated(seed)
             try:
                 judge(throw(port, data, step))
+                if count % PROBE_INTERVAL == 0:
+                    probe(port)
             except (Finding, OSError) as finding:
                 findings += 1
                 print(f"seed {seed}: {finding}\n    in pieces of {step}: {data!r}", flush=True)
@@ -130,11 +159,14 @@ def main():
             if server.poll() is not None:
                 print(f"seed {seed}: the server died with {server.returncode}\n    in pieces of {step}: {data!r}")
                 return 1
-        judge(throw(port, b"GET /healthz HTTP/1.0\r\n\r\n", 1 << 20))
-        server.terminate()
-        if server.wait(20) != 0:
+        try:
+            probe(port)
+            server.terminate()
+            if server.wait(20) != 0:
+                raise Finding(f"the server exited with {server.returncode}")
+        except (Finding, OSError, subprocess.TimeoutExpired) as finding:
             findings += 1
-            print(f"after SIGTERM the server exited with {server.returncode}")
+            print(f"at the end: {finding}")
         print(f"{count} mutated requests, first seed {options.seed}, {findings} findings")
         return 1 if findings else 0
     finally:

@@ -65,7 +65,7 @@ extension DiskOutboxRow {
     // MARK: Encoding
 
     /// Four texts, each with its length, and the payload.
-    private var packed: [UInt8] {
+    var packed: [UInt8] {
         var bytes: [UInt8] = [coalescingKey == nil ? 0 : 1]
         for text in [operation, scope, coalescingKey ?? "", idempotencyKey] {
             let count = UInt32(text.utf8.count)
@@ -77,7 +77,7 @@ extension DiskOutboxRow {
         return bytes + payload
     }
 
-    private mutating func unpack(_ bytes: [UInt8]) -> Bool {
+    mutating func unpack(_ bytes: [UInt8]) -> Bool {
         guard let hasCoalescingKey = bytes.first else { return false }
         var (texts, offset): ([String], Int) = ([], 1)
         for _ in 0..<4 {

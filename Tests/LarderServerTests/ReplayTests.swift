@@ -59,6 +59,12 @@ struct ReplayTests {
         #expect(report.difference == nil && report.exchanges == 28, "\(report)")
     }
 
+    @Test(arguments: ["1e300", "-1e300", "9e9", "\"1\""])
+    func `a recording whose clock offset is out of range is rejected`(_ offset: String) {
+        let file = #"{"format":"larder-recording-1","snapshot":"AAAA","skews":{"phone":\#(offset)}}"#
+        #expect(throws: Problem.self) { try RecordingFile(Array(file.utf8)) }
+    }
+
     @Test func `a different run is reported with its first different byte`() async throws {
         let stage = try Stage()
         var file = String(decoding: try await record(stage, in: stage.world), as: UTF8.self)

@@ -120,7 +120,6 @@ let arguments = Array(CommandLine.arguments.dropFirst())
 switch (arguments.first, arguments.count) {
 case ("decode", 5):
     try decode(arguments[1], Int(arguments[2]) ?? 0, Int(arguments[3]) ?? 0, Int(arguments[4]) ?? 1)
-case ("fuzz", 4): fuzz(try read(arguments[1]), Int(arguments[2]) ?? 1_000, UInt64(arguments[3]) ?? 1)
 case ("hits", 2): try await hits(arguments[1])
 case ("shared", 2): try await shared(arguments[1])
 case ("budgets", 2): try compareBudgets(arguments[1])
@@ -139,7 +138,6 @@ default:
         images stages FIXTURES JOURNEY           the previews of JPEG files that arrive over a network such as 3g
         images scroll FIXTURES REACTION          three hundred pictures scrolled by, from a server in a process of its own;
                                                  in the middle memory is short: none, clear, warning, critical
-        images fuzz FILE ROUNDS SEED             decoding damaged copies of a file
         DIRECTORY is Fixtures/images, FIXTURES is Fixtures. `bench.py` measures decoding beside Pillow, which reads with libpng.
         """
     )

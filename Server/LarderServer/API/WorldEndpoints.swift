@@ -205,16 +205,7 @@ enum ClockEndpoints {
     static func skew(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .put {
             var (reader, errors) = try call.settings()
-            var skews: [String: Duration] = [:]
-            if let devices = reader.child("devices") {
-                for member in devices.object.members {
-                    guard let seconds = member.value.double, abs(seconds) <= 3_153_600_000 else {
-                        devices.fail(member.name, "must be a number of seconds")
-                        continue
-                    }
-                    skews[member.name] = .seconds(seconds)
-                }
-            }
+            let skews = reader.child("devices")?.durations() ?? [:]
             reader.finish()
             try errors.check()
             call.world.control.change { $0.skews = skews }

@@ -70,11 +70,7 @@ struct RecordingFile: Sendable {
         var drift: SchemaDrift?
         if var child = reader.child("drift") { drift = SchemaDrift.read(&child) }
         self.drift = drift
-        var skews: [String: Duration] = [:]
-        for member in reader.child("skews")?.object.members ?? [] {
-            skews[member.name] = member.value.double.map { .seconds($0) }
-        }
-        self.skews = skews
+        skews = reader.child("skews")?.durations() ?? [:]
         var steps: [Step] = []
         // The number is not limited: a recording is bounded by bytes.
         for var child in reader.objects("exchanges", countMaximum: .max) ?? [] {

@@ -110,6 +110,19 @@ struct SettingsReader {
         number(name, in: 0...maximum).map { .seconds($0) }
     }
 
+    /// Every member of the object as a number of seconds, at most 100 years in either direction.
+    func durations() -> [String: Duration] {
+        var durations: [String: Duration] = [:]
+        for member in object.members {
+            guard let seconds = member.value.double, abs(seconds) <= 3_153_600_000 else {
+                fail(member.name, "must be a number of seconds, at most 100 years")
+                continue
+            }
+            durations[member.name] = .seconds(seconds)
+        }
+        return durations
+    }
+
     mutating func choice<Value: RawRepresentable & CaseIterable>(_ name: String, _ type: Value.Type) -> Value?
     where Value.RawValue == String {
         guard let value = value(name) else { return nil }

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Kills clients and the server at random under faults, and counts lost, doubled, reordered and wrongly reported effects.
+"""Kills clients and the server at random under faults, fills their disks, and counts lost, doubled, reordered and wrongly reported effects.
 
-Three client processes write at the pace of active users: two share an account and a directory, the third has its own. Every call is
-logged and synced before and after. The server keeps its state in a database file, gives access tokens of 15 seconds, and is
-killed and restarted too. After each round the faults end, the outboxes drain, and the logs are compared with the database.
+Three client processes write at the pace of active users: two share an account and a directory, the third has its own. A fourth account
+is used by the command `larder`, one process for each message. Every call is logged and synced before and after it. The server keeps its
+state in a database file, gives access tokens of 15 seconds, and is killed and restarted too. Disks that fill up are limits on the size of
+files (RLIMIT_FSIZE), set on running processes and lifted again. After each round the faults end, the outboxes drain, and the logs are
+compared with the database.
 
-    swift build -c release --product larder-server
-    swift build -c release --package-path Benchmarks/storm
-    python3 Benchmarks/storm/storm.py --minutes 30 [--seed N] [--directory DIR]
+    make storm MINUTES=30 SEED=11
+    python3 Tests/Storm/storm.py --minutes 30 [--seed N] [--directory DIR] [--configuration debug]
+
+Exits with 1 if anything was lost, doubled, reordered or wrongly reported.
 """
 
 import argparse
@@ -16,8 +19,11 @@ import json
 import os
 import pathlib
 import random
+import re
+import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -27,8 +33,6 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SERVER = ROOT / ".build/release/larder-server"
-CLIENT = ROOT / "Benchmarks/storm/.build/release/storm-client"
 
 # Processes of one account share a directory. Each process likes its own posts, so that its last like is known.
 PROCESSES = {
@@ -36,7 +40,12 @@ PROCESSES = {
     "a2": ("ana", "conv_1,conv_4", ["post_%d" % n for n in range(20, 26)]),
     "b1": ("ben", "conv_1,conv_3", ["post_%d" % n for n in range(30, 36)]),
 }
-USERS = {"ana": 1, "ben": 2}
+# The command's account, and its conversation with ana.
+COMMAND = "c1"
+ACCOUNTS = {**PROCESSES, COMMAND: ("chidi", "conv_2", [])}
+USERS = {"ana": 1, "ben": 2, "chidi": 3}
+# Each process has a log for each run, which stays below this limit.
+FILE_BYTES_MINIMUM = 1 << 19
 WRITES = {"path": "/v1/**", "method": "POST"}
 FAULTS = [
     {"match": {**WRITES, "probability": 0.3}, "action": {"type": "loseReply", "by": "reset"}},
@@ -64,20 +73,46 @@ class Storm:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.database = self.directory / "server.sqlite"
         self.options = options
+        self.products = ROOT / ".build" / options.configuration
         self.clients, self.server, self.runs = {}, None, 0
-        self.kills, self.server_kills = 0, 0
+        self.kills, self.server_kills, self.full_disks = 0, 0, 0
+        # The running command with its intent, and when it dies.
+        self.command, self.commands = None, 0
         self.server_errors = open(self.directory / "server.log", "ab")
         self.client_errors = open(self.directory / "clients.log", "ab")
-        self.url = f"http://127.0.0.1:{options.port}"
+        with socket.create_server(("127.0.0.1", options.port)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
         self.reported, self.profile = set(), None
 
     # The server
 
+    def spawn(self, arguments, errors):
+        # A write beyond the limit of a file's size is an error, and not the end of the process.
+        return subprocess.Popen(arguments, stdout=errors, stderr=errors, restore_signals=False,
+                                preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL))
+
+    def fill_disk(self, process, files):
+        """Limits the size of a process's files to about what they have."""
+        size = max((path.stat().st_size for path in files if path.is_file()), default=0)
+        limit = max(FILE_BYTES_MINIMUM, int(size * self.random.uniform(0.5, 1)))
+        try:
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            self.full_disks += 1
+        except ProcessLookupError:
+            pass
+
+    def free_disks(self):
+        for process in [self.server, *self.clients.values()]:
+            try:
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            except ProcessLookupError:
+                pass
+
     def start_server(self):
-        self.server = subprocess.Popen(
-            [SERVER, "--port", str(self.options.port), "--database", self.database, "--token-ttl", "15", "--quiet",
-             "--fixtures", ROOT / "Fixtures"],
-            stdout=self.server_errors, stderr=self.server_errors)
+        self.server = self.spawn(
+            [self.products / "larder-server", "--port", str(self.port), "--database", self.database, "--token-ttl", "15", "--quiet",
+             "--fixtures", ROOT / "Fixtures"], self.server_errors)
         for _ in range(600):
             try:
                 with urllib.request.urlopen(self.url + "/healthz", timeout=1):
@@ -114,11 +149,43 @@ class Storm:
     def start_client(self, name, *more):
         account, conversations, posts = PROCESSES[name]
         self.runs += 1
-        return subprocess.Popen(
-            [CLIENT, "--server", self.url, "--directory", self.directory / "clients", "--account", account,
-             "--process", name, "--run", str(self.runs), "--log", self.directory / f"{name}.log",
-             "--conversations", conversations, "--posts", ",".join(posts), *more],
-            stdout=self.client_errors, stderr=self.client_errors)
+        return self.spawn(
+            [self.products / "storm-client", "--server", self.url, "--directory", self.directory / "clients",
+             "--account", account, "--process", name, "--run", str(self.runs),
+             "--log", self.directory / f"{name}-{self.runs}.log",
+             "--conversations", conversations, "--posts", ",".join(posts), *more], self.client_errors)
+
+    def larder(self, *arguments):
+        return self.spawn([self.products / "larder", *arguments, "--server", self.url, "--user", ACCOUNTS[COMMAND][0],
+                           "--directory", self.directory / "command"], self.client_errors)
+
+    def note(self, record):
+        """Appends an intent of the command, or its result, and syncs it."""
+        with open(self.directory / f"{COMMAND}-0.log", "ab") as file:
+            file.write(json.dumps(record).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def step_command(self, now):
+        """Starts the next command, notes the result of one that has ended, or kills one in the middle of its work."""
+        if self.command is None:
+            self.commands += 1
+            text, to = f"{COMMAND} 0 {self.commands}", ACCOUNTS[COMMAND][1]
+            intent = {"kind": "message", "to": to, "text": text, "process": COMMAND, "run": 0}
+            self.note(intent)
+            process = self.larder("chat", to, "--send", text, "--wait", "1")
+            self.command = process, intent, now + self.random.choice([0.05, 0.2, 0.5, 30]) * self.random.uniform(0.5, 2)
+            return
+        process, intent, death = self.command
+        code = process.poll()
+        if code is None and now > death:
+            self.kill(process)
+            self.kills += 1
+            self.command = None
+        elif code is not None:
+            # After a failure it is unknown whether the message was queued, as after a kill.
+            self.note({**intent, "result": "kept"} if code == 0 else {"event": f"command exit {code}", "text": intent["text"]})
+            self.command = None
 
     def kill(self, process):
         process.send_signal(signal.SIGKILL)
@@ -128,8 +195,11 @@ class Storm:
 
     def disturb(self, until):
         deaths = {name: 0.0 for name in PROCESSES}
-        next_fault, next_server_death = 0.0, time.time() + self.random.uniform(10, 30)
+        now = time.time()
+        next_fault, next_server_death = 0.0, now + self.random.uniform(3, 20)
+        next_full_disk, next_free_disk = now + self.random.uniform(1, 5), until
         while (now := time.time()) < until:
+            self.step_command(now)
             for name in PROCESSES:
                 if now < deaths[name]:
                     continue
@@ -141,12 +211,23 @@ class Storm:
                     self.kills += 1
                 self.clients[name] = self.start_client(name)
                 deaths[name] = now + self.random.choice([0.15, 0.4, 1, 3, 8]) * self.random.uniform(0.5, 2)
+            if now > next_full_disk:
+                if self.random.random() < 0.5:
+                    self.fill_disk(self.server, self.directory.glob("server.sqlite*"))
+                else:
+                    for process in self.clients.values():
+                        self.fill_disk(process, (self.directory / "clients").rglob("*"))
+                next_free_disk = now + self.random.uniform(0.5, 5)
+                next_full_disk = next_free_disk + self.random.uniform(2, 15)
+            if now > next_free_disk:
+                self.free_disks()
+                next_free_disk = until
             if now > next_server_death:
                 self.kill(self.server)
                 self.server_kills += 1
                 time.sleep(self.random.choice([0, 0, 0.5, 2]))
                 self.start_server()
-                next_server_death, next_fault = now + self.random.uniform(10, 40), 0
+                next_server_death, next_fault = now + self.random.uniform(5, 40), 0
             if now > next_fault:
                 self.calm()
                 self.control("PUT", "/faults", {"faults": self.random.sample(FAULTS, self.random.randint(0, 3))})
@@ -159,7 +240,10 @@ class Storm:
     def heal(self):
         for process in self.clients.values():
             self.kill(process)
-        self.clients = {}
+        if self.command:
+            self.kill(self.command[0])
+        self.clients, self.command = {}, None
+        self.free_disks()
         self.calm()
         for name in ("a1", "b1"):
             began = time.time()
@@ -170,6 +254,32 @@ class Storm:
             if code != 0:
                 sys.exit(f"{name} ended with {code} while it drained; see {self.directory}/clients.log.")
             print(f"  {name} drained in {time.time() - began:.1f} s", flush=True)
+        self.drain_command()
+
+    def drain_command(self):
+        began = time.time()
+        while True:
+            try:
+                self.larder("outbox", "send", "--wait", "20").wait(timeout=100)
+            except subprocess.TimeoutExpired:
+                sys.exit("`larder outbox send` did not end within 100 s.")
+            listing = subprocess.run(
+                [self.products / "larder", "outbox", "--json", "--user", ACCOUNTS[COMMAND][0], "--server", self.url,
+                 "--directory", self.directory / "command"], capture_output=True, text=True, timeout=100, check=False)
+            left = json.loads(listing.stdout)["items"] if listing.returncode == 0 else [listing.stderr]
+            if not left or time.time() - began > 200:
+                break
+        self.note({"drained": left, "unresolved": 0, "session": ""})
+        print(f"  {COMMAND} drained in {time.time() - began:.1f} s", flush=True)
+
+    def records(self, name):
+        """The records of a process, in order."""
+        logs = sorted(self.directory.glob(f"{name}-*.log"), key=lambda path: int(re.findall(r"\d+", path.stem)[-1]))
+        for line in b"\n".join(path.read_bytes() for path in logs).splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # A line that was cut off by a kill.
 
     # The verdict
 
@@ -187,14 +297,10 @@ class Storm:
             "SELECT count(*) FROM (SELECT transfer FROM entries GROUP BY transfer HAVING sum(amount) <> 0)").fetchone()[0]
         database.close()
         count = collections.Counter(unbalanced_transfers=unbalanced)
-        for name, (account, _, posts) in PROCESSES.items():
+        for name, (account, _, posts) in ACCOUNTS.items():
             acknowledged, intents, last_like = [], {}, collections.defaultdict(list)
             left = {"drained": [], "unresolved": 0}
-            for line in (self.directory / f"{name}.log").read_bytes().splitlines():
-                try:
-                    record = json.loads(line)
-                except ValueError:
-                    continue  # A line that was cut off by a kill.
+            for record in self.records(name):
                 kind, result = record.get("kind"), record.get("result")
                 if "drained" in record:
                     left = record
@@ -299,13 +405,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--round-seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=1, help="seed of kills and faults; the timing of processes is not repeated")
-    parser.add_argument("--port", type=int, default=18080)
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--configuration", default="release", choices=["release", "debug"], help="which build is tested")
     parser.add_argument("--directory", help="directory for databases and logs; must be empty (default: a temporary directory)")
     options = parser.parse_args()
-    for file in (SERVER, CLIENT):
-        if not file.exists():
-            sys.exit(f"{file} is missing. Build it with the commands at the head of storm.py.")
     storm = Storm(options)
+    for file in ("larder-server", "larder", "storm-client"):
+        if not (storm.products / file).exists():
+            sys.exit(f"{storm.products / file} is missing. `make storm` builds it.")
     print(f"seed {options.seed}, in {storm.directory}", flush=True)
     end, bad = time.time() + options.minutes * 60, 0
     storm.start_server()
@@ -316,15 +423,20 @@ def main():
             count = storm.check()
             bad = sum(count[name] for name in ("LOST", "DOUBLED", "REORDERED", "WRONGLY REPORTED", "undrained",
                                                "unresolved", "signed out", "refused writes", "unbalanced_transfers"))
-            print(f"{storm.kills} client kills, {storm.server_kills} server kills; {bad} findings", flush=True)
+            attempted, acknowledged = (sum(count[f"{kind} {what}"] for kind in ("message", "like", "transfer"))
+                                       for what in ("attempted", "acknowledged"))
+            print(f"{storm.kills} client kills, {storm.server_kills} server kills, {storm.full_disks} full disks; {attempted} attempted, "
+                  f"{acknowledged + count['transfer done']} acknowledged, {count['LOST']} lost, {count['DOUBLED']} doubled; "
+                  f"{bad} findings", flush=True)
             for name in sorted(count):
                 print(f"    {name}: {count[name]}", flush=True)
     finally:
-        for process in [*storm.clients.values(), storm.server]:
-            if process.poll() is None:
+        for process in [*storm.clients.values(), storm.server, storm.command and storm.command[0]]:
+            if process and process.poll() is None:
                 storm.kill(process)
     if bad:
         print(f"See {storm.directory}/findings.log.")
+        print(f"Another storm with these kills and faults: --seed {options.seed}")
     elif not options.directory:
         shutil.rmtree(storm.directory)
     return 1 if bad else 0

@@ -1,5 +1,5 @@
 // A client that writes continuously, and logs each intent before the call and its result after it. It runs until it is killed, or
-// with `--drain` until the outbox is empty.
+// with `--drain` until the outbox is empty. `storm.py` starts it.
 //
 //     storm-client --server URL --directory DIR --account NAME --process NAME --run ID --log FILE [--drain SECONDS]
 
@@ -45,13 +45,26 @@ configuration.cache.onEvent = { event in
     }
     do { try log.write(record.merging(["process": process, "run": run]) { old, _ in old }) } catch { exit(3) }
 }
-let client = try await LarderClient(
-    server: options.required("--server"),
-    account: handle,
-    directory: options.required("--directory"),
-    configuration
-)
 let clock = ContinuousClock()
+
+/// Opens the client. A full disk is logged, and tried again until it has room.
+func open() async throws -> LarderClient {
+    while true {
+        do {
+            return try await LarderClient(
+                server: options.required("--server"),
+                account: handle,
+                directory: options.required("--directory"),
+                configuration
+            )
+        } catch {
+            try log.write(["event": "notOpened", "error": "\(error)", "process": process, "run": run])
+        }
+        try await clock.sleep(for: .milliseconds(300))
+    }
+}
+
+let client = try await open()
 while client.session.state == .signedOut {
     do { try await client.signIn(handle: handle, password: "larder") } catch {
         try await clock.sleep(for: .milliseconds(200))
