@@ -241,7 +241,7 @@ extension Simulation {
         coverage.count("exchanges", report.exchanges)
         let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self) }
         for rule in judged { coverage.count("runs judged by \(rule.rawValue)") }
-        for finding in report.findings where judged.contains(finding.rule) && !finding.isOfPages {
+        for finding in report.findings where judged.contains(finding.rule) && !finding.isExcused {
             find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")
         }
     }

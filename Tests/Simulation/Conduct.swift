@@ -14,11 +14,14 @@ extension ConductReport.Rule {
 }
 
 extension ConductReport.Finding {
-    /// Whether a list in pages was fetched as a whole: it is read with two sizes of pages, and has no validator after a change to one of
-    /// its items.
-    var isOfPages: Bool {
-        (rule == .downloadedTwice || rule == .refetchedFresh)
-            && (detail.hasPrefix("/v1/feed") || detail.contains("/messages?"))
+    /// Whether it is no fault: a list in pages is read with two sizes of pages and has no validator after a change to one of its items,
+    /// and a long poll that was given up may still be in flight at the server.
+    var isExcused: Bool {
+        switch rule {
+        case .downloadedTwice, .refetchedFresh: detail.hasPrefix("/v1/feed") || detail.contains("/messages?")
+        case .duplicateInFlight: detail.hasPrefix("/v1/changes?")
+        default: false
+        }
     }
 }
 
@@ -33,11 +36,11 @@ extension Act {
     /// The acts after which a reply that the server has sent may not arrive.
     private static let cutting: Set<Act> = [
         .linkSlow, .linkLossy, .linkCut, .linkHalfOpen, .linkBlackHole, .linkChanged, .loseReplies, .resets, .silence,
-        .truncates, .malformed, .background, .journey,
+        .truncates, .malformed, .background, .journey, .sourceOffline,
     ]
     /// The acts after which a value that was received may not be used.
     private static let forgetting: Set<Act> = [
         .trimMemory, .diskFails, .diskFull, .clockForward, .clockBack, .feedFault, .wrongValidators, .lag, .dialect,
-        .schemaDrift, .dateSkew, .clockDrift,
+        .schemaDrift, .dateSkew, .clockDrift, .limited,
     ]
 }
