@@ -110,8 +110,9 @@ extension HTTPSource {
         var number: Int?
         switch paging.next {
         case .cursor: position = [try paging.parameter(request.position)]
-        case .link: break
+        case .link: try paging.refuse(request.position)
         case .number(_, let first):
+            try paging.refuse(request.position)
             let present = request.cursor.flatMap { Int($0) } ?? first
             number = present
             position = [(paging.position, "\(present)")]
@@ -168,9 +169,21 @@ extension HTTPSource.Paging {
         case .newer(let cursor): if let anchors { return (anchors.before, cursor) }
         case .around(let id): if let name = anchors?.around { return (name, id) }
         }
-        throw LarderError(
+        throw Self.unknown(request)
+    }
+
+    /// Refuses the positions that pages by link or number have no names for.
+    fileprivate func refuse(_ request: PageRequest.Position) throws(LarderError) {
+        switch request {
+        case .newest, .older: return
+        case .newer, .around: throw Self.unknown(request)
+        }
+    }
+
+    private static func unknown(_ request: PageRequest.Position) -> LarderError {
+        LarderError(
             .invalidArgument,
-            "The page \(request) cannot be requested: describe with `Paging.bothWays` how the API names it."
+            "The page \(request) cannot be requested: use pages by cursor, and describe with `Paging.bothWays` how the API names it."
         )
     }
 }

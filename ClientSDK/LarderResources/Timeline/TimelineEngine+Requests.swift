@@ -39,14 +39,14 @@ extension TimelineEngine {
             return
         }
         guard let cursor = try await core.reading({ try self.cursor(of: place) }) else {
-            if place == .page(nil) { try await newest() }
-            if case .newer(let number) = place { try await fetch(.gap(number)) }
+            if place == .page(nil) { try await newest(isForced: isForced) }
+            if case .newer(let number) = place { try await fetch(.gap(number), isForced: isForced) }
             return
         }
-        if cursor == TimelineLayout.newestCursor { return try await newest() }
+        if cursor == TimelineLayout.newestCursor { return try await newest(isForced: isForced) }
         if case .newer(let number) = place {
             // Without the cursor the gap is filled from its newer end.
-            if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number)) }
+            if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number), isForced: isForced) }
             return
         }
         if try await ask(.older(cursor), at: place, isForced: isForced) { return }
@@ -149,6 +149,13 @@ extension TimelineEngine {
             core.configuration.onEvent(.revalidated(resource: node.key.name, took))
             return true
         case .value(let page):
+            if case .around(let item) = position, !page.items.contains(where: { $0.entityID == item }) {
+                throw LarderError(
+                    .unexpectedReply,
+                    "The page of \"\(node.key)\" around the item \(item) does not contain it: the source must answer "
+                        + "`PageRequest.Position.around`, or report that the item is gone."
+                )
+            }
             let sent = Sent(
                 position: position,
                 place: place,
