@@ -30,6 +30,7 @@ extension HTTPSource {
         let items: @Sendable (Content) -> [Item]
         let next: Next
         var anchors: Anchors?
+        var indexed: Indexed?
         /// The names of the query's parts.
         let position: String
         let limit: String?
@@ -105,6 +106,43 @@ extension HTTPSource {
         query: [(String, String?)] = [],
         _ request: PageRequest,
         by paging: Paging<Content, Item>
+    ) async throws(LarderError) -> Fetched<EntityList<Item>> {
+        guard let indexed = paging.indexed, case .cursor = paging.next else {
+            return try await wholePage(path, query, request.forWholePage, paging)
+        }
+        var page = try await request.page(
+            of: Item.self,
+            unconfirmedFor: indexed.age,
+            batchMaximum: indexed.batchMaximum,
+            index: { (request: PageRequest) async throws(LarderError) -> Fetched<PageRequest.Index> in
+                let limit = paging.limit.map { [($0, "\(request.limit)" as String?)] } ?? []
+                let position = [try paging.parameter(request.position)]
+                return try await indexed.index(
+                    self,
+                    url(path, query + indexed.parameters + limit + position),
+                    request.context
+                )
+            },
+            items: { (ids: [String]) async throws(LarderError) -> Fetched<[Item]> in
+                let target = url(indexed.itemsPath, [(indexed.ids, ids.joined(separator: ","))])
+                let context = FetchContext(mustRevalidate: true)
+                return try await fetch(url: target, context: context, as: Content.self) {
+                    (reply: Reply<Content>) throws(LarderError) in paging.items(reply.value)
+                }
+            },
+            whole: { (request: PageRequest) async throws(LarderError) -> Fetched<EntityList<Item>> in
+                try await wholePage(path, query, request, paging)
+            }
+        )
+        page.completeness = page.value?.nextCursor == nil ? .complete : .partial
+        return page
+    }
+
+    private func wholePage<Content, Item>(
+        _ path: String,
+        _ query: [(String, String?)],
+        _ request: PageRequest,
+        _ paging: Paging<Content, Item>
     ) async throws(LarderError) -> Fetched<EntityList<Item>> {
         var position: [(String, String?)] = []
         var number: Int?

@@ -72,7 +72,14 @@ extension Node {
         let context = FetchContext(
             validator: content.validator(options),
             isForced: isForced,
-            mustRevalidate: revalidates
+            mustRevalidate: revalidates,
+            stored: PageRequest.StoredItems(
+                core: core,
+                // Without the key of the list itself.
+                count: content.facts.parts.count - 1,
+                age: content.times?.age(at: now),
+                isWholeList: content.completeness == .complete
+            )
         )
         flight.run(Task { await self.carryOut(flight, context) })
         return flight

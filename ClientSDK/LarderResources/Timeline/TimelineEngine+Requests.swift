@@ -111,20 +111,23 @@ extension TimelineEngine {
         var renewed: String?
         if case .renewal = place, case .older(let cursor) = position { renewed = cursor }
         let known = try await core.reading { [renewed] in try renewed.flatMap { try self.confirmation($0) } }
-        let request = PageRequest(
+        var request = PageRequest(
             position,
             limit: known?.limit ?? resource.pageSize(core.configuration.networkBehavior()),
             validator: known?.validator,
             isForced: isForced && renewed != nil,
             mustRevalidate: renewed != nil
         )
+        if case .older(let cursor) = position {
+            request.stored = await core.reading { self.storedItems(cursor, at: moment) }
+        }
         let fetched: Fetched<EntityList<Item>>
         do {
             fetched = try await within(
                 resource.timeout,
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
-            ) {
+            ) { [request] in
                 try await resource.fetch(request)
             }
         } catch let error as TimeLimitExceeded {
@@ -168,6 +171,12 @@ extension TimelineEngine {
             core.configuration.onEvent(.fetched(resource: node.key.name, took))
             return true
         }
+    }
+
+    /// The stored items of the page that begins with a cursor; nil if it was not loaded before.
+    private func storedItems(_ cursor: String, at moment: Moment) -> PageRequest.StoredItems? {
+        guard let page = node.content().value?.pages.first(where: { $0.start == .boundary(cursor) }) else { return nil }
+        return PageRequest.StoredItems(core: core, count: page.count, age: page.state.times.age(at: moment))
     }
 
     /// What a "not modified" reply to a request for a page would confirm; nil if the page must be fetched as a whole.
