@@ -73,8 +73,8 @@ extension Node {
             validator: content.validator(options),
             isForced: isForced,
             mustRevalidate: revalidates,
-            stored: PageRequest.StoredItems(
-                core: core,
+            stored: StoredItems(
+                storage: core,
                 // Without the key of the list itself.
                 count: content.facts.parts.count - 1,
                 age: content.times?.age(at: now),

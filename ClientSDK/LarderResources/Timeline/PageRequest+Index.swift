@@ -78,7 +78,11 @@ extension PageRequest {
         request.validator = indexValidator
         let fetched = try await index(request)
         guard let index = fetched.value else { return fetched.map { _ in EntityList([]) } }
-        var known = await stored.items(index.entries, of: type)
+        func versions(_ entries: [Index.Entry]) -> [StoredItems.Version] {
+            entries.map { StoredItems.Version(key: EntityKey(Item.self, $0.id), version: $0.version) }
+        }
+        let values = await stored.storage.values(versions(index.entries)) { try Item.codec.decode($0) }
+        var known = values.compactMapValues { $0 as? Item }
         let needed = index.entries.filter { known[$0.id] == nil }
         var mayStore = fetched.mayStore
         for start in stride(from: 0, to: needed.count, by: max(1, batchMaximum)) {
@@ -93,7 +97,7 @@ extension PageRequest {
             mayStore = mayStore && reply.mayStore
             for item in found { known[item.entityID] = item }
         }
-        try await stored.remove(needed.filter { known[$0.id] == nil }, of: type)
+        try await stored.storage.remove(versions(needed.filter { known[$0.id] == nil }))
         var page = fetched.map { index in
             EntityList(
                 index.entries.compactMap { known[$0.id] },
@@ -104,55 +108,5 @@ extension PageRequest {
         page.validator = fetched.validator.map { Self.indexMark + $0 }
         page.mayStore = mayStore
         return page
-    }
-
-    /// The stored items of a list or of a page, for requests by index. Not a part of the identity of a request.
-    struct StoredItems: Sendable, Hashable {
-        let core: CacheCore
-        /// The number of stored items.
-        let count: Int
-        /// How long ago they were confirmed; nil: unknown.
-        let age: Duration?
-        /// Whether they are the whole list.
-        var isWholeList = false
-
-        /// The number of items from which an index of a whole list that is shorter than a page is expected to cost less.
-        private static let countMinimum = 10
-
-        static func == (left: StoredItems, right: StoredItems) -> Bool { true }
-
-        func hash(into hasher: inout Hasher) {}
-
-        /// Whether an index is expected to cost less than the whole page.
-        func pays(limit: Int, unconfirmedFor minimum: Duration) -> Bool {
-            let isMostlyStored = count * 2 >= limit || (isWholeList && count >= Self.countMinimum)
-            return isMostlyStored && age.map { $0 >= minimum } ?? true
-        }
-
-        /// The stored items that are as new as the index, by identifier.
-        func items<Item: CacheEntity>(_ entries: [Index.Entry], of type: Item.Type) async -> [String: Item] {
-            let core = core
-            return await core.reading {
-                var items: [String: Item] = [:]
-                for entry in entries {
-                    let key = EntityKey(Item.self, entry.id)
-                    guard let stored = core.entity(key, { try Item.codec.decode($0) })?.stored,
-                        let version = stored.version, version >= entry.version, !stored.isInvalidated,
-                        stored.completeness == .complete
-                    else { continue }
-                    items[entry.id] = stored.value as? Item
-                }
-                return items
-            }
-        }
-
-        /// Removes items that the source no longer has.
-        func remove<Item: CacheEntity>(_ entries: [Index.Entry], of type: Item.Type) async throws(LarderError) {
-            guard !entries.isEmpty else { return }
-            var update = CacheUpdate()
-            for entry in entries { update.remove(EntityKey(Item.self, entry.id), deletedInVersion: entry.version) }
-            let (core, removals) = (core, update)
-            try await core.changing { () async throws(LarderError) in try core.commit(removals) }
-        }
     }
 }

@@ -174,9 +174,9 @@ extension TimelineEngine {
     }
 
     /// The stored items of the page that begins with a cursor; nil if it was not loaded before.
-    private func storedItems(_ cursor: String, at moment: Moment) -> PageRequest.StoredItems? {
+    private func storedItems(_ cursor: String, at moment: Moment) -> StoredItems? {
         guard let page = node.content().value?.pages.first(where: { $0.start == .boundary(cursor) }) else { return nil }
-        return PageRequest.StoredItems(core: core, count: page.count, age: page.state.times.age(at: moment))
+        return StoredItems(storage: core, count: page.count, age: page.state.times.age(at: moment))
     }
 
     /// What a "not modified" reply to a request for a page would confirm; nil if the page must be fetched as a whole.

@@ -94,7 +94,7 @@ public struct FetchContext: Sendable, Hashable {
     /// a gate, an invalidated value, bounded staleness, and a network-only policy.
     public let mustRevalidate: Bool
     /// The stored items of the list that is fetched; nil for other values.
-    let stored: PageRequest.StoredItems?
+    let stored: StoredItems?
 
     /// Creates a context, for direct calls of a fetch function.
     ///
@@ -103,7 +103,7 @@ public struct FetchContext: Sendable, Hashable {
         self.init(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate, stored: nil)
     }
 
-    init(validator: String?, isForced: Bool, mustRevalidate: Bool, stored: PageRequest.StoredItems?) {
+    init(validator: String?, isForced: Bool, mustRevalidate: Bool, stored: StoredItems?) {
         self.stored = stored
         self.validator = validator
         self.isForced = isForced

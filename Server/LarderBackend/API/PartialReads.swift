@@ -1,12 +1,5 @@
 import LarderHTTP
 
-/// How the items of a list are written.
-enum ItemForm: Sendable {
-    case whole
-    /// Identifiers and versions only: `{"id":"post_1","version":3}`.
-    case index
-}
-
 /// Reads of a part of a list, for clients that have most of it.
 extension Call {
     /// The maximum number of items of a batch read.
