@@ -105,7 +105,8 @@ struct PageIndexTests {
     }
 
     @Test func `a page that was just confirmed, or that is not stored, is fetched as a whole`() async throws {
-        let (_, timeline) = try await loaded()
+        let (cache, timeline) = try await loaded()
+        defer { cache.close() }
         scene.clock.advance(by: .seconds(299))
         try await timeline.refresh()
         #expect(source.take() == ["whole conditional"])

@@ -39,7 +39,8 @@ struct TimelineBoundsTests {
     }
 
     @Test func `a full list that is opened at overlapping pages keeps its maximum and the item`() async throws {
-        let timeline = try scene.cache().timeline(anchored(itemsMaximum: 8), .cacheOnly, readerIsAtTop: true)
+        let cache = try scene.cache()
+        let timeline = cache.timeline(anchored(itemsMaximum: 8), .cacheOnly, readerIsAtTop: true)
         source.prepare([20, 19, 18, 17], next: "after 17")
         try await timeline.refresh()
         source.prepare([16, 15, 14, 13], next: "after 13")
@@ -60,7 +61,8 @@ struct TimelineBoundsTests {
     @Test func `a source that ignores the item of a request around it is reported, and nothing is changed`()
         async throws
     {
-        let timeline = try scene.cache().timeline(anchored(), .cacheOnly, readerIsAtTop: true)
+        let cache = try scene.cache()
+        let timeline = cache.timeline(anchored(), .cacheOnly, readerIsAtTop: true)
         source.prepare([20, 19, 18, 17], next: "after 17")
         try await timeline.refresh()
         source.prepare([21, 20, 19, 18], next: "after 18")
@@ -74,7 +76,8 @@ struct TimelineBoundsTests {
     }
 
     @Test func `the gap at the newest end waits as the list does after a failure`() async throws {
-        let timeline = try scene.cache().timeline(anchored(), .cacheOnly, readerIsAtTop: true)
+        let cache = try scene.cache()
+        let timeline = cache.timeline(anchored(), .cacheOnly, readerIsAtTop: true)
         source.prepare([13, 12, 11, 10], next: "after 10")
         try await timeline.open(at: "12")
         source.script.prepare(failure: LarderError(.refused, "busy", status: 503, retryAfter: .seconds(30)))
@@ -113,13 +116,15 @@ struct TimelineBoundsTests {
             return .value(EntityList(items, nextCursor: "\(last - 2)", previousCursor: "\(last)"))
         }
         resource.isNewer = { (Int($0) ?? 0) > (Int($1) ?? 0) }
-        let first = try scene.cache().timeline(resource, .cacheOnly)
+        let cache = try scene.cache()
+        let first = cache.timeline(resource, .cacheOnly)
         try await first.refresh()
         try await first.loadOlder()
         for step in 0..<3 {
             TracedNote.threads.withLock { $0 = [] }
             // Nothing is in memory.
-            let timeline = try scene.cache().timeline(resource, .cacheOnly)
+            let cache = try scene.cache()
+            let timeline = cache.timeline(resource, .cacheOnly)
             switch step {
             case 0: try await timeline.loadOlder()
             case 1: try await timeline.loadNewer()
