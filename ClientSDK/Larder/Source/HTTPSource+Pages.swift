@@ -30,6 +30,7 @@ extension HTTPSource {
         let items: @Sendable (Content) -> [Item]
         let next: Next
         var anchors: Anchors?
+        var indexed: Indexed?
         /// The names of the query's parts.
         let position: String
         let limit: String?
@@ -106,12 +107,50 @@ extension HTTPSource {
         _ request: PageRequest,
         by paging: Paging<Content, Item>
     ) async throws(LarderError) -> Fetched<EntityList<Item>> {
+        guard let indexed = paging.indexed, case .cursor = paging.next else {
+            return try await wholePage(path, query, request.forWholePage, paging)
+        }
+        var page = try await request.page(
+            of: Item.self,
+            unconfirmedFor: indexed.age,
+            batchMaximum: indexed.batchMaximum,
+            index: { (request: PageRequest) async throws(LarderError) -> Fetched<PageRequest.Index> in
+                let limit = paging.limit.map { [($0, "\(request.limit)" as String?)] } ?? []
+                let position = [try paging.parameter(request.position)]
+                return try await indexed.index(
+                    self,
+                    url(path, query + indexed.parameters + limit + position),
+                    request.context
+                )
+            },
+            items: { (ids: [String]) async throws(LarderError) -> Fetched<[Item]> in
+                let target = url(indexed.itemsPath, [(indexed.ids, ids.joined(separator: ","))])
+                let context = FetchContext(mustRevalidate: true)
+                return try await fetch(url: target, context: context, as: Content.self) {
+                    (reply: Reply<Content>) throws(LarderError) in paging.items(reply.value)
+                }
+            },
+            whole: { (request: PageRequest) async throws(LarderError) -> Fetched<EntityList<Item>> in
+                try await wholePage(path, query, request, paging)
+            }
+        )
+        page.completeness = page.value?.nextCursor == nil ? .complete : .partial
+        return page
+    }
+
+    private func wholePage<Content, Item>(
+        _ path: String,
+        _ query: [(String, String?)],
+        _ request: PageRequest,
+        _ paging: Paging<Content, Item>
+    ) async throws(LarderError) -> Fetched<EntityList<Item>> {
         var position: [(String, String?)] = []
         var number: Int?
         switch paging.next {
         case .cursor: position = [try paging.parameter(request.position)]
-        case .link: break
+        case .link: try paging.refuse(request.position)
         case .number(_, let first):
+            try paging.refuse(request.position)
             let present = request.cursor.flatMap { Int($0) } ?? first
             number = present
             position = [(paging.position, "\(present)")]
@@ -168,9 +207,21 @@ extension HTTPSource.Paging {
         case .newer(let cursor): if let anchors { return (anchors.before, cursor) }
         case .around(let id): if let name = anchors?.around { return (name, id) }
         }
-        throw LarderError(
+        throw Self.unknown(request)
+    }
+
+    /// Refuses the positions that pages by link or number have no names for.
+    fileprivate func refuse(_ request: PageRequest.Position) throws(LarderError) {
+        switch request {
+        case .newest, .older: return
+        case .newer, .around: throw Self.unknown(request)
+        }
+    }
+
+    private static func unknown(_ request: PageRequest.Position) -> LarderError {
+        LarderError(
             .invalidArgument,
-            "The page \(request) cannot be requested: describe with `Paging.bothWays` how the API names it."
+            "The page \(request) cannot be requested: use pages by cursor, and describe with `Paging.bothWays` how the API names it."
         )
     }
 }

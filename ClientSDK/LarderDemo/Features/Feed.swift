@@ -36,7 +36,7 @@ public struct Feed: Sendable {
             pageSize: size,
             freshness: .timeToLive(.seconds(60), as: .interactive)
         ) { request in
-            try await source.page("/v1/feed", request, by: .demo)
+            try await source.page("/v1/feed", request, by: .demo(itemsAt: "/v1/posts"))
         }
         pages.pageSizeMaximum = 100
         pages.tags = [LarderClient.everything]

@@ -51,7 +51,12 @@ public struct Tasks: Sendable {
             temporaryID: { $0.isPending ? nil : $0.clientID.map { Self.localPrefix + $0 } },
             freshness: Self.freshness
         ) { context in
-            try await source.page("/v1/tasks", query: query, PageRequest(context, limit: 100), by: .demo)
+            try await source.page(
+                "/v1/tasks",
+                query: query,
+                PageRequest(context, limit: 100),
+                by: .demo(itemsAt: "/v1/tasks")
+            )
         }
         list.tags = [LarderClient.everything]
         list.isCached = isCached

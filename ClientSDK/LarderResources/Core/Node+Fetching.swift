@@ -76,7 +76,14 @@ extension Node {
         let context = FetchContext(
             validator: content.validator(options),
             isForced: isForced,
-            mustRevalidate: revalidates
+            mustRevalidate: revalidates,
+            stored: StoredItems(
+                storage: core,
+                // Without the key of the list itself.
+                count: content.facts.parts.count - 1,
+                age: content.times?.age(at: now),
+                isWholeList: content.completeness == .complete
+            )
         )
         let reason = RequestReason(
             key.description,

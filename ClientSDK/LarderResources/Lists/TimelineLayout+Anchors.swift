@@ -38,6 +38,9 @@ extension TimelineLayout {
 
     /// Merges a page around an item. If it overlaps no loaded item, it is inserted by the order of the list, with gaps at both ends.
     ///
+    /// If the list then has more than `keptMaximum` items, the oldest ones are dropped. If the page is among those, the list begins again
+    /// with the page.
+    ///
     /// - Parameter isNewer: whether the item with the first identifier comes before the one with the second.
     mutating func takeAround(
         _ page: IncomingPage,
@@ -45,15 +48,25 @@ extension TimelineLayout {
         keptMaximum: Int,
         _ orders: inout QueryOrders
     ) {
+        let (before, ordersBefore) = (self, orders)
+        mergeAround(page, isNewer, &orders)
+        guard items.count > keptMaximum else { return }
+        let merged = Set(items).intersection(page.keys)
+        keep(atMost: keptMaximum)
+        guard !merged.isSubset(of: items) else { return }
+        (self, orders) = (before, ordersBefore)
+        elements.removeAll { $0.item.map { loose[$0] == nil } ?? true }
+        tail = .unknown
+        mergeAround(page, isNewer, &orders)
+    }
+
+    private mutating func mergeAround(
+        _ page: IncomingPage,
+        _ isNewer: (String, String) -> Bool,
+        _ orders: inout QueryOrders
+    ) {
         let earlier = itemTimes(head: page.head)
         let new = Set(page.keys)
-        if items.count + page.keys.count > keptMaximum,
-            !elements.contains(where: { $0.item.map(new.contains) ?? false })
-        {
-            // There is no room: the list begins again here.
-            elements.removeAll { $0.item.map { loose[$0] == nil } ?? true }
-            tail = .unknown
-        }
         var start: PageStart?
         let first = elements.firstIndex { $0.item.map { new.contains($0) && loose[$0] == nil } ?? false }
         if let first {

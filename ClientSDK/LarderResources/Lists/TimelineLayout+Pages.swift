@@ -156,9 +156,11 @@ extension TimelineLayout {
         }
     }
 
-    /// Renews the times of a page that the source has confirmed, unless it has changed meanwhile.
+    /// Renews the times of a page that the source has confirmed, unless it has changed meanwhile or a later request has confirmed it.
     mutating func confirm(_ cursor: String, _ confirmation: PageFacts.Confirmation, _ times: PageTimes) {
-        guard self.confirmation(cursor) == confirmation else { return }
+        guard self.confirmation(cursor) == confirmation,
+            let known = pages[.boundary(cursor)]?.times, known.validatedAt <= times.validatedAt
+        else { return }
         pages[.boundary(cursor)]?.times.validatedAt = times.validatedAt
         pages[.boundary(cursor)]?.times.expiresAt = times.expiresAt
         pages[.boundary(cursor)]?.times.terms = times.terms

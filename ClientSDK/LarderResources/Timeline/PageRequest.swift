@@ -30,10 +30,12 @@ public struct PageRequest: Sendable, Hashable {
     public var isForced: Bool
     /// Whether caches on the way must revalidate the page, as for a refresh, a gate or an invalidated list.
     public var mustRevalidate: Bool
+    /// The stored items of the page; nil if it was not loaded before.
+    var stored: StoredItems?
 
     /// The request as the context of a fetch.
     public var context: FetchContext {
-        FetchContext(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate)
+        FetchContext(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate, stored: stored)
     }
 
     /// Creates a request, for direct calls of a fetch function.
@@ -64,5 +66,6 @@ public struct PageRequest: Sendable, Hashable {
             isForced: context.isForced,
             mustRevalidate: context.mustRevalidate
         )
+        stored = context.stored
     }
 }

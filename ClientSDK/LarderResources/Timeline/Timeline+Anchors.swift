@@ -34,12 +34,10 @@ extension Timeline {
     /// - Throws: the error of the request. The shown items stay.
     @discardableResult
     public func loadNewer(isUserInitiated: Bool = false) async throws(LarderError) -> Timeline<Item>.Progress {
-        guard let list = engine.node.content().value, let gap = list.gaps(around: anchor).newer else {
-            return .finished
-        }
+        guard let list = await storedList, let gap = list.gaps(around: anchor).newer else { return .finished }
         guard list.items.count < engine.resource.keptMaximum else { return .full }
         try await engine.load(gap.newerPlace, isUserInitiated: isUserInitiated)
-        return engine.node.content().value?.gaps(around: anchor).newer == nil ? .finished : .more
+        return await storedList?.gaps(around: anchor).newer == nil ? .finished : .more
     }
 }
 

@@ -105,19 +105,19 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     /// - Throws: the error of the request. The shown items stay.
     @discardableResult
     public func loadOlder(isUserInitiated: Bool = false) async throws(LarderError) -> Timeline<Item>.Progress {
-        let before = engine.node.content().value
+        let before = await storedList
         if let gap = before?.gaps(around: anchor).older {
             try await fill(gap, isUserInitiated: isUserInitiated)
-            return engine.node.content().value?.gaps(around: anchor).older == nil ? progress(.tail) : .more
+            return await storedList?.gaps(around: anchor).older == nil ? progress(.tail) : .more
         }
         guard let before, before.tail != .unknown else {
             try await refresh()
-            return progress(.tail)
+            return await progress(.tail)
         }
         guard before.tail != .end else { return .finished }
         guard before.items.count < engine.resource.keptMaximum else { return .full }
         try await engine.load(.tail, isUserInitiated: isUserInitiated)
-        return progress(.tail)
+        return await progress(.tail)
     }
 
     /// Fetches the next page of a gap, from its newer end.
@@ -132,13 +132,21 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         _ gap: Timeline<Item>.Gap,
         isUserInitiated: Bool = false
     ) async throws(LarderError) -> Timeline<Item>.Progress {
-        guard progress(gap.place) == .more else { return .finished }
+        guard await progress(gap.place) == .more else { return .finished }
         try await engine.load(gap.place, isUserInitiated: isUserInitiated)
-        return progress(gap.place)
+        return await progress(gap.place)
     }
 
-    private func progress(_ place: TimelinePlace) -> Timeline<Item>.Progress {
-        let list = engine.node.content().value
+    /// The stored list, assembled on a thread of the cache, because it may read the disk.
+    var storedList: Timeline<Item>.List? {
+        get async {
+            let node = engine.node
+            return await engine.core.reading { node.content().value }
+        }
+    }
+
+    private func progress(_ place: TimelinePlace) async -> Timeline<Item>.Progress {
+        let list = await storedList
         if place == .tail { return list?.tail == .end ? .finished : .more }
         return list?.gaps.contains { $0.place == place } ?? false ? .more : .finished
     }

@@ -39,14 +39,14 @@ extension TimelineEngine {
             return
         }
         guard let cursor = try await core.reading({ try self.cursor(of: place) }) else {
-            if place == .page(nil) { try await newest() }
-            if case .newer(let number) = place { try await fetch(.gap(number)) }
+            if place == .page(nil) { try await newest(isForced: isForced) }
+            if case .newer(let number) = place { try await fetch(.gap(number), isForced: isForced) }
             return
         }
-        if cursor == TimelineLayout.newestCursor { return try await newest() }
+        if cursor == TimelineLayout.newestCursor { return try await newest(isForced: isForced) }
         if case .newer(let number) = place {
             // Without the cursor the gap is filled from its newer end.
-            if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number)) }
+            if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number), isForced: isForced) }
             return
         }
         if try await ask(.older(cursor), at: place, isForced: isForced) { return }
@@ -111,7 +111,7 @@ extension TimelineEngine {
         var renewed: String?
         if case .renewal = place, case .older(let cursor) = position { renewed = cursor }
         let known = try await core.reading { [renewed] in try renewed.flatMap { try self.confirmation($0) } }
-        let request = PageRequest(
+        var request = PageRequest(
             position,
             limit: known?.limit ?? resource.pageSize(core.configuration.networkBehavior()),
             validator: known?.validator,
@@ -120,13 +120,16 @@ extension TimelineEngine {
         )
         let cause = renewed == nil ? "a page was asked for" : "the page must be confirmed"
         let reason = RequestReason(node.key.description, cause: isForced ? "a refresh of a page" : cause)
+        if case .older(let cursor) = position {
+            request.stored = await core.reading { self.storedItems(cursor, at: moment) }
+        }
         let fetched: Fetched<EntityList<Item>>
         do {
             fetched = try await within(
                 resource.timeout,
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
-            ) {
+            ) { [request] in
                 try await reason.around { () async throws in try await resource.fetch(request) }
             }
         } catch let error as TimeLimitExceeded {
@@ -151,6 +154,13 @@ extension TimelineEngine {
             core.configuration.onEvent(.revalidated(resource: node.key.name, took))
             return true
         case .value(let page):
+            if case .around(let item) = position, !page.items.contains(where: { $0.entityID == item }) {
+                throw LarderError(
+                    .unexpectedReply,
+                    "The page of \"\(node.key)\" around the item \(item) does not contain it: the source must answer "
+                        + "`PageRequest.Position.around`, or report that the item is gone."
+                )
+            }
             let sent = Sent(
                 position: position,
                 place: place,
@@ -163,6 +173,12 @@ extension TimelineEngine {
             core.configuration.onEvent(.fetched(resource: node.key.name, took))
             return true
         }
+    }
+
+    /// The stored items of the page that begins with a cursor; nil if it was not loaded before.
+    private func storedItems(_ cursor: String, at moment: Moment) -> StoredItems? {
+        guard let page = node.content().value?.pages.first(where: { $0.start == .boundary(cursor) }) else { return nil }
+        return StoredItems(storage: core, count: page.count, age: page.state.times.age(at: moment))
     }
 
     /// What a "not modified" reply to a request for a page would confirm; nil if the page must be fetched as a whole.

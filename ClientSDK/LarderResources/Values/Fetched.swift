@@ -93,6 +93,8 @@ public struct FetchContext: Sendable, Hashable {
     /// Whether the answer must come from the origin: caches on the way must revalidate (`Cache-Control: no-cache`). True for a refresh,
     /// a gate, an invalidated value, bounded staleness, and a network-only policy.
     public let mustRevalidate: Bool
+    /// The stored items of the list that is fetched; nil for other values.
+    let stored: StoredItems?
 
     /// Creates a context, for direct calls of a fetch function.
     ///
@@ -101,6 +103,11 @@ public struct FetchContext: Sendable, Hashable {
     ///   - isForced: whether the caller asks for the network explicitly.
     ///   - mustRevalidate: `isForced` implies it.
     public init(validator: String? = nil, isForced: Bool = false, mustRevalidate: Bool = false) {
+        self.init(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate, stored: nil)
+    }
+
+    init(validator: String?, isForced: Bool, mustRevalidate: Bool, stored: StoredItems?) {
+        self.stored = stored
         self.validator = validator
         self.isForced = isForced
         self.mustRevalidate = mustRevalidate || isForced

@@ -9,6 +9,8 @@ enum FeedEndpoints {
         Route(.get, "/v1/feed", .optional) { call throws(Problem) in try page(&call, author: nil) },
         Route(.get, "/v1/feed/pages", .optional, offsetPage),
         Route(.get, "/v1/posts", .optional) { call throws(Problem) in
+            let pageParameters: [StaticString] = ["author", "after", "before", "limit", "include", "fields"]
+            if let rows = try call.batch(.post, insteadOf: pageParameters) { return try batch(rows, call) }
             var author: Int64?
             if let text = call.query.first("author") {
                 guard let id = EntityID(.profile, parsing: text) else {
@@ -34,18 +36,23 @@ enum FeedEndpoints {
         let start = try call.pageStart(list, owner: owner)
         let limit = try call.limit()
         let includesProfiles = try include(call)
+        let form = try call.itemForm()
+        if form == .index, includesProfiles {
+            throw call.invalid("fields", "cannot be given together with `include`")
+        }
         let viewer = call.viewer
         return .representation(
             try call.read { store in
                 var body: [UInt8] = []
                 // Larger than most pages: growing the buffer costs as much as reading the rows.
-                body.reserveCapacity(limit * 640 + 256)
+                body.reserveCapacity(limit * (form == .whole ? 640 : 40) + 256)
                 body.append(ListPage.opening)
                 let page = try store.posts.appendPage(
                     start,
                     author: author,
                     viewer: viewer,
                     limit: limit,
+                    form: form,
                     to: &body
                 )
                 let cursors = ListPage.cursors(
@@ -63,6 +70,18 @@ enum FeedEndpoints {
                     cacheControl: CachePolicy.feed,
                     dependencies: includesProfiles ? [.posts, .profiles] : .posts
                 )
+            }
+        )
+    }
+
+    /// Posts by their identifiers.
+    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Answer {
+        let viewer = call.viewer
+        return .representation(
+            try call.read { store in
+                try BatchReply.representation(rows, .post, .posts) { row, body in
+                    try store.posts.append(row, viewer: viewer, to: &body) != nil
+                }
             }
         )
     }

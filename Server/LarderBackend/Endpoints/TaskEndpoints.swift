@@ -18,6 +18,11 @@ enum TaskEndpoints {
     // MARK: Reading
 
     private static func list(_ call: inout Call) throws(Problem) -> Answer {
+        let pageParameters: [StaticString] = [
+            "status", "assignee", "due", "sort", "after", "before", "limit", "fields",
+        ]
+        if let rows = try call.batch(.task, insteadOf: pageParameters) { return try batch(rows, call) }
+        let form = try call.itemForm()
         let query = try query(call)
         let limit = try call.limit(default: 50)
         let digest = query.digest
@@ -25,7 +30,13 @@ enum TaskEndpoints {
         let place = start.cursor.map { TaskPlace(key: $0.key, row: $0.row) }
         return .representation(
             try call.read { store in
-                let page = try store.tasks.page(query, from: place, isBackward: start.isBackward, limit: limit)
+                let page = try store.tasks.page(
+                    query,
+                    from: place,
+                    isBackward: start.isBackward,
+                    limit: limit,
+                    form: form
+                )
                 // The other side of the page, which an empty page begins at the requested place.
                 var inner = start.isBackward ? page.items.last?.place : page.items.first?.place
                 if inner == nil, var place {
@@ -54,6 +65,15 @@ enum TaskEndpoints {
                     previous: cursor(start.isBackward ? more : other)
                 )
                 return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .tasks)
+            }
+        )
+    }
+
+    /// Tasks by their identifiers, whatever list they are in.
+    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Answer {
+        .representation(
+            try call.read { store in
+                try BatchReply.representation(rows, .task, .tasks) { try store.tasks.append($0, to: &$1) != nil }
             }
         )
     }

@@ -206,12 +206,13 @@ final class PostTable {
         return bounds.int64(0)...bounds.int64(1)
     }
 
-    /// Appends up to `limit` posts, newest first and separated by commas.
+    /// Appends up to `limit` posts in a form, newest first and separated by commas.
     func appendPage(
         _ start: PageStart,
         author: Int64?,
         viewer: Int64,
         limit: Int,
+        form: ItemForm,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> PostPage {
         let end: Int64
@@ -219,9 +220,9 @@ final class PostTable {
         case .newest: end = .max
         case .after(let row): end = row
         case .before(let row):
-            return try appendNewer(than: row, author: author, viewer: viewer, limit: limit, to: &bytes)
+            return try appendNewer(than: row, author: author, viewer: viewer, limit: limit, form: form, to: &bytes)
         }
-        return try appendOlder(than: end, author: author, viewer: viewer, limit: limit, to: &bytes)
+        return try appendOlder(than: end, author: author, viewer: viewer, limit: limit, form: form, to: &bytes)
     }
 
     private func appendOlder(
@@ -229,6 +230,7 @@ final class PostTable {
         author: Int64?,
         viewer: Int64,
         limit: Int,
+        form: ItemForm,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> PostPage {
         let statement = author != nil ? authoredAfter : feedAfter
@@ -243,7 +245,7 @@ final class PostTable {
             }
             page.oldest = statement.int64(0)
             page.authors.append(statement.int64(5))
-            PostJSON.append(statement, isLiked: !statement.isNull(6), to: &bytes)
+            PostJSON.append(statement, isLiked: !statement.isNull(6), form: form, to: &bytes)
         }
         return page
     }
@@ -253,6 +255,7 @@ final class PostTable {
         author: Int64?,
         viewer: Int64,
         limit: Int,
+        form: ItemForm,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> PostPage {
         let statement = author != nil ? authoredBefore : feedBefore
@@ -262,7 +265,7 @@ final class PostTable {
         var posts: [[UInt8]] = []
         while try statement.step() {
             var post: [UInt8] = []
-            PostJSON.append(statement, isLiked: !statement.isNull(6), to: &post)
+            PostJSON.append(statement, isLiked: !statement.isNull(6), form: form, to: &post)
             posts.append(post)
             if page.oldest == nil { page.oldest = statement.int64(0) }
             page.newest = statement.int64(0)

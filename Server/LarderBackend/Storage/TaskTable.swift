@@ -157,7 +157,8 @@ final class TaskTable {
         _ query: TaskQuery,
         from place: TaskPlace?,
         isBackward: Bool,
-        limit: Int
+        limit: Int,
+        form: ItemForm = .whole
     ) throws(SQLiteError) -> TaskPage {
         let isAscending = query.order.isAscending != isBackward
         let statement =
@@ -179,7 +180,10 @@ final class TaskTable {
                 break
             }
             var json: [UInt8] = []
-            Self.appendCurrent(statement, to: &json)
+            switch form {
+            case .whole: Self.appendCurrent(statement, to: &json)
+            case .index: json.append(entryOf: EntityID(.task, statement.int64(0)), version: statement.int64(5))
+            }
             let place = TaskPlace(key: query.order.isByDue ? statement.int64(4) : 0, row: statement.int64(0))
             page.items.append((place, json))
         }

@@ -51,6 +51,15 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
+    /// Appends an entry of an index: an identifier and a version.
+    mutating func append(entryOf id: EntityID, version: Int64) {
+        append("{\"id\":")
+        append(identifier: id)
+        append(",\"version\":")
+        append(decimal: version)
+        append(UInt8(ascii: "}"))
+    }
+
     /// Closes an entity: appends its version and modification time.
     mutating func append(version: Int64, updated: WallTime) {
         append(",\"version\":")

@@ -65,6 +65,19 @@ struct TimelinePageTests {
         #expect(shown.pages.map(\.freshness) == [.fresh, .stale(.expired), .stale(.expired)])
     }
 
+    @Test func `the notice about a timeline has the age of its oldest page`() async throws {
+        let cache = try scene.cache()
+        let timeline = try await loaded(cache)
+        let now = scene.clock.now
+        #expect(try await timeline.snapshot().notice(at: now) == .updated(.seconds(20)))
+        scene.clock.advance(by: .seconds(55))
+        source.prepare([9, 8, 7], next: "after 7", validator: "v9")
+        try await timeline.refresh()
+        let shown = try await timeline.snapshot()
+        #expect(shown.notice(at: scene.clock.now).text == "May be outdated, updated 1 min ago")
+        #expect(shown.notice(at: scene.clock.now, isOffline: true) == .offline(.seconds(65)))
+    }
+
     @Test func `items that leave the newest page keep their age`() async throws {
         let cache = try scene.cache()
         let timeline = try await loaded(cache)

@@ -71,6 +71,27 @@ struct PagingTests {
         }
     }
 
+    @Test(arguments: ["linked", "numbered", "offset"])
+    func `pages that have no names for newer items refuse such requests, and send nothing`(kind: String) async throws {
+        let transport = server()
+        let source = HTTPSource("http://server/api", transport: transport)
+        for position in [PageRequest.Position.newer("7"), .around("5")] {
+            let request = PageRequest(position, limit: 3)
+            await #expect {
+                switch kind {
+                case "linked":
+                    try await source.page("/linked", request, by: .links(items: { (words: [Word]) in words }))
+                case "numbered":
+                    try await source.page("/numbered", request, by: .number(items: { (words: [Word]) in words }))
+                default: try await source.page("/offset", request, by: .offset(items: { (words: [Word]) in words }))
+                }
+            } throws: {
+                ($0 as? LarderError)?.code == .invalidArgument
+            }
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test func `a link whose path looks like another host stays on the origin of the API`() async throws {
         let transport = ScriptedTransport { request, number throws(TransportError) in
             var fields: Fields = [.contentType: "application/json"]

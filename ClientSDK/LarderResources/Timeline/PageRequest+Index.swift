@@ -1,0 +1,112 @@
+import LarderStorage
+
+extension PageRequest {
+    /// A page by identifiers and versions only.
+    public struct Index: Sendable, Hashable {
+        /// An item of the page.
+        public struct Entry: Sendable, Hashable {
+            /// The description of its identifier.
+            public let id: String
+            /// Its version at the source (`CacheEntity.entityVersion`).
+            public let version: Int64
+
+            public init(id: String, version: Int64) {
+                self.id = id
+                self.version = version
+            }
+        }
+
+        /// The items in order.
+        public var entries: [Entry]
+        /// As `EntityList.nextCursor`.
+        public var nextCursor: String?
+        /// As `EntityList.previousCursor`.
+        public var previousCursor: String?
+
+        public init(_ entries: [Entry], nextCursor: String? = nil, previousCursor: String? = nil) {
+            self.entries = entries
+            self.nextCursor = nextCursor
+            self.previousCursor = previousCursor
+        }
+    }
+
+    /// Distinguishes the validators of indexes from those of whole pages, which belong to another representation.
+    private static let indexMark = "index "
+
+    /// The validator of the index, if the stored page was fetched by one.
+    private var indexValidator: String? {
+        guard let validator, validator.hasPrefix(Self.indexMark) else { return nil }
+        return String(validator.dropFirst(Self.indexMark.count))
+    }
+
+    /// The same request for the whole page: the validator of an index does not apply to it.
+    package var forWholePage: PageRequest {
+        var request = self
+        request.stored = nil
+        if indexValidator != nil { request.validator = nil }
+        return request
+    }
+
+    /// Answers a request by an index if most of the page is stored: asks the source for identifiers and versions, and fetches only the
+    /// items that are missing, older or invalidated.
+    ///
+    /// It costs an index, and a request for each `batchMaximum` items to fetch. An item that the source no longer has when it is
+    /// fetched is removed from the cache, in the version of the index. An item may be newer than the index says. If a request
+    /// fails, the page fails, and nothing is changed.
+    ///
+    /// The whole page is requested if less than half of it is stored or the whole list has fewer than ten items, and while it was confirmed within `age`: then its validator saves
+    /// more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
+    ///
+    /// - Parameters:
+    ///   - age: how long ago the page must have been confirmed.
+    ///   - batchMaximum: the maximum number of identifiers of one call of `items`; at least 1.
+    ///   - index: fetches the index of the page. The validator of its request is that of an index.
+    ///   - items: fetches items by identifiers, in any order, without those that do not exist.
+    ///   - whole: fetches the whole page.
+    public func page<Item: CacheEntity>(
+        of type: Item.Type = Item.self,
+        unconfirmedFor age: Duration = .seconds(300),
+        batchMaximum: Int = 100,
+        index: @Sendable (PageRequest) async throws(LarderError) -> Fetched<Index>,
+        items: @Sendable ([String]) async throws(LarderError) -> Fetched<[Item]>,
+        whole: @Sendable (PageRequest) async throws(LarderError) -> Fetched<EntityList<Item>>
+    ) async throws(LarderError) -> Fetched<EntityList<Item>> {
+        guard let stored, indexValidator != nil || stored.pays(limit: limit, unconfirmedFor: age) else {
+            return try await whole(forWholePage)
+        }
+        var request = forWholePage
+        request.validator = indexValidator
+        let fetched = try await index(request)
+        guard let index = fetched.value else { return fetched.map { _ in EntityList([]) } }
+        func versions(_ entries: [Index.Entry]) -> [StoredItems.Version] {
+            entries.map { StoredItems.Version(key: EntityKey(Item.self, $0.id), version: $0.version) }
+        }
+        let values = await stored.storage.values(versions(index.entries)) { try Item.codec.decode($0) }
+        var known = values.compactMapValues { $0 as? Item }
+        let needed = index.entries.filter { known[$0.id] == nil }
+        var mayStore = fetched.mayStore
+        for start in stride(from: 0, to: needed.count, by: max(1, batchMaximum)) {
+            let batch = needed[start..<min(needed.count, start + max(1, batchMaximum))]
+            let reply = try await items(batch.map(\.id))
+            guard let found = reply.value else {
+                throw LarderError(
+                    .unexpectedReply,
+                    "A request for \(batch.count) items by identifiers was not answered by items."
+                )
+            }
+            mayStore = mayStore && reply.mayStore
+            for item in found { known[item.entityID] = item }
+        }
+        try await stored.storage.remove(versions(needed.filter { known[$0.id] == nil }))
+        var page = fetched.map { index in
+            EntityList(
+                index.entries.compactMap { known[$0.id] },
+                nextCursor: index.nextCursor,
+                previousCursor: index.previousCursor
+            )
+        }
+        page.validator = fetched.validator.map { Self.indexMark + $0 }
+        page.mayStore = mayStore
+        return page
+    }
+}

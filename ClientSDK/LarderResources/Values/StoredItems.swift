@@ -1,0 +1,43 @@
+import LarderStorage
+
+/// The stored items of a list or of a page, for requests by index. Not a part of the identity of a request.
+struct StoredItems: Sendable, Hashable {
+    /// An item in a version.
+    struct Version: Sendable {
+        let key: EntityKey
+        let version: Int64
+    }
+
+    /// Where items are stored.
+    protocol Storage: Sendable {
+        /// The values of complete items that are stored in a version or a newer one and are not invalidated, by identifier.
+        func values(
+            _ items: [Version],
+            _ decode: @escaping @Sendable ([UInt8]) throws -> any Sendable
+        ) async -> [String: any Sendable]
+
+        /// Removes items that the source no longer has: values in these versions or older ones do not restore them.
+        func remove(_ items: [Version]) async throws(LarderError)
+    }
+
+    let storage: any Storage
+    /// The number of stored items.
+    let count: Int
+    /// How long ago they were confirmed; nil: unknown.
+    let age: Duration?
+    /// Whether they are the whole list.
+    var isWholeList = false
+
+    /// The number of items from which an index of a whole list that is shorter than a page is expected to cost less.
+    private static let countMinimum = 10
+
+    static func == (left: StoredItems, right: StoredItems) -> Bool { true }
+
+    func hash(into hasher: inout Hasher) {}
+
+    /// Whether an index is expected to cost less than the whole page.
+    func pays(limit: Int, unconfirmedFor minimum: Duration) -> Bool {
+        let isMostlyStored = count * 2 >= limit || (isWholeList && count >= Self.countMinimum)
+        return isMostlyStored && age.map { $0 >= minimum } ?? true
+    }
+}
