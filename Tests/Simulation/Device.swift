@@ -172,12 +172,15 @@ final class Device: @unchecked Sendable {
         /// The greatest version of each entity that an observer has seen, by observer.
         var versions: [String: [String: Int64]] = [:]
         var snapshots = 0
+        /// How many observations have begun: one that begins at a new sign-in is another observer than those before it.
+        var observations = 0
     }
 
     /// Observes what a person looks at, from the sign-in on: what is read before it is not that person's.
     func watch() {
         guard let client else { return }
         let generation = generation
+        watched.observations += 1
         observe("feed", client.feed.snapshots(), generation) { list in
             (list.items.map { ($0.id, $0.version) }, list.items)
         }
@@ -195,6 +198,7 @@ final class Device: @unchecked Sendable {
         _ generation: Int,
         _ versions: @escaping @Sendable (Value) -> ([(String, Int64)], [Post])
     ) {
+        let what = "\(what) \(watched.observations)"
         Task { [weak self] in
             for await snapshot in snapshots {
                 guard let self, generation == self.generation else { return }
