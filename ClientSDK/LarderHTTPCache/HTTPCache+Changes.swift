@@ -27,7 +27,7 @@ extension HTTPCache {
             guard let url, let ticket else { return response }
             for rule in rules(request.method, url) { rule.rewrite(reply.status, &reply.fields) }
             response.fields = reply.fields
-            noteChange(request.method, url, reply.status, reply.fields, ticket)
+            await noteChange(request.method, url, reply.status, reply.fields, ticket)
             guard mayKeep(request, url, reply.status, reply.fields, isRedirected: reply.redirectedTo != nil) else {
                 return response
             }
@@ -39,14 +39,15 @@ extension HTTPCache {
                 receivedAt: receivedAt,
                 policy: configuration.policy
             )
-            keep(decision.entry, reply, Plan(changing: request, url, explanation), ticket)
+            let plan = Plan(changing: request, url, explanation)
+            await storing { [reply] in self.keep(decision.entry, reply, plan, ticket) }
             response.explanation += " \(decision.explanation)"
             response.times = decision.entry.map {
                 HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)
             }
             return response
         } catch {
-            noteFailedChange(request.method, url, error)
+            await noteFailedChange(request.method, url, error)
             throw error
         }
     }
@@ -67,7 +68,7 @@ extension HTTPCache {
             guard let url, let ticket else { return stream }
             var fields = stream.fields
             for rule in rules(request.method, url) { rule.rewrite(stream.status, &fields) }
-            noteChange(request.method, url, stream.status, fields, ticket)
+            await noteChange(request.method, url, stream.status, fields, ticket)
             guard mayKeep(request, url, stream.status, fields, isRedirected: stream.redirectedTo != nil) else {
                 return Self.rewritten(stream, fields)
             }
@@ -76,7 +77,7 @@ extension HTTPCache {
             let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
             return TransportStream(status: stream.status, fields: fields, body: tee.body)
         } catch {
-            noteFailedChange(request.method, url, error)
+            await noteFailedChange(request.method, url, error)
             throw error
         }
     }
@@ -103,20 +104,21 @@ extension HTTPCache {
         _ status: Status,
         _ fields: Fields,
         _ ticket: HTTPCacheTicket
-    ) {
+    ) async {
         guard !method.isSafe, (200..<400).contains(status.code) else { return }
         var targets: Set<HTTPURL> = [url]
         for name in [FieldName.location, .contentLocation] {
             guard let target = fields[name].flatMap({ url.resolve($0) }), target.origin == url.origin else { continue }
             targets.insert(target)
         }
-        for target in targets { invalidate(target, except: ticket) }
+        let changed = targets
+        await storing { for target in changed { self.invalidate(target, except: ticket) } }
     }
 
     /// Invalidates a URL after a change with an unknown outcome.
-    private func noteFailedChange(_ method: Method, _ url: HTTPURL?, _ error: TransportError) {
+    private func noteFailedChange(_ method: Method, _ url: HTTPURL?, _ error: TransportError) async {
         guard let url, !method.isSafe, error.code != .unreachable, error.code != .invalidURL else { return }
-        invalidate(url)
+        await storing { self.invalidate(url) }
     }
 }
 

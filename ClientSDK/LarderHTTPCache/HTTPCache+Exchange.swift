@@ -18,7 +18,7 @@ extension HTTPCache {
                 try await self.settle(plan, reply, requestedAt, ticket)
             }
         } catch {
-            return try standIn(plan, for: error, ticket)
+            return try await standIn(plan, for: error, ticket)
         }
     }
 
@@ -27,17 +27,19 @@ extension HTTPCache {
         _ plan: Plan,
         for error: TransportError,
         _ ticket: HTTPCacheTicket
-    ) throws(TransportError) -> HTTPCache.Response {
+    ) async throws(TransportError) -> HTTPCache.Response {
         let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
-        guard codes.contains(error.code),
-            let response = standIn(
+        guard codes.contains(error.code) else { throw error }
+        let response = await storing {
+            self.standIn(
                 plan,
                 .transportFailed(error.code),
                 "\(error.code.rawValue): \(error.description)",
                 ticket,
                 isDisconnected: true
             )
-        else { throw error }
+        }
+        guard let response else { throw error }
         return response
     }
 

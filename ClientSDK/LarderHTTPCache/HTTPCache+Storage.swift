@@ -8,35 +8,42 @@ extension HTTPCache {
     // MARK: Removing
 
     /// Removes all responses. Responses in flight are not stored.
-    public func removeAll() {
+    nonisolated(nonsending) public func removeAll() async {
         revokeTickets { _ in true }
-        attempt { try configuration.storage.removeAll() }
+        await storing { _ = self.attempt { try self.configuration.storage.removeAll() } }
     }
 
     /// Removes the responses of a URL.
-    public func remove(url: String) {
+    nonisolated(nonsending) public func remove(url: String) async {
         guard let url = HTTPURL(url) else { return }
         revokeTickets { $0 == url.text }
-        change(url.text) { $0 = [] }
+        await storing { _ = self.change(url.text) { $0 = [] } }
     }
 
     /// Removes the responses of all URLs with a prefix, such as `https://api.example.com/v1/feed`. Cost: reads all
     /// keys.
-    public func remove(urlPrefix: String) {
+    nonisolated(nonsending) public func remove(urlPrefix: String) async {
         // Normalised like the keys.
         guard let prefix = HTTPURL(urlPrefix)?.text else { return }
-        remove { $0.utf8.starts(with: prefix.utf8) }
+        await remove { $0.utf8.starts(with: prefix.utf8) }
     }
 
     /// Removes the responses of the chosen URLs, which have scheme and host in lower case and no default port or
     /// fragment. Cost: reads all keys.
-    public func remove(where isChosen: @Sendable (String) -> Bool) {
+    nonisolated(nonsending) public func remove(where isChosen: @Sendable (String) -> Bool) async {
         revokeTickets(isChosen)
-        for key in attempt({ try configuration.storage.keys() }) ?? [] where isChosen(key) { change(key) { $0 = [] } }
+        await storing {
+            for key in self.attempt({ try self.configuration.storage.keys() }) ?? [] where isChosen(key) {
+                self.change(key) { $0 = [] }
+            }
+        }
     }
 
     /// Invalidates the responses of a URL: they are validated before their next use (RFC 9111 §4.4).
-    public func invalidate(url: String) { HTTPURL(url).map { invalidate($0) } }
+    nonisolated(nonsending) public func invalidate(url: String) async {
+        guard let url = HTTPURL(url) else { return }
+        await storing { self.invalidate(url) }
+    }
 
     func invalidate(_ url: HTTPURL, except ticket: HTTPCacheTicket? = nil) {
         revokeTickets(except: ticket) { $0 == url.text }

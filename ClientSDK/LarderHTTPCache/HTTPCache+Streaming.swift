@@ -49,7 +49,7 @@ extension HTTPCache {
         do throws(TransportError) {
             stream = try await transport.open(request)
         } catch {
-            return Self.stream(try standIn(plan, for: error, ticket).transportResponse)
+            return Self.stream(try await standIn(plan, for: error, ticket).transportResponse)
         }
         var fields = stream.fields
         let rules = rules(plan.request.method, plan.url)
@@ -67,20 +67,24 @@ extension HTTPCache {
                 }
                 return Self.stream(response.transportResponse)
             } catch {
-                return Self.stream(try standIn(plan, for: error, ticket).transportResponse)
+                return Self.stream(try await standIn(plan, for: error, ticket).transportResponse)
             }
         }
         // A response after a redirect belongs to another URL.
         if stream.redirectedTo != nil {
-            keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+            let head = TransportResponse(status: stream.status, fields: fields)
+            await storing { self.keep(nil, head, plan, ticket) }
             return Self.rewritten(stream, fields)
         }
         let isForbidden = rules.contains { $0.forbidsStorage }
         if isForbidden
             || HTTPCacheStorageDecision.refusal(plan.request, stream.status, fields, configuration.policy) != nil
         {
-            notePart(plan, stream.status, fields, requestedAt, configuration.clock.now, ticket)
-            keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
+            let head = TransportResponse(status: stream.status, fields: fields)
+            await storing {
+                self.notePart(plan, head.status, head.fields, requestedAt, self.configuration.clock.now, ticket)
+                self.keep(nil, head, plan, ticket)
+            }
             return Self.rewritten(stream, fields)
         }
         isTicketGiven = true
@@ -155,7 +159,7 @@ final class HTTPCacheTee: Sendable {
         }
         let maximum = max(0, cache.configuration.policy.bodyBytesMaximum)
         guard let piece else {
-            store()
+            await cache.storing { self.store() }
             return nil
         }
         copy.withLock { copy in

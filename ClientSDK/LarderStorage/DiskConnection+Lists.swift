@@ -53,9 +53,10 @@ extension DiskConnection {
             try statement.bind(row, at: 1)
             try statement.bind(slot.position, at: 2)
             try statement.bind(slot.entry.key.type, at: 3)
-            try statement.bind(slot.entry.key.id, at: 4)
+            let (id, note) = try context.seal.close(slot.entry)
+            try statement.bind(id, at: 4)
             try statement.bind(slot.entry.mark, at: 5)
-            try statement.bind(slot.entry.note, at: 6)
+            try statement.bind(note, at: 6)
             try statement.run()
         }
     }

@@ -5,6 +5,7 @@ import LarderTime
 struct DiskRow {
     let row: Int64
     let version: Int64?
+    /// As it is stored.
     let entityTag: String?
     let fetched: Int64
     let validated: Int64
@@ -96,7 +97,7 @@ extension DiskConnection {
             key,
             ids: [],
             isComplete: row.completeness == Int64(DiskEntity.Completeness.complete.rawValue),
-            entityTag: row.entityTag,
+            entityTag: context.seal.open(text: row.entityTag, DiskSeal.tagPlace(.query, key.name, canonical)),
             fetchedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
             validatedAt: WallTime(nanosecondsSinceEpoch: row.validated),
             expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
@@ -125,7 +126,7 @@ extension DiskConnection {
             let key = EntityKey(type: statement.text(1), id: statement.text(2))
             let mark = statement.isNull(3) ? nil : statement.int64(3)
             let note = statement.isNull(4) ? nil : statement.text(4)
-            slots.append(.init(statement.int64(0), .init(key, mark: mark, note: note)))
+            slots.append(.init(statement.int64(0), context.seal.member(key, mark: mark, note: note)))
         }
         return ListMembers(slots: slots)
     }
@@ -182,7 +183,7 @@ extension DiskConnection {
             key,
             payload: payload,
             version: row.version,
-            entityTag: row.entityTag,
+            entityTag: context.seal.open(text: row.entityTag, DiskSeal.tagPlace(.entity, key.type, key.id)),
             fetchedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
             validatedAt: WallTime(nanosecondsSinceEpoch: row.validated),
             expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),

@@ -74,6 +74,11 @@ extension DiskConnection {
 
     private func putOnce(_ item: NewItem) throws -> DiskStore.PutOutcome {
         try checkKey(item.space, item.key)
+        var item = item
+        item.entityTag = try context.seal.close(
+            text: item.entityTag,
+            DiskSeal.tagPlace(item.kind, item.space, item.key)
+        )
         let stored = try context.seal.close(
             item.payload,
             DiskChecksum.place(item.kind.rawValue, item.space, item.key)
@@ -215,8 +220,10 @@ extension DiskConnection {
         try statement.bind(kind.rawValue, at: 1)
         try statement.bind(space, at: 2)
         try statement.bind(key, at: 3)
-        guard try statement.step(), entityTag == nil || (!statement.isNull(6) && statement.text(6) == entityTag) else {
-            return nil
+        guard try statement.step() else { return nil }
+        if let entityTag {
+            let known = statement.isNull(6) ? nil : statement.text(6)
+            guard context.seal.open(text: known, DiskSeal.tagPlace(kind, space, key)) == entityTag else { return nil }
         }
         let (row, sum) = (statement.int64(0), statement.int64(5))
         let version = statement.isNull(1) ? nil : statement.int64(1)

@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderSQLite
 
 /// Encodes what the store keeps with the payload transform, and checks it when it is decoded.
@@ -75,6 +76,59 @@ extension DiskSeal {
     static let outboxKind: Int64 = 32
     static let besideKind: Int64 = 33
     static let probeKind: Int64 = 34
+    /// Plus the kind of the item.
+    static let tagKind: Int64 = 48
+    static let noteKind: Int64 = 64
+    static let markerKind: Int64 = 65
+}
+
+/// Texts in columns of their own: entity tags, and the cursors of pages.
+extension DiskSeal {
+    /// Encodes a text; without a transform, the text itself.
+    func close(text: String?, _ place: @autoclosure () -> UInt64) throws(DiskError) -> String? {
+        guard transform != nil, let text else { return text }
+        return Base64.encode(try close(Array(text.utf8), place()))
+    }
+
+    /// Decodes a text; nil if it was encoded with another key, or for another place.
+    func open(text: String?, _ place: @autoclosure () -> UInt64) -> String? {
+        guard transform != nil, let text else { return text }
+        guard let bytes = Base64.decode(text) else { return nil }
+        do { return String(decoding: try open(bytes, place()), as: UTF8.self) } catch { return nil }
+    }
+
+    /// The stored form of a member of a list.
+    func close(_ entry: ListMembers.Entry) throws(DiskError) -> (id: String, note: String?) {
+        let key = entry.key
+        guard transform != nil, key.isMarker || entry.note != nil else { return (key.id, entry.note) }
+        let id = try key.isMarker ? close(text: key.id, Self.markerPlace(key.type)) : key.id
+        return (id ?? key.id, try close(text: entry.note, Self.notePlace(key.type)))
+    }
+
+    /// A member of a list from its stored form. What cannot be decoded stays as it is, and the checksum of the list is wrong.
+    func member(_ key: EntityKey, mark: Int64?, note: String?) -> ListMembers.Entry {
+        guard transform != nil, key.isMarker || note != nil else { return .init(key, mark: mark, note: note) }
+        let id = key.isMarker ? open(text: key.id, Self.markerPlace(key.type)) ?? key.id : key.id
+        return .init(
+            EntityKey(type: key.type, id: id),
+            mark: mark,
+            note: open(text: note, Self.notePlace(key.type)) ?? note
+        )
+    }
+
+    private static func markerPlace(_ type: String) -> UInt64 { DiskChecksum.place(markerKind, type, "") }
+
+    private static func notePlace(_ type: String) -> UInt64 { DiskChecksum.place(noteKind, type, "") }
+
+    /// The place of an item's entity tag.
+    static func tagPlace(_ kind: DiskKind, _ space: String, _ key: String) -> UInt64 {
+        DiskChecksum.place(tagKind + kind.rawValue, space, key)
+    }
+}
+
+extension EntityKey {
+    /// Whether it is no entity but a mark in a list, such as the beginning of a page, whose identifier contains a cursor.
+    var isMarker: Bool { type.utf8.starts(with: "==".utf8) }
 }
 
 extension DiskConnection {

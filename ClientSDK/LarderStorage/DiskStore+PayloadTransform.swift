@@ -1,10 +1,11 @@
 extension DiskStore {
     /// Transforms what is stored on its way to the disk and back: compression or encryption.
     ///
-    /// It covers the payloads of entities and records, the cursors and details of lists, operations of the outbox with all of their
-    /// texts and rejections, metadata values and change tokens, and the files of large payloads. Not covered are the keys of entities,
-    /// lists, records and metadata, the cursors of a timeline's pages, versions, ETags, times, states, sizes and numbers of rows: use a
-    /// digest for a key that is secret.
+    /// It covers the payloads of entities and records, ETags, the cursors and details of lists and of their pages, operations of the
+    /// outbox with all of their texts and rejections, metadata values and change tokens, and the files of large payloads. Not covered,
+    /// because rows are found by them, are the keys of entities, lists, records and metadata, and versions, times, states, sizes and
+    /// numbers of rows: use a digest for a key that is secret. Checksums of rows have no key: who has the file can check a cursor that
+    /// he guesses.
     ///
     /// A store that is opened with another transform or key than it was written with loses its cached content, and keeps the
     /// operations of its outbox (`DiskStore.Event.transformChanged`). Bytes that are decoded to anything but what was encoded are

@@ -77,18 +77,18 @@ struct HTTPCacheChangeTests {
         let stage = CacheStage(Origin(reply(fresh)))
         let urls = ["http://origin.test/v1/feed", "http://origin.test/v1/feed?a=1", "http://origin.test/v2"]
         for url in urls { _ = try await stage.get(url: url) }
-        stage.cache.remove(urlPrefix: "HTTP://Origin.test:80/v1/feed#x")
+        await stage.cache.remove(urlPrefix: "HTTP://Origin.test:80/v1/feed#x")
         #expect(try await stage.get(url: urls[2]).source == .hit)
         #expect(try await stage.get(url: urls[0]).source == .network)
         #expect(try await stage.get(url: urls[1]).source == .network)
-        stage.cache.remove(url: urls[0])
+        await stage.cache.remove(url: urls[0])
         #expect(try await stage.get(url: urls[1]).source == .hit)
         #expect(try await stage.get(url: urls[0]).source == .network)
 
         stage.origin.hold()
         let read = Task { try await stage.get(url: "http://origin.test/new") }
         await stage.origin.waitForRequests(stage.origin.count + 1)
-        stage.cache.removeAll()
+        await stage.cache.removeAll()
         stage.origin.release()
         _ = try await read.value
         for url in urls + ["http://origin.test/new"] { #expect(try await stage.get(url: url).source == .network) }

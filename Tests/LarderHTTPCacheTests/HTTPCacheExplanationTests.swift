@@ -37,7 +37,7 @@ struct HTTPCacheExplanationTests {
                 == "The server answered 502. Stale for 140 s of 600 s that an error allows (RFC 5861 §4)."
         )
         #expect(failed.times?.lifetime == .seconds(60) && failed.times?.age == .seconds(200))
-        stage.cache.invalidate(url: CacheStage.url)
+        await stage.cache.invalidate(url: CacheStage.url)
         #expect(
             try await stage.get([.cacheControl: "only-if-cached"]).explanation
                 == "A change at its URL made it invalid (RFC 9111 §4.4), and the request says only-if-cached "
@@ -67,7 +67,7 @@ struct HTTPCacheExplanationTests {
         stage.clock.advance(by: .seconds(1))
         _ = try await transport.send(TransportRequest(url: CacheStage.url))
         stage.clock.advance(by: .seconds(10))
-        outer.removeAll()
+        await outer.removeAll()
         // What the inner one gives says how old it is, and the outer one goes on from there.
         _ = try await transport.send(TransportRequest(url: CacheStage.url))
         stage.clock.advance(by: .seconds(5))

@@ -47,11 +47,14 @@ struct HTTPCacheStaleTests {
     @Test func `not if it was invalidated while the request was in flight`() async throws {
         let stage = try await stage("max-age=60")
         let cache = stage.cache
-        stage.origin.answer { _, _ throws(TransportError) in
-            cache.invalidate(url: CacheStage.url)
-            throw TransportError(.timedOut, "late")
-        }
-        await #expect { try await stage.get() } throws: { ($0 as? TransportError)?.code == .timedOut }
+        stage.origin.answer { _, _ throws(TransportError) in throw TransportError(.timedOut, "late") }
+        stage.origin.hold()
+        let count = stage.origin.count
+        let read = Task { try await stage.get() }
+        await stage.origin.waitForRequests(count + 1)
+        await cache.invalidate(url: CacheStage.url)
+        stage.origin.release()
+        await #expect { try await read.value } throws: { ($0 as? TransportError)?.code == .timedOut }
     }
 
     @Test(arguments: ["max-age=60, must-revalidate", "no-cache", "max-age=60, no-cache"])

@@ -49,9 +49,9 @@ struct HTTPCacheStorageTests {
         #expect(try await stage.get([name: "a"]).source == .revalidated)
         #expect(try await stage.get([name: "a"]).source == .hit)
         #expect(try await stage.get([name: "b"]).source == .revalidated)
-        stage.cache.remove(url: CacheStage.url)
+        await stage.cache.remove(url: CacheStage.url)
         #expect(try await stage.get([name: "a"]).source == .network)
-        stage.cache.removeAll()
+        await stage.cache.removeAll()
         #expect(try await stage.get([name: "a"]).source == .network)
         #expect(stage.failures.count == 0)
     }
@@ -74,7 +74,7 @@ struct HTTPCacheStorageTests {
         let after = try FileManager.default.attributesOfItem(atPath: "\(disk.directory.path)/\(blobs[0])")
         #expect(disk.directory.blobs == blobs)
         #expect(after[.systemFileNumber] as? Int == written[.systemFileNumber] as? Int)
-        stage.cache.removeAll()
+        await stage.cache.removeAll()
         #expect(disk.directory.blobs.isEmpty)
     }
 
@@ -123,8 +123,8 @@ struct HTTPCacheStorageTests {
         let stage = CacheStage(Origin(reply(fresh)), storage: FailingStorage())
         for _ in 0..<3 { #expect(try await stage.get().text == "content") }
         _ = try await stage.get(method: .post)
-        stage.cache.removeAll()
-        stage.cache.remove(urlPrefix: CacheStage.url)
+        await stage.cache.removeAll()
+        await stage.cache.remove(urlPrefix: CacheStage.url)
         #expect(stage.failures.count >= 8 && stage.cache.statistics.storageFailures == stage.failures.count)
         #expect(stage.cache.statistics.stores == 0)
     }

@@ -90,7 +90,7 @@ struct HTTPCacheStreamingTests {
     @Test func `a response that is removed while it streams is not stored`() async throws {
         let stage = CacheStage(Origin(reply(fresh, "0123456789")))
         let stream = try await stage.cache.open(TransportRequest(url: CacheStage.url))
-        stage.cache.removeAll()
+        await stage.cache.removeAll()
         for try await _ in stream.body {}
         #expect(try await stage.get().source == .network)
     }

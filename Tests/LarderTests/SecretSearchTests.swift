@@ -9,6 +9,7 @@ import LarderTesting
 import LarderTime
 import LarderTransport
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -29,7 +30,7 @@ struct SecretSearchTests {
     enum Kind: String, CaseIterable {
         case entity, list, request, operation, awaited, rejection, tokens, renewal, image, partialImage, response,
             evicted
-        case removed
+        case removed, validator, token, timeline
     }
 
     private static let secret = "the-secret-of-this-test"
@@ -161,7 +162,42 @@ struct SecretSearchTests {
         case .removed:
             try await cache.update { $0.put(Note(id: "1", text: secret)) }
             try await cache.update { $0.remove(Note.key("1")) }
+        case .validator:
+            let note = Resource<Note>.entity("1") { _ in .value(Note(id: "1", text: ""), validator: secret) }
+            _ = try await cache.value(note)
+            let list = Resource<EntityList<Note>>.list("tagged", of: Note.self) { _ in
+                .value(EntityList([]), validator: secret)
+            }
+            _ = try await cache.value(list)
+            for stored in [cache.stored(note)?.validator, cache.stored(list)?.validator] { #expect(stored == secret) }
+        case .token: try await cache.update { $0.setToken(secret, for: "feed") }
+        case .timeline: try await writeTimeline(cache)
         }
+    }
+
+    /// A timeline of three pages, of which the second begins after a gap. The secret is the cursor and the validator of each.
+    private func writeTimeline(_ cache: LarderCache) async throws {
+        let secret = Self.secret
+        let newest = Mutex(10)
+        let pages = PagedResource<Note>("notes", pageSize: 2) { request in
+            let first = request.cursor.flatMap { Int($0.split(separator: " ").last ?? "") } ?? newest.withLock { $0 }
+            let items = [first, first - 1].map { Note(id: "\($0)", text: "") }
+            return .value(EntityList(items, nextCursor: "\(secret) \(first - 2)"), validator: secret)
+        }
+        let timeline = cache.timeline(pages)
+        try await timeline.refresh()
+        _ = try await timeline.loadOlder()
+        newest.withLock { $0 = 20 }
+        try await timeline.refresh()
+        let shown = try await timeline.snapshot()
+        #expect(shown.items.map(\.id) == ["20", "19", "10", "9", "8", "7"])
+        cache.trimMemory(toBytes: 0)
+        // What was encoded is decoded.
+        let again = try await cache.timeline(pages, .cacheOnly).snapshot()
+        #expect(again.items == shown.items)
+        newest.withLock { $0 = 16 }
+        _ = try await timeline.loadOlder()
+        #expect(try await timeline.snapshot().items.last?.id == "5")
     }
 
     @Test(arguments: Kind.allCases)

@@ -255,13 +255,13 @@ public final class APIClient: Sendable {
 
     /// Signs out: ends all tasks, revokes the tokens and erases the account's data on this device.
     ///
-    /// Unsent changes are lost; see `cache.outbox.status`.
+    /// Unsent changes are lost; see `cache.outbox.status`. From now on new ones are rejected with `.closed`.
     ///
     /// - Throws: `.storage` if files could not be removed.
     public func signOut() async throws(LarderError) {
         live?.stop()
         services.end()
-        cache.outbox.pause()
+        cache.outbox.end()
         await session.signOut()
         images.clearMemory()
         var failure: LarderError?

@@ -59,6 +59,14 @@ extension Commit {
         for step in steps {
             switch step {
             case .token, .metadata, .keepOffDisk: try perform([step], disk)
+            case .remove(let key, _):
+                // Removed for good, and not only until the disk tier is on again.
+                try transaction.remove(key)
+                try perform([step], DiskPart(connection: nil))
+            case .removeQuery(let key):
+                try transaction.remove(key)
+                try transaction.remove(EntityKey(wholeValueOf: key))
+                try perform([step], DiskPart(connection: nil))
             default: try perform([step], DiskPart(connection: nil))
             }
         }

@@ -29,7 +29,7 @@ extension Commit {
             guard case .set(let list) = queries[key] else { continue }
             records.lists[key]?.isOffDisk = list.isMemoryOnly
         }
-        while records.lists.count > MembershipTable.Records.countMaximum,
+        while !declared.isEmpty, records.isTooLarge,
             let oldest = records.lists.min(by: {
                 ($0.value.answeredAt, $0.key.description) < ($1.value.answeredAt, $1.key.description)
             })

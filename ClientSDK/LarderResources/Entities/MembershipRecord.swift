@@ -13,6 +13,8 @@ struct MembershipRecord: Sendable, Equatable {
 
     /// The maximum number of recorded changes. Beyond, the oldest is forgotten and the list becomes stale.
     static let changesMaximum = 256
+    /// The maximum size of the stored form. Beyond it the stored form says that changes were forgotten.
+    private static let bytesMaximum = 256 << 10
 
     /// The entity type of the list.
     let type: String
@@ -61,6 +63,9 @@ struct MembershipRecord: Sendable, Equatable {
         for id in changes.filter({ !$0.value.isOffDisk }).keys.sorted() { items.append(.string(id)) }
         var writer = JSONWriter()
         writer.value(.array(items))
+        guard writer.bytes.count > Self.bytesMaximum else { return writer.bytes }
+        writer = JSONWriter()
+        writer.value(.array([.bool(true)]))
         return writer.bytes
     }
 

@@ -15,6 +15,14 @@ final class MembershipTable: Sendable {
         /// The maximum number of lists with a record. The list without an answer for the longest time loses its record, and is
         /// stale when it is read again.
         static let countMaximum = 64
+        /// The maximum size of their keys in bytes.
+        private static let keyBytesMaximum = 128 << 10
+
+        var isTooLarge: Bool {
+            lists.count > Self.countMaximum
+                || lists.keys.reduce(0) { $0 + $1.name.utf8.count + $1.canonicalParameters.utf8.count }
+                    > Self.keyBytesMaximum
+        }
     }
 
     private struct State {

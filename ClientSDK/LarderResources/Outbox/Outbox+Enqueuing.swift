@@ -100,6 +100,12 @@ extension Outbox {
         defer { if let adopted { core.announce(adopted) } }
         return try gate.withLock { _ -> PutResult in
             if let merge { release(merge.older.id) }
+            if state.withLock({ $0.isEnding }) {
+                throw LarderError(
+                    .closed,
+                    "\"\(new.operation.name)\" was not stored: the account is being signed out. Repeat it after the next sign-in."
+                )
+            }
             var older = reserve(new)
             if let known = older, merge == nil {
                 // Operations that another process has enqueued behind it are newer: the new one must not be coalesced

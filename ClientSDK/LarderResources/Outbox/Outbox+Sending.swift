@@ -47,6 +47,12 @@ extension Outbox {
         changed()
     }
 
+    /// Stops sending, and rejects new operations: the account is being signed out. Operations that are being enqueued are stored first.
+    package func end() {
+        gate.withLock { _ in state.withLock { $0.isEnding = true } }
+        pause()
+    }
+
     /// Sends delayed operations now, except those that the server asked to delay: the network has returned.
     func clearDelays() {
         state.withLock { $0.clearDelays() }

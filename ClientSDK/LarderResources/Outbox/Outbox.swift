@@ -16,6 +16,8 @@ public final class Outbox: Sendable {
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
         var isPaused = true
+        /// Whether no operation is taken any more.
+        var isEnding = false
         var isClosed = false
         var lastInMemory: Int64 = 0
         /// The number up to which rows were read from the store: later operations are not sent before rows of other processes in

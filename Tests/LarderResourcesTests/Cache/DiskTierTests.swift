@@ -79,6 +79,22 @@ struct DiskTierTests {
         await #expect(throws: LarderError.self) { try await cache.value(word(source), .cacheOnly) }
     }
 
+    @Test func `what is removed while it is off leaves the disk at once`() async throws {
+        let source = ScriptedSource<String>()
+        source.prepare(.value("a"))
+        let list = ScriptedSource<EntityList<Note>>()
+        list.prepare(.value(EntityList([Note(id: "1", text: "a")])))
+        let cache = try cache()
+        _ = try await cache.value(word(source))
+        _ = try await cache.value(notes(list))
+        #expect(try cache.disk?.statistics().items == 3)
+        try await cache.setDiskTier(isOn: false)
+        try await cache.remove(word(source))
+        try await cache.remove(notes(list))
+        try await cache.update { $0.remove(Note.self, "1") }
+        #expect(try cache.disk?.statistics().items == 0)
+    }
+
     @Test(arguments: [false, true])
     func `turned on again nothing that has missed changes is shown`(isRestarted: Bool) async throws {
         let source = ScriptedSource<String>()

@@ -21,6 +21,7 @@ struct RequestReasonTests {
         scene.clock.advance(by: .seconds(60))
         _ = try await cache.value(word, .networkFirst(timeout: nil))
         _ = try await cache.refresh(word)
+        scene.clock.advance(by: .seconds(1))
         _ = try await cache.requireValidated(word, within: .zero)
         let found = reasons.withLock { $0.map { "\($0.map { $0.description } ?? "none")" } }
         #expect(

@@ -165,6 +165,29 @@ struct DeclaredListTests {
         #expect(cache.stored(board.resource(1))?.freshness == .fresh)
     }
 
+    @Test func `long identifiers and keys make the records of lists incomplete, and no change fails`() async throws {
+        let cache = try await filled()
+        let filler = String(repeating: "x", count: 12_000)
+        for number in 0..<30 {
+            let list = Resource<EntityList<Job>>.list(
+                "long",
+                ["filler": "\(filler)\(number)"],
+                of: Job.self,
+                where: { $0.status == 9 },
+                sortedBy: Job.precedes
+            ) { _ in .value(EntityList([])) }
+            _ = try await cache.value(list)
+        }
+        for status in 0...1 { _ = try await cache.value(board.resource(status), .networkOnly) }
+        try await cache.update { update in
+            for number in 0..<100 { update.put(board.set("\(filler)\(number)", status: 2)) }
+        }
+        #expect(shown(cache, 0) == ["j1", "j2", "j3", "j4"])
+        cache.close()
+        // What the record had no room for is not known after a restart.
+        #expect(try open().stored(board.resource(0))?.freshness == .stale(.invalidated))
+    }
+
     @Test func `conditions and orders run outside of changes, and may change the cache`() async throws {
         let cache = try await filled()
         let calls = Mutex(0)

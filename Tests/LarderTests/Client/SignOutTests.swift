@@ -1,0 +1,54 @@
+import LarderResources
+import LarderTesting
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Signing out", .oneMinute)
+struct SignOutTests {
+    private let directory = StoreDirectory()
+    private let scene = CacheScene()
+
+    @Test func `an operation during a sign-out is rejected, and one before it is erased`() async throws {
+        let refused = Mutex<[LarderError.Code]>([])
+        let client = Mutex<APIClient?>(nil)
+        let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
+            attempts.map { _ in .retry(LarderError(.offline, "no network")) }
+        }
+        let order = WriteThrough<String, Bool>("order", scope: { $0 }) { _ in .accepted(true) }
+        var configuration = APIClient.Configuration(transport: ScriptedTransport { _, _ in .text("") })
+        configuration.cache = scene.configuration()
+        configuration.cache.storage = .memory
+        configuration.cache.operations = [operation, order]
+        configuration.services = .none
+        configuration.session = BearerSession.Endpoints(
+            renew: { _, _ throws(LarderError) in throw LarderError(.unauthorized, "") },
+            endsSession: { _ in true },
+            revoke: { _, _ throws(LarderError) in
+                guard let cache = client.withLock({ $0?.cache }) else { return }
+                do { try cache.enqueue("late", operation) } catch {
+                    refused.withLock { $0.append(LarderError(error).code) }
+                }
+                do { _ = try await cache.commit("late", order) } catch {
+                    refused.withLock { $0.append(LarderError(error).code) }
+                }
+            }
+        )
+        let opened = try await APIClient(
+            server: "http://server",
+            account: "ana",
+            directory: directory.path,
+            configuration
+        )
+        client.withLock { $0 = opened }
+        try await opened.session.use(token: "t", userID: "ana")
+        try opened.cache.enqueue("before", operation)
+        try await opened.signOut()
+        #expect(refused.withLock { $0 } == [.closed, .closed])
+        #expect(directory.files == [])
+        client.withLock { $0 = nil }
+    }
+}
