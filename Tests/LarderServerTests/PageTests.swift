@@ -75,6 +75,7 @@ struct PageTests {
                 author: nil,
                 viewer: 0,
                 limit: 5,
+                form: .whole,
                 to: &bytes
             )
             return bytes
