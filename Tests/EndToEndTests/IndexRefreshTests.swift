@@ -41,7 +41,7 @@ struct IndexRefreshTests {
     }
 
     @Test func `500 posts of which ten have changed cost indexes and ten posts`() async throws {
-        for number in 60..<500 {
+        for number in 200..<500 {
             let text = "Post \(number) " + String(repeating: "with some words ", count: 6)
             let _: Post = try scene.act("POST", "/v1/posts", as: "ana", #"{"text":"\#(text)"}"#)
         }
@@ -56,7 +56,7 @@ struct IndexRefreshTests {
             let before = try await timeline.snapshot().items
             #expect(before.count == 500)
             for number in 0..<10 { try edit(before[number * 50 + 7], "changed for \(device)") }
-            scene.clock.advance(by: .seconds(3_600))
+            scene.clock.advance(by: .seconds(7_200))
             let start = await last()
             try await timeline.refresh(around: before.map(\.id))
             let replies = await replies("ana \(device)", after: start)
@@ -89,8 +89,8 @@ struct IndexRefreshTests {
         let (edited, deleted) = (before[3], before[5])
         try edit(edited, "first")
         try edit(deleted, "to be deleted")
-        scene.clock.advance(by: .seconds(3_600))
-        try scene.world.set(Gate(id: "batch", when: FaultMatch("GET", "/v1/posts"), count: 1))
+        scene.clock.advance(by: .seconds(7_200))
+        try scene.world.set(Gate(id: "batch", when: FaultMatch("GET", "/v1/posts"), stage: .request, count: 1))
         let start = await last()
         let refreshing = Task { try await timeline.refresh() }
         #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
@@ -103,7 +103,8 @@ struct IndexRefreshTests {
         let shown = try await timeline.snapshot()
         #expect(shown.items.first { $0.id == edited.id }?.text == "second")
         #expect(!shown.items.contains { $0.id == deleted.id })
-        #expect(try shown.items == scene.truth("/v1/feed", as: "ana", of: Post.self))
+        let truth: [Post] = try scene.truth("/v1/feed", as: "ana", of: Post.self)
+        #expect(shown.items.count == 99 && shown.items == Array(truth.prefix(99)))
         // It is a tombstone: its value in the index's version does not return.
         #expect(client.cache.stored(client.feed.post(deleted.id)) == nil)
         var late = deleted
@@ -121,7 +122,7 @@ struct IndexRefreshTests {
         try await timeline.refresh()
         let before = try await timeline.snapshot().items
         try edit(before[0], "new text")
-        scene.clock.advance(by: .seconds(3_600))
+        scene.clock.advance(by: .seconds(7_200))
         var once = Fault.Occurrence()
         once.count = 1
         try scene.world.set(
@@ -131,7 +132,8 @@ struct IndexRefreshTests {
         let shown = try await timeline.snapshot()
         #expect(shown.items == before && shown.freshness != .fresh)
         try await timeline.refresh()
-        #expect(try await timeline.snapshot().items == scene.truth("/v1/feed", as: "ana", of: Post.self))
+        let truth: [Post] = try scene.truth("/v1/feed", as: "ana", of: Post.self)
+        #expect(try await timeline.snapshot().items == Array(truth.prefix(100)))
         client.close()
     }
 
@@ -152,7 +154,7 @@ struct IndexRefreshTests {
         scene.clock.advance(by: .seconds(60))
         // Confirmed a minute ago: the page is requested with its validator.
         _ = try await client.cache.refresh(list)
-        scene.clock.advance(by: .seconds(600))
+        scene.clock.advance(by: .seconds(7_200))
         try rename("a third title")
         let start = await last()
         let after = try await client.cache.refresh(list).value?.items

@@ -35,7 +35,7 @@ extension HTTPSource.Paging {
         itemsAt itemsPath: String,
         ids: String = "ids",
         batchMaximum: Int = 100,
-        unconfirmedFor age: Duration = .seconds(300)
+        unconfirmedFor age: Duration = .seconds(7_200)
     ) -> Self {
         var paging = self
         paging.indexed = Indexed(

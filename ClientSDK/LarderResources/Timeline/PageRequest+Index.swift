@@ -65,7 +65,7 @@ extension PageRequest {
     ///   - whole: fetches the whole page.
     public func page<Item: CacheEntity>(
         of type: Item.Type = Item.self,
-        unconfirmedFor age: Duration = .seconds(300),
+        unconfirmedFor age: Duration = .seconds(7_200),
         batchMaximum: Int = 100,
         index: @Sendable (PageRequest) async throws(LarderError) -> Fetched<Index>,
         items: @Sendable ([String]) async throws(LarderError) -> Fetched<[Item]>,
