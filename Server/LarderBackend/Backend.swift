@@ -8,6 +8,7 @@ import LarderTime
 /// It holds only its routes. Safe from any thread.
 package struct Backend: Sendable {
     private let router = Router(APIRoutes.all)
+    private let collectionRouter = Router(CollectionEndpoints.routes)
 
     package init() {}
 
@@ -101,7 +102,7 @@ package struct Backend: Sendable {
         _ conditions: Conditions,
         _ trace: CallTrace
     ) throws(Problem) -> Answer {
-        switch router.match(request.method, path: request.path) {
+        switch router(of: world).match(request.method, path: request.path) {
         case .route(let route, let parameters):
             return try answer(request, exchange, world, conditions, trace, route, parameters)
         case .otherMethods(let methods):
@@ -172,9 +173,11 @@ package struct Backend: Sendable {
     }
 
     /// Whether a route accepts the method on the path.
-    package func serves(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
-        if case .route = router.match(method, path: path) { true } else { false }
+    package func serves(_ method: Method, _ path: ArraySlice<UInt8>, in world: World) -> Bool {
+        if case .route = router(of: world).match(method, path: path) { true } else { false }
     }
+
+    private func router(of world: World) -> Router { world.hasCollections ? collectionRouter : router }
 
     private func key(_ request: Request, viewer: Int64) -> ResponseCache.Key {
         request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }

@@ -180,6 +180,9 @@ public final class MockBackend: Sendable {
         try plane.worlds.main.firstPeople(count).map { ($0.name, DeveloperToken.text(for: $0.handle)) }
     }
 
+    /// The user's own collections in `main`, by name; empty for the demo backend.
+    package var collections: [String] { plane.worlds.main.collections }
+
     // MARK: Worlds
 
     /// Makes a new world; a nil source uses that of `main`.

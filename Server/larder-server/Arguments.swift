@@ -10,6 +10,8 @@ struct Arguments {
         case checkHealth(url: String)
         case help
         case version
+        /// Writes an example of collections into a directory.
+        case initialize(directory: String)
         case control(ControlCommand)
         case scenarios(ScenarioCommand)
     }
@@ -20,6 +22,8 @@ struct Arguments {
     var database: String?
     /// Nil: see `FixtureDirectory`.
     var fixtures: String?
+    /// A directory of the user's own collections.
+    var data: String?
     var worldSize: WorldSize?
     var loops = 1
     var log: String?
@@ -59,6 +63,13 @@ struct Arguments {
     }
 
     init(_ words: [String]) throws(UsageError) {
+        if words.first == "init" {
+            guard words.count == 2, !words[1].hasPrefix("-") else {
+                throw UsageError(message: "usage: larder-server init DIR")
+            }
+            action = .initialize(directory: words[1])
+            return
+        }
         let isProxy = words.first == "proxy"
         if let first = words.first, !first.hasPrefix("-"), !isProxy {
             let asksForHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
@@ -78,6 +89,7 @@ struct Arguments {
             case "--host": host = try FlagParser.value(name, inline, &rest)
             case "--port": port = try FlagParser.number(name, inline, &rest, 0...65_535)
             case "--database": database = try FlagParser.value(name, inline, &rest)
+            case "--data": data = try FlagParser.value(name, inline, &rest)
             case "--fixtures": fixtures = try FlagParser.value(name, inline, &rest)
             case "--seed":
                 let text = try FlagParser.value(name, inline, &rest)
@@ -167,6 +179,9 @@ struct Arguments {
             }
         }
         if isProxy, case .serve = action { try checkProxy() }
+        if data != nil, fixtures != nil || worldSize != nil {
+            throw UsageError(message: "--data replaces the demo backend's data; omit --fixtures, --seed and the sizes")
+        }
         if worldSize != nil, case .check = action {
             throw UsageError(message: "--check only reads a database; omit --seed and the sizes")
         }
@@ -184,7 +199,8 @@ struct Arguments {
             throw UsageError(message: "usage: larder-server proxy --to URL | --play RECORDING [options]")
         }
         let dataFlags: [(String, Bool)] = [
-            ("--database", database != nil), ("--fixtures", fixtures != nil), ("--seed and sizes", worldSize != nil),
+            ("--data", data != nil), ("--database", database != nil), ("--fixtures", fixtures != nil),
+            ("--seed and sizes", worldSize != nil),
             ("--rate-limit", rateLimit != nil), ("--token-ttl", tokenTTL != nil),
             ("--tombstone-retention", tombstoneRetention != nil), ("--snapshots", snapshots != nil),
         ]

@@ -18,6 +18,21 @@ enum Greeting {
                 \(control)Stop: Ctrl-C
                 """
         }
+        let collections = backend.collections
+        if let first = collections.first {
+            let dashboard = arguments.hasControl ? "\nDashboard: \(url)/_larder/" : ""
+            return """
+                Larder serves \(url)
+
+                Collections: \(collections.map { "/" + $0 }.joined(separator: " "))
+
+                Try:
+                  curl -i '\(url)/\(first)?_limit=2'
+                  curl -N '\(url)/live'
+
+                API: \(url)/openapi.json   Stop: Ctrl-C\(dashboard)
+                """
+        }
         let people = (try? backend.developerTokens(2)) ?? []
         let first = people.first?.token ?? "…"
         let tokens = people.map { "  \($0.name.padded(to: 18))\($0.token)" }.joined(separator: "\n")

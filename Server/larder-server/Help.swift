@@ -17,6 +17,7 @@ enum Help {
 
         USAGE
           larder-server [options]
+          larder-server init DIR                       writes an example of your own data for --data
           larder-server proxy --to URL [options]       in front of your own server
           larder-server proxy --play FILE [options]    answers from a recording (recording save FILE)
 
@@ -28,6 +29,8 @@ enum Help {
         DATA
           --fixtures DIR          a directory of fixtures. Default: $LARDER_FIXTURES, ./Fixtures, or the
                                   installed ones; if there are none, a generated world
+          --data DIR              your own collections instead of the demo: NAME.json, each an array of
+                                  objects with an id, or db.json
           --seed N                generated data instead; sizes:
           --people N --posts N --conversations N --messages N --tasks N --transfers N
           --database PATH         store the state in a SQLite file (default: in memory)

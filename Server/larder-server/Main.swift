@@ -22,6 +22,7 @@ enum Main {
             case .help: Terminal.print(Help.text)
             case .version: Terminal.print(Help.versionLine)
             case .check: try check(arguments)
+            case .initialize(let directory): try CollectionExample.write(to: directory)
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
@@ -29,6 +30,8 @@ enum Main {
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
+        } catch let error as CollectionError {
+            Terminal.fail(error.description, code: 2)
         } catch {
             Terminal.fail("\(error)", code: 1)
         }
@@ -94,6 +97,7 @@ enum Main {
 
     private static func source(_ arguments: Arguments) -> WorldSource {
         if arguments.upstream != nil || arguments.recording != nil { return .empty }
+        if let directory = arguments.data { return .collections(directory: directory) }
         let found = arguments.fixtures ?? FixtureDirectory.find()
         if arguments.worldSize == nil, let found { return .fixtures(directory: found) }
         if arguments.worldSize == nil {

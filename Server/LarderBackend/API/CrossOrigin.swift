@@ -8,7 +8,7 @@ package enum CrossOrigin {
     private static let exposed = """
         Accept-Ranges, Age, Allow, Content-Range, Date, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
         RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, \
-        X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset
+        X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count
         """
 
     /// The field lines that let a page of any origin read the reply to a request; empty if the request has no `Origin`.

@@ -8,10 +8,14 @@ enum ChangeJSON {
     static func append(_ change: ChangeRow, viewer: Int64, from store: Store, to bytes: inout [UInt8])
         throws(SQLiteError)
     {
-        bytes.append("{\"type\":\"")
-        bytes.append(change.entity.kind.name)
-        bytes.append("\",\"id\":")
-        bytes.append(identifier: change.entity)
+        if change.entity.kind == .document {
+            try store.documents.appendName(change.entity.row, to: &bytes)
+        } else {
+            bytes.append("{\"type\":\"")
+            bytes.append(change.entity.kind.name)
+            bytes.append("\",\"id\":")
+            bytes.append(identifier: change.entity)
+        }
         bytes.append(",\"at\":")
         bytes.append(timestamp: change.at)
         bytes.append(",\"version\":")

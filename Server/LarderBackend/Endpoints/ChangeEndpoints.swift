@@ -11,7 +11,7 @@ enum ChangeEndpoints {
 
     static let waitSecondsMaximum = 30
 
-    private static func read(_ call: inout Call) throws(Problem) -> Answer {
+    static func read(_ call: inout Call) throws(Problem) -> Answer {
         try Negotiation.requireJSON(call.request)
         let limit = try call.limit(default: 100, maximum: 500)
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
@@ -97,8 +97,8 @@ enum ChangeEndpoints {
         guard let text = call.query.first("types") else { return nil }
         var filter: ChangeFilter = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let kind = EntityKind(named: name), EntityKind.inChangeFeed.contains(kind) else {
-                let names = EntityKind.inChangeFeed.map { $0.name.description }.joined(separator: ", ")
+            guard let kind = EntityKind(named: name), EntityKind.filterable.contains(kind) else {
+                let names = EntityKind.filterable.map { $0.name.description }.joined(separator: ", ")
                 throw call.invalid("types", "must be a comma-separated list of types: \(names)")
             }
             filter.insert(ChangeFilter(kind))

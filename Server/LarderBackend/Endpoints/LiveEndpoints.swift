@@ -21,7 +21,7 @@ enum LiveEndpoints {
     /// The WebSocket subprotocol of the channel.
     static let subprotocol = "larder.live.v1"
 
-    private static func webSocket(_ call: inout Call) throws(Problem) -> Answer {
+    static func webSocket(_ call: inout Call) throws(Problem) -> Answer {
         guard call.request.isWebSocketUpgrade else {
             throw ProblemType.upgradeRequired(
                 "Connect with a WebSocket client.",
@@ -38,7 +38,7 @@ enum LiveEndpoints {
         return .reply(.webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol])))
     }
 
-    private static func eventStream(_ call: inout Call) throws(Problem) -> Answer {
+    static func eventStream(_ call: inout Call) throws(Problem) -> Answer {
         if let accept = call.request.fields.combined(.accept), !Accept(parsing: accept).accepts("text/event-stream") {
             throw ProblemType.notAcceptable("The resource is a text/event-stream.")
         }

@@ -168,7 +168,7 @@ package enum FixtureReader {
         }
     }
 
-    private static func contents(of path: String) throws(FixtureError) -> [UInt8] {
+    static func contents(of path: String) throws(FixtureError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw FixtureError(

@@ -72,6 +72,13 @@ package struct WorldContents: Sendable {
         var updated: WallTime
     }
 
+    /// A collection of the user's own documents, as objects with their identifiers.
+    struct Collection: Sendable {
+        var name: String
+        var isNumbered: Bool
+        var documents: [(id: DocumentID, json: [UInt8])] = []
+    }
+
     /// The source of the contents, for display.
     var origin: String
     /// The time at which the history ends.
@@ -83,5 +90,6 @@ package struct WorldContents: Sendable {
     var conversations: [Conversation] = []
     var messages: [Message] = []
     var tasks: [Task] = []
+    var collections: [Collection] = []
     package internal(set) var images = ImageCatalogue.empty
 }

@@ -24,6 +24,7 @@ package enum WorldSeeder {
             for conversation in contents.conversations { try add(conversation, to: store) }
             try addMessages(contents.messages, to: store)
             for task in contents.tasks { try add(task, to: store) }
+            for collection in contents.collections { try add(collection, at: contents.instant, to: store) }
         }
     }
 
@@ -208,6 +209,14 @@ package enum WorldSeeder {
         )
         try store.tasks.add(row, clientID: nil)
         try record(.task, row.row, audience: .signedIn, at: row.updated, version: row.version, store)
+    }
+
+    private static func add(_ collection: WorldContents.Collection, at: WallTime, to store: Store) throws {
+        try store.documents.addCollection(collection.name, isNumbered: collection.isNumbered)
+        for (id, json) in collection.documents {
+            let row = try store.documents.add(id, json, to: collection.name, at: at)
+            try record(.document, row.number, audience: .everyone, at: at, version: row.version, store)
+        }
     }
 
     private static func record(

@@ -355,6 +355,12 @@ extension ProblemType {
         "The first request with this key is in progress",
         "Wait for the time in `Retry-After` and send the same request with the same key again."
     )
+    static let documentExists = ProblemType(
+        "document-exists",
+        .conflict,
+        "The identifier is taken",
+        "The collection has a document with this `id`. Nothing was changed. Choose another `id`, or omit it."
+    )
     static let rateLimited = ProblemType(
         "rate-limited",
         .tooManyRequests,
@@ -389,7 +395,7 @@ extension ProblemType {
     /// The types of the control plane.
     package static let control: [ProblemType] = [
         limitReached, nameTaken, unknownWorld, controlRefused, controlTokenRequired, verificationFailed, waitEnded,
-        badGateway, gatewayTimeout,
+        badGateway, gatewayTimeout, documentExists,
     ]
 
     /// The types of the API, in the order of the documentation.

@@ -43,6 +43,7 @@ final class Representation: Sendable {
     private let mediaType: StaticString
     private let cacheControl: StaticString
     private let vary: StaticString
+    private let lines: [UInt8]
     private let variants = Mutex(Variants())
     /// The bytes of compressed bodies and their heads.
     private let variantBytes = Atomic(0)
@@ -61,15 +62,19 @@ final class Representation: Sendable {
     ///   - modified: when the resource last changed; nil if that does not identify its state (the removal of a list item does
     ///     not update it).
     ///   - dependencies: the parts of the state that invalidate this representation when they change.
+    ///   - lines: further field lines; the entity tag covers them.
     init(
         body: [UInt8],
         mediaType: StaticString = "application/json",
         cacheControl: StaticString,
         vary: StaticString = "Authorization, Origin",
         modified: Modification? = nil,
-        dependencies: Dependencies
+        dependencies: Dependencies,
+        lines: [UInt8] = []
     ) {
-        entityTag = .strong(contentOf: body.span)
+        let tagged = lines.isEmpty ? body : body + lines
+        entityTag = .strong(contentOf: tagged.span)
+        self.lines = lines
         isReusable = modified?.isSettled ?? true
         lastModified = modified?.date
         self.dependencies = dependencies
@@ -92,6 +97,7 @@ final class Representation: Sendable {
             isNegotiated: Self.isNegotiated(body),
             to: &head
         )
+        head.append(contentsOf: lines)
         full = PreparedResponse(status: .ok, head: head, body: body)
     }
 
@@ -149,6 +155,7 @@ final class Representation: Sendable {
         head.append(decimal: Int64(body.count))
         head.append("\r\n")
         Self.appendCaching(cacheControl, entityTag.coded(by: coding), lastModified, vary, isNegotiated: true, to: &head)
+        head.append(contentsOf: lines)
         let saved = full.body.count - body.count
         return PreparedResponse(status: .ok, head: head, body: body, bytesSavedByCoding: saved)
     }
@@ -166,6 +173,7 @@ final class Representation: Sendable {
             let isCoded = coding.map { variants.coded[$0].map { $0 != nil } ?? true } ?? false
             let tag = isCoded ? coding.map { entityTag.coded(by: $0) } ?? entityTag : entityTag
             Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: isNegotiated, to: &head)
+            head.append(contentsOf: lines)
             let made = PreparedResponse(status: .notModified, head: head, body: [])
             variants.notModified[coding] = made
             return made

@@ -17,6 +17,7 @@ final class Store {
     let conversations: ConversationTable
     let messages: MessageTable
     let tasks: TaskTable
+    let documents: DocumentTable
     let sessions: SessionTable
     let idempotency: IdempotencyTable
     /// The identity of this history, part of every change token.
@@ -39,6 +40,7 @@ final class Store {
         conversations = try ConversationTable(database)
         messages = try MessageTable(database)
         tasks = try TaskTable(database)
+        documents = try DocumentTable(database)
         sessions = try SessionTable(database)
         idempotency = try IdempotencyTable(database)
         if let stored = try meta.integer(.instance) {
@@ -102,6 +104,7 @@ final class Store {
         case .conversation: return try conversations.append(entity.row, to: &bytes) != nil
         case .message: return try messages.append(entity.row, to: &bytes) != nil
         case .task: return try tasks.append(entity.row, to: &bytes) != nil
+        case .document: return try documents.append(entity.row, to: &bytes)
         }
     }
 
@@ -112,6 +115,7 @@ final class Store {
         try database.transaction {
             try meta.set(.tombstoneHorizon, max(newest, try meta.integer(.tombstoneHorizon) ?? 0))
             try changes.forgetTombstones(before: horizon)
+            try documents.forgetDeleted()
         }
     }
 

@@ -11,7 +11,7 @@ package enum WorldSchema {
 
     /// Differs between any two versions of the schema.
     package static var fingerprint: UInt64 {
-        ContentHash.hash64(Array((tables.description + tasks.description).utf8).span)
+        ContentHash.hash64(Array((tables.description + tasks.description + documents.description).utf8).span)
     }
 
     package static var migrations: Migrations {
@@ -20,6 +20,7 @@ package enum WorldSchema {
             [
                 Migration("world") { database throws(SQLiteError) in try database.execute(tables) },
                 Migration("tasks") { database throws(SQLiteError) in try database.execute(tasks) },
+                Migration("documents") { database throws(SQLiteError) in try database.execute(documents) },
             ]
         )
     }
@@ -121,5 +122,19 @@ package enum WorldSchema {
         );
         CREATE INDEX tasks_by_due ON tasks (due, id);
         CREATE UNIQUE INDEX tasks_by_client_id ON tasks (creator, client_id) WHERE client_id IS NOT NULL;
+        """
+
+    /// The user's own collections; empty for the demo backend.
+    ///
+    /// numbers: whether the server assigns numbers as identifiers. A deleted document keeps its identifier, for the change feed.
+    private static let documents: StaticString = """
+        CREATE TABLE collections (name TEXT PRIMARY KEY, numbers INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE documents (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL REFERENCES collections (name),
+            id TEXT NOT NULL, is_number INTEGER NOT NULL, place INTEGER NOT NULL, json BLOB NOT NULL,
+            deleted INTEGER NOT NULL, version INTEGER NOT NULL, updated INTEGER NOT NULL,
+            UNIQUE (collection, id)
+        );
+        CREATE INDEX documents_by_place ON documents (collection, place) WHERE deleted = 0;
         """
 }

@@ -9,8 +9,9 @@ package struct Dependencies: OptionSet, Sendable, Hashable {
     package static let bank = Dependencies(rawValue: 4)
     package static let chat = Dependencies(rawValue: 8)
     package static let tasks = Dependencies(rawValue: 16)
+    package static let documents = Dependencies(rawValue: 32)
     /// Every part of the state.
-    package static let all: Dependencies = [.profiles, .posts, .bank, .chat, .tasks]
+    package static let all: Dependencies = [.profiles, .posts, .bank, .chat, .tasks, .documents]
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -21,6 +22,7 @@ package struct Dependencies: OptionSet, Sendable, Hashable {
         case .account, .transaction, .transfer: self = .bank
         case .conversation, .message: self = .chat
         case .task: self = .tasks
+        case .document: self = .documents
         }
     }
 }
@@ -35,6 +37,7 @@ package final class CommitStamp: Sendable {
     private let bank = Atomic<UInt64>(0)
     private let chat = Atomic<UInt64>(0)
     private let tasks = Atomic<UInt64>(0)
+    private let documents = Atomic<UInt64>(0)
 
     /// The sum of the counters in `dependencies`. Counters only increase, so two equal sums mean that none has changed.
     package func value(of dependencies: Dependencies) -> UInt64 {
@@ -44,6 +47,7 @@ package final class CommitStamp: Sendable {
         if dependencies.contains(.bank) { sum &+= bank.load(ordering: .acquiring) }
         if dependencies.contains(.chat) { sum &+= chat.load(ordering: .acquiring) }
         if dependencies.contains(.tasks) { sum &+= tasks.load(ordering: .acquiring) }
+        if dependencies.contains(.documents) { sum &+= documents.load(ordering: .acquiring) }
         return sum
     }
 
@@ -53,6 +57,7 @@ package final class CommitStamp: Sendable {
         if dependencies.contains(.bank) { bank.add(1, ordering: .releasing) }
         if dependencies.contains(.chat) { chat.add(1, ordering: .releasing) }
         if dependencies.contains(.tasks) { tasks.add(1, ordering: .releasing) }
+        if dependencies.contains(.documents) { documents.add(1, ordering: .releasing) }
     }
 }
 
@@ -63,6 +68,7 @@ struct StampSnapshot: Sendable {
     private let bank: UInt64
     private let chat: UInt64
     private let tasks: UInt64
+    private let documents: UInt64
 
     init(_ stamp: CommitStamp) {
         profiles = stamp.value(of: .profiles)
@@ -70,6 +76,7 @@ struct StampSnapshot: Sendable {
         bank = stamp.value(of: .bank)
         chat = stamp.value(of: .chat)
         tasks = stamp.value(of: .tasks)
+        documents = stamp.value(of: .documents)
     }
 
     func value(of dependencies: Dependencies) -> UInt64 {
@@ -79,6 +86,7 @@ struct StampSnapshot: Sendable {
         if dependencies.contains(.bank) { sum &+= bank }
         if dependencies.contains(.chat) { sum &+= chat }
         if dependencies.contains(.tasks) { sum &+= tasks }
+        if dependencies.contains(.documents) { sum &+= documents }
         return sum
     }
 }

@@ -10,6 +10,8 @@ enum EntityKind: Int64, Sendable, CaseIterable {
     case message = 6
     case transfer = 7
     case task = 8
+    /// A document of a collection (see `CollectionEndpoints`).
+    case document = 9
 
     /// The name of the kind in JSON (`type`) and in `types=` filters.
     var name: StaticString {
@@ -22,6 +24,7 @@ enum EntityKind: Int64, Sendable, CaseIterable {
         case .message: "message"
         case .transfer: "transfer"
         case .task: "task"
+        case .document: "document"
         }
     }
 
@@ -36,11 +39,15 @@ enum EntityKind: Int64, Sendable, CaseIterable {
         case .message: "msg_"
         case .transfer: "xfer_"
         case .task: "task_"
+        case .document: ""
         }
     }
 
     /// The kinds in the change feed. A transfer appears as changes of accounts and transactions.
-    static let inChangeFeed: [EntityKind] = [.profile, .post, .account, .transaction, .conversation, .message, .task]
+    static let inChangeFeed: [EntityKind] = filterable + [.document]
+
+    /// The kinds in `types=` filters.
+    static let filterable: [EntityKind] = [.profile, .post, .account, .transaction, .conversation, .message, .task]
 
     /// The kind with this name in a `types=` filter.
     init?(named name: some StringProtocol) {

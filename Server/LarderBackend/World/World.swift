@@ -27,6 +27,8 @@ package final class World: Sendable {
     package let hooks: any WorldHooks
     private let instances: Mutex<InstanceSource>
     private let store: Mutex<Confined>
+    private let names: Mutex<[String]>
+    private let isCollections: Atomic<Bool>
     private let commits = Atomic<Int64>(0)
     let heartbeat = Mutex<TimerID?>(nil)
     /// Whether commits wait for a disk, so that sharing commits pays.
@@ -75,7 +77,11 @@ package final class World: Sendable {
         var source = outlivesProcess ? InstanceSource.system : .seeded(SeededGenerator(seed: seed))
         let instance = source.next()
         instances = Mutex(source)
-        store = Mutex(Confined(store: try Store(database, instance: instance)))
+        let confined = Confined(store: try Store(database, instance: instance))
+        let collections = try confined.store.documents.collections()
+        names = Mutex(collections)
+        isCollections = Atomic(!collections.isEmpty)
+        store = Mutex(confined)
     }
 
     /// Starts as a copy of an image.
@@ -109,6 +115,12 @@ package final class World: Sendable {
 
     /// The identifier of the world at the plain paths.
     package static let mainID = "main"
+
+    /// The names of the user's own collections, which the world then serves instead of the demo API; empty without any.
+    package var collections: [String] { names.withLock { $0 } }
+
+    /// Whether `collections` has any; without a lock.
+    var hasCollections: Bool { isCollections.load(ordering: .acquiring) }
 
     // MARK: Reading and writing
 
@@ -343,6 +355,9 @@ package final class World: Sendable {
                     next.origins = current.origins.suffix(100) + [next.store.instance]
                 }
                 current = next
+                let collections = try current.store.documents.collections()
+                names.withLock { $0 = collections }
+                isCollections.store(!collections.isEmpty, ordering: .releasing)
                 stamp.raise(.all)
                 cache.removeAll()
                 authenticator.forgetAll()

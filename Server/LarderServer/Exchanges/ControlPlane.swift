@@ -134,7 +134,7 @@ final class ControlPlane: ExchangeHandler {
 
     /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.
     func stubPreflight(_ request: Request, in world: World) -> Reply? {
-        guard hasDomain, let method = request.preflightedMethod, !backend.serves(method, request.path),
+        guard hasDomain, let method = request.preflightedMethod, !backend.serves(method, request.path, in: world),
             world.control.faults.answers(method, request.path)
         else { return nil }
         return CrossOrigin.preflight(granting: [method], to: request).adding(CrossOrigin.lines(for: request))

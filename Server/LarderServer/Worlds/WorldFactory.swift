@@ -62,6 +62,12 @@ enum WorldFactory {
         case .generated(let size, let directory):
             images = try directory.map { try FixtureReader.images($0) } ?? .empty
             contents = isNew ? WorldGenerator.generate(size, images: images) : nil
+        case .collections(let directory):
+            contents = isNew ? try CollectionReader.read(directory) : nil
+            guard try isNew || database.integer("SELECT count(*) FROM collections") > 0 else {
+                throw CollectionError("\(path) holds the demo backend's data and not collections: choose another file")
+            }
+            images = .empty
         case .empty: images = .empty
         }
         if let contents { try WorldSeeder.fill(database, with: contents, instance: instance) }

@@ -12,6 +12,8 @@ struct WorldTemplate: Sendable {
     static func make(_ source: WorldSource) throws -> WorldTemplate {
         switch source {
         case .empty: return WorldTemplate(image: try filled(nil, instance: 0), images: .empty)
+        case .collections(let directory):
+            return WorldTemplate(image: try filled(try CollectionReader.read(directory), instance: 1), images: .empty)
         case .generated(let size, let directory):
             let images = try directory.map { try FixtureReader.images($0) } ?? .empty
             let contents = WorldGenerator.generate(size, images: images)

@@ -1,0 +1,101 @@
+import LarderCoding
+
+/// Documents of collections as JSON.
+enum DocumentJSON {
+    static func encode(_ value: JSONValue) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.value(value)
+        return writer.bytes
+    }
+
+    /// The value at a path of member names; nil if there is none.
+    static func value(_ path: [String], in document: JSONValue) -> JSONValue? {
+        var value = document
+        for name in path {
+            guard let next = value[name] else { return nil }
+            value = next
+        }
+        return value
+    }
+
+    /// A JSON merge patch (RFC 7396).
+    static func merge(_ patch: JSONObject, into target: JSONObject) -> JSONObject {
+        var merged = target
+        for member in patch.members {
+            switch member.value {
+            case .null: merged[member.name] = nil
+            case .object(let inner):
+                merged[member.name] = .object(merge(inner, into: merged[member.name]?.object ?? JSONObject()))
+            default: merged[member.name] = member.value
+            }
+        }
+        return merged
+    }
+
+    /// Whether a scalar is written as the text in a query.
+    static func isEqual(_ value: JSONValue, to text: String) -> Bool {
+        switch value {
+        case .null: text == "null"
+        case .bool(let bool): text == (bool ? "true" : "false")
+        case .integer(let integer): Int64(text) == integer || (Int64(text) == nil && Double(text) == Double(integer))
+        case .number(let number): Double(text) == number
+        case .string(let string): string == text
+        case .array(let elements): elements.contains { isEqual($0, to: text) }
+        case .object: false
+        }
+    }
+
+    /// Whether a text or number in the value contains the text, which is lowercase.
+    static func contains(_ text: String, in value: JSONValue) -> Bool {
+        switch value {
+        case .null, .bool: false
+        case .integer(let integer): String(integer).contains(text)
+        case .number(let number): String(number).contains(text)
+        case .string(let string): string.lowercased().contains(text)
+        case .array(let elements): elements.contains { contains(text, in: $0) }
+        case .object(let object): object.members.contains { contains(text, in: $0.value) }
+        }
+    }
+
+    /// The value as a key to sort by: texts are cut at 256 characters, and arrays and objects are equal.
+    static func key(_ value: JSONValue?) -> JSONValue {
+        switch value {
+        case nil: .null
+        case .string(let text): .string(String(text.prefix(256)))
+        case .array, .object: .array([])
+        case let value?: value
+        }
+    }
+
+    /// The order of two keys: null, booleans, numbers, texts by code point, others. Negative if the first one comes first.
+    static func order(_ left: JSONValue, _ right: JSONValue) -> Int {
+        switch (left, right) {
+        case (.bool(let left), .bool(let right)): return (left ? 1 : 0) - (right ? 1 : 0)
+        case (.integer(let left), .integer(let right)): return left < right ? -1 : left > right ? 1 : 0
+        case (.string(let left), .string(let right)):
+            if left == right { return 0 }
+            return left.unicodeScalars.lexicographicallyPrecedes(right.unicodeScalars) ? -1 : 1
+        default:
+            if let left = number(left), let right = number(right) { return left < right ? -1 : left > right ? 1 : 0 }
+            return rank(left) - rank(right)
+        }
+    }
+
+    static func number(_ value: JSONValue) -> Double? {
+        switch value {
+        case .integer(let integer): Double(integer)
+        case .number(let number): number
+        default: nil
+        }
+    }
+
+    private static func rank(_ value: JSONValue) -> Int {
+        switch value {
+        case .null: 0
+        case .bool: 1
+        case .integer, .number: 2
+        case .string: 3
+        case .array, .object: 4
+        }
+    }
+}

@@ -1,0 +1,272 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderBackend
+@testable import LarderServer
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+@Suite("Your own data", .oneMinute)
+struct CollectionTests {
+    private static let todos = """
+        [{"id":1,"title":"flour","done":false,"price":3,"by":{"name":"Ana"},"tags":["food"]},
+         {"id":2,"title":"Bread","done":true,"price":2.5,"by":{"name":"Bo"},"tags":[]},
+         {"id":7,"title":"wash & dry","done":false,"price":10,"by":{"name":"Ana"},"tags":["home","food"]},
+         {"id":4,"title":"nap","done":true,"price":null,"by":{"name":"Cy"},"tags":[]}]
+        """
+
+    /// A directory with these files, removed at the end.
+    private static func directory(_ files: [String: String]) throws -> ScratchDirectory {
+        let directory = try ScratchDirectory()
+        for (name, text) in files {
+            guard let file = unsafe fopen(directory.path + "/" + name, "w") else { continue }
+            _ = unsafe fputs(text, file)
+            unsafe fclose(file)
+        }
+        return directory
+    }
+
+    private struct Shop {
+        let backend: MockBackend
+
+        init(
+            _ files: [String: String] = ["todos.json": CollectionTests.todos],
+            _ change: (inout MockBackend.Configuration) -> Void = { _ in }
+        ) throws {
+            let directory = try CollectionTests.directory(files)
+            var configuration = MockBackend.Configuration()
+            configuration.seed = 7
+            configuration.disableConnectionTimeouts()
+            change(&configuration)
+            backend = try MockBackend.start(.collections(directory: directory.path), configuration)
+        }
+
+        func send(_ method: String, _ target: String, _ body: String? = nil, _ fields: [String: String] = [:]) throws
+            -> RawClient
+        {
+            let client = try RawClient(port: backend.port)
+            var text = "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            for (name, value) in fields.sorted(by: { $0.key < $1.key }) { text += "\(name): \(value)\r\n" }
+            if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
+            try client.send(text + "\r\n" + (body ?? ""))
+            return client
+        }
+
+        func ask(_ method: String, _ target: String, _ body: String? = nil, _ fields: [String: String] = [:])
+            async throws -> RawReply
+        {
+            try await send(method, target, body, fields).reply(isHead: method == "HEAD")
+        }
+
+        /// The identifiers in a list.
+        func ids(_ target: String) async throws -> [Int64] {
+            let reply = try await ask("GET", target)
+            return try reply.json.array?.compactMap { $0["id"]?.integer } ?? []
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("", [1, 2, 7, 4]), ("?done=true", [2, 4]), ("?id=1&id=4", [1, 4]), ("?by.name=Ana", [1, 7]),
+            ("?price_gte=3", [1, 7]), ("?price_lte=2.5", [2]), ("?id_ne=1&id_ne=2", [7, 4]),
+            ("?title_like=A", [2, 7, 4]),
+            ("?q=FOOD", [1, 7]), ("?tags=home", [7]), ("?title=wash%20%26%20dry", [7]), ("?price=null", [4]),
+            ("?_sort=price", [4, 2, 1, 7]), ("?_sort=by.name,-id", [7, 1, 2, 4]),
+            ("?_sort=id&_order=desc", [7, 4, 2, 1]),
+            ("?_sort=title", [2, 1, 4, 7]), ("?_start=1&_limit=2", [2, 7]), ("?_page=2&_limit=3", [4]),
+            ("?_page=9&_limit=3", []), ("?done=false&_sort=-price&_limit=1", [7]),
+        ] as [(String, [Int64])]
+    )
+    func `lists are filtered, sorted and cut`(query: String, expected: [Int64]) async throws {
+        let shop = try Shop()
+        #expect(try await shop.ids("/todos" + query) == expected)
+    }
+
+    @Test func `an offset page says the total and leads to the others`() async throws {
+        let shop = try Shop()
+        let reply = try await shop.ask("GET", "/todos?done_ne=x&_page=2&_limit=1")
+        #expect(reply.field("X-Total-Count") == "4")
+        #expect(
+            reply.field("Link") == """
+                <?done_ne=x&_page=1&_limit=1>; rel="first", <?done_ne=x&_page=1&_limit=1>; rel="prev", \
+                <?done_ne=x&_page=3&_limit=1>; rel="next", <?done_ne=x&_page=4&_limit=1>; rel="last"
+                """
+        )
+        let tag = try #require(reply.field("ETag"))
+        let target = "/todos?done_ne=x&_page=2&_limit=1"
+        #expect(try await shop.ask("GET", target, nil, ["If-None-Match": tag]).status == 304)
+        // The page is the same, the total is not.
+        #expect(try await shop.ask("POST", "/todos", "{}").status == 201)
+        #expect(try await shop.ask("GET", target, nil, ["If-None-Match": tag]).status == 200)
+    }
+
+    @Test(arguments: ["/todos?limit=2", "/todos?_sort=-done,title&limit=1", "/todos?done=false&limit=1"])
+    func `keyset pages have each document once, also when the last one is deleted`(first: String) async throws {
+        let shop = try Shop()
+        let plain = first.split(separator: "&").filter { !$0.hasPrefix("limit=") }.joined(separator: "&")
+        let expected = try await shop.ids(plain == first ? "/todos" : plain)
+        var (seen, target, hasDeleted): ([Int64], String?, Bool) = ([], first, false)
+        while let now = target {
+            let reply = try await shop.ask("GET", now)
+            seen += try reply.json.array?.compactMap { $0["id"]?.integer } ?? []
+            if !hasDeleted, let last = seen.last {
+                #expect(try await shop.ask("DELETE", "/todos/\(last)").status == 204)
+                hasDeleted = true
+            }
+            target = reply.field("Link").map { "/todos" + $0.dropFirst().prefix { $0 != ">" } }
+        }
+        #expect(seen == expected)
+    }
+
+    @Test(arguments: [
+        ("_limit=0", "_limit"), ("_limit=1001", "_limit"), ("limit=x", "limit"), ("_page=0", "_page"),
+        ("_start=-1", "_start"), ("cursor=abc", "cursor"), ("_order=up", "_order"), ("_sort=a..b", "_sort"),
+        ("_embed=x", "_embed"), ("price_gte=cheap", "price_gte"), ("_page=1&_page=2", "_page"),
+        ("limit=2&_page=1", "_page"),
+    ])
+    func `a bad parameter is a 400 that names it`(query: String, name: String) async throws {
+        let reply = try await Shop().ask("GET", "/todos?" + query)
+        #expect(reply.status == 400 && reply.field("Content-Type") == "application/problem+json")
+        #expect(
+            try reply.json["errors"]?[0]?["pointer"]?.string ?? reply.json["errors"]?[0]?["parameter"]?.string == name
+        )
+    }
+
+    @Test func `a cursor of another list is rejected`() async throws {
+        let shop = try Shop()
+        let link = try #require(try await shop.ask("GET", "/todos?_sort=id&limit=1").field("Link"))
+        let cursor = try #require(link.split(separator: "cursor=").last?.prefix { $0 != "&" })
+        #expect(try await shop.ask("GET", "/todos?_sort=id&cursor=\(cursor)").status == 200)
+        #expect(try await shop.ask("GET", "/todos?_sort=-id&cursor=\(cursor)").problem == "invalid-cursor")
+    }
+
+    @Test func `documents are created, replaced, patched and deleted under conditions`() async throws {
+        let shop = try Shop()
+        let made = try await shop.ask("POST", "/todos", #"{"title":"new"}"#)
+        #expect(made.status == 201 && made.field("Location") == "/todos/8")
+        #expect(made.body == Array(#"{"id":8,"title":"new"}"#.utf8))
+        #expect(try await shop.ask("POST", "/todos", #"{"id":8}"#).problem == "document-exists")
+        let tag = try #require(made.field("ETag"))
+        #expect(try await shop.ask("GET", "/todos/8", nil, ["If-None-Match": tag]).status == 304)
+        let patched = try await shop.ask("PATCH", "/todos/8", #"{"title":null,"by":{"name":"Di"}}"#, ["If-Match": tag])
+        #expect(patched.body == Array(#"{"id":8,"by":{"name":"Di"}}"#.utf8))
+        #expect(try await shop.ask("PUT", "/todos/8", "{}", ["If-Match": tag]).problem == "precondition-failed")
+        #expect(try await shop.ask("PUT", "/todos/8", #"{"a":1}"#).body == Array(#"{"id":8,"a":1}"#.utf8))
+        #expect(try await shop.ask("PATCH", "/todos/8", #"{"id":9}"#).status == 422)
+        #expect(try await shop.ask("DELETE", "/todos/8", nil, ["If-Match": tag]).status == 412)
+        #expect(try await shop.ask("DELETE", "/todos/8").status == 204)
+        #expect(try await shop.ask("GET", "/todos/8").status == 404)
+        // The number of a deleted document is not given again.
+        #expect(try await shop.ask("POST", "/todos", "{}").field("Location") == "/todos/9")
+        #expect(try await shop.ask("PUT", "/todos", "{}").field("Allow") == "GET, HEAD, OPTIONS, POST")
+        #expect(try await shop.ask("GET", "/nothing").status == 404)
+    }
+
+    @Test func `text identifiers follow from the seed`() async throws {
+        let files = ["notes.json": #"[{"id":"a b","x":1}]"#]
+        let first = try await Shop(files).ask("POST", "/notes", "{}")
+        let second = try await Shop(files).ask("POST", "/notes", "{}")
+        #expect(first.body == second.body && first.field("Location")?.count == "/notes/".count + 16)
+        #expect(try await Shop(files).ask("GET", "/notes/a%20b").status == 200)
+    }
+
+    @Test func `a repeated key creates one document`() async throws {
+        let shop = try Shop()
+        let key = ["Idempotency-Key": "k-1"]
+        let first = try await shop.ask("POST", "/todos", #"{"a":1}"#, key)
+        let again = try await shop.ask("POST", "/todos", #"{"a":1}"#, key)
+        #expect(first.body == again.body && again.field("Idempotent-Replayed") == "true")
+        #expect(try await shop.ids("/todos").count == 5)
+    }
+
+    @Test func `the change feed tells of edits and deletions, and rejects a foreign token`() async throws {
+        let shop = try Shop()
+        let start = try await shop.ask("GET", "/changes").json
+        #expect(start["items"]?.array?.count == 4 && start["items"]?[0]?["type"]?.string == "todos")
+        let token = try #require(start["nextToken"]?.string)
+        _ = try await shop.ask("PATCH", "/todos/1", #"{"done":true}"#)
+        _ = try await shop.ask("DELETE", "/todos/2")
+        let items = try await shop.ask("GET", "/changes?since=\(token)").json["items"]?.array ?? []
+        #expect(items.map { $0["id"]?.integer } == [1, 2] && items.map { $0["op"]?.string } == ["upsert", "delete"])
+        #expect(items.first?["entity"]?["done"]?.bool == true)
+        let foreign = try await shop.ask("GET", "/changes?since=abc")
+        #expect(foreign.status == 410 && foreign.field("Location") == "/changes")
+    }
+
+    @Test func `live events tell of edits`() async throws {
+        let shop = try Shop()
+        let client = try shop.send("GET", "/live")
+        _ = try await client.read(until: "hello")
+        _ = try await shop.ask("POST", "/todos", #"{"title":"seen live"}"#)
+        _ = try await client.read(until: "seen live")
+    }
+
+    @Test func `faults, worlds, reset and journal work`() async throws {
+        let shop = try Shop()
+        let world = try shop.backend.makeWorld(id: "other")
+        try world.set(Fault(id: "lose", .loseReply(.reset), when: FaultMatch("POST", "/todos")))
+        #expect(await (try shop.send("POST", "/w/other/todos", "{}")).readToEnd().bytes.isEmpty)
+        #expect(try await shop.ids("/w/other/todos").count == 5)
+        #expect(try await shop.ids("/todos").count == 4)
+        #expect(await world.journal().map(\.faults) == [["lose"], []])
+        #expect(try await shop.ask("POST", "/_larder/worlds/other/reset").status < 300)
+        #expect(try await shop.ids("/w/other/todos").count == 4)
+    }
+
+    @Test func `a lagging replica shows an earlier list`() async throws {
+        let shop = try Shop()
+        let lag = #"{"match":{"method":"GET","path":"/todos"},"action":{"type":"lag","commits":1}}"#
+        #expect(try await shop.ask("POST", "/_larder/faults", lag).status == 201)
+        _ = try await shop.ask("POST", "/todos", "{}")
+        #expect(try await shop.ids("/todos").count == 4)
+    }
+
+    @Test func `a database keeps the documents`() async throws {
+        let folder = try ScratchDirectory()
+        let path = folder.path + "/data.sqlite"
+        let first = try Shop { $0.databasePath = path }
+        _ = try await first.ask("POST", "/todos", "{}")
+        await first.backend.stop()
+        let second = try Shop { $0.databasePath = path }
+        #expect(try await second.ids("/todos") == [1, 2, 7, 4, 8])
+        await second.backend.stop()
+    }
+
+    @Test func `the description names the collections and their members`() async throws {
+        let shop = try Shop(["db.json": #"{"todos":\#(Self.todos),"empty":[]}"#])
+        #expect(shop.backend.collections == ["empty", "todos"])
+        let json = try await shop.ask("GET", "/openapi.json").json
+        #expect(json["paths"]?["/todos/{id}"]?["patch"] != nil && json["paths"]?["/empty"]?["get"] != nil)
+        #expect(json["components"]?["schemas"]?["todos"]?["properties"]?["done"]?["type"]?.string == "boolean")
+        #expect(try await shop.ask("POST", "/empty", "{}").field("Location") == "/empty/1")
+    }
+
+    @Test(
+        arguments: [
+            (["a.json": "[1"], "a.json: is not JSON"), (["a.json": "{}"], "a.json: must be an array of objects"),
+            (["a.json": #"[{"id":1},2]"#], "a.json[1]: must be an object"),
+            (["a.json": "[{}]"], "a.json[0].id: is missing"),
+            (["a.json": #"[{"id":1},{"id":"1"}]"#], "a.json[1].id: 1 is also the id of [0]"),
+            (["a.json": #"[{"id":true}]"#], "a.json[0].id: must be an integer or a text"),
+            (["db.json": #"{"b":[{"id":null}]}"#], "db.json: b[0].id: must be"),
+            (["live.json": "[]"], "/live is a path"),
+            (["a b.json": "[]"], "the name must be"), ([:], "has no collections"),
+            (["db.json": "{}", "a.json": "[]"], "use one or the others"),
+        ] as [([String: String], String)]
+    )
+    func `a bad file is named with the index and the member`(files: [String: String], message: String) throws {
+        let folder = try Self.directory(files)
+        let error = #expect(throws: CollectionError.self) {
+            _ = try MockBackend.start(.collections(directory: folder.path))
+        }
+        #expect(error?.description.contains(message) ?? false, "\(error?.description ?? "")")
+    }
+}
