@@ -85,7 +85,7 @@ struct PageIndexTests {
 
     @Test func `only older, missing and invalidated items are fetched, in batches`() async throws {
         let (cache, timeline) = try await loaded()
-        scene.clock.advance(by: .seconds(300))
+        scene.clock.advance(by: .seconds(7_200))
         change(5, "five", revision: 2)
         source.notes.insert(Note(7), at: 0)
         try await cache.update { $0.invalidate(Note.self, "2") }
@@ -118,7 +118,7 @@ struct PageIndexTests {
 
     @Test func `an item that is newer than the index is not fetched`() async throws {
         let (cache, timeline) = try await loaded()
-        scene.clock.advance(by: .seconds(300))
+        scene.clock.advance(by: .seconds(7_200))
         change(3, "three", revision: 2)
         let event = Note(3, "by event", revision: 3)
         try await cache.update { $0.put(event) }

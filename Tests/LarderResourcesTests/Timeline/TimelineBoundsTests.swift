@@ -84,7 +84,7 @@ struct TimelineBoundsTests {
         await #expect(throws: LarderError.self) { try await timeline.refresh() }
         #expect(source.requests.count == 2)
         let held = await #expect(throws: LarderError.self) { try await timeline.loadNewer() }
-        #expect(held?.retryAfter == .seconds(30) && source.requests.count == 2)
+        #expect((held?.retryAfter ?? .zero) >= .seconds(30) && source.requests.count == 2)
         source.prepare([14, 13], next: "after 13")
         try await timeline.loadNewer(isUserInitiated: true)
         #expect(source.requests.count == 3)
