@@ -36,12 +36,13 @@ struct CollectionTests {
 
     private struct Shop {
         let backend: MockBackend
+        private let directory: ScratchDirectory
 
         init(
             _ files: [String: String] = ["todos.json": CollectionTests.todos],
             _ change: (inout MockBackend.Configuration) -> Void = { _ in }
         ) throws {
-            let directory = try CollectionTests.directory(files)
+            directory = try CollectionTests.directory(files)
             var configuration = MockBackend.Configuration()
             configuration.seed = 7
             configuration.disableConnectionTimeouts()
@@ -219,6 +220,9 @@ struct CollectionTests {
         #expect(await world.journal().map(\.faults) == [["lose"], []])
         #expect(try await shop.ask("POST", "/_larder/worlds/other/reset").status < 300)
         #expect(try await shop.ids("/w/other/todos").count == 4)
+        #expect(try await shop.ask("POST", "/_larder/worlds", #"{"id":"none","from":"empty"}"#).status == 201)
+        let empty = try await shop.ask("GET", "/w/none/todos")
+        #expect(empty.status == 200 && empty.body == Array("[]".utf8))
     }
 
     @Test func `a lagging replica shows an earlier list`() async throws {
