@@ -36,12 +36,13 @@ struct CollectionTests {
 
     private struct Shop {
         let backend: MockBackend
+        private let directory: ScratchDirectory
 
         init(
             _ files: [String: String] = ["todos.json": CollectionTests.todos],
             _ change: (inout MockBackend.Configuration) -> Void = { _ in }
         ) throws {
-            let directory = try CollectionTests.directory(files)
+            directory = try CollectionTests.directory(files)
             var configuration = MockBackend.Configuration()
             configuration.seed = 7
             configuration.disableConnectionTimeouts()
@@ -114,7 +115,7 @@ struct CollectionTests {
         let plain = first.split(separator: "&").filter { !$0.hasPrefix("limit=") }.joined(separator: "&")
         let expected = try await shop.ids(plain == first ? "/todos" : plain)
         var (seen, target, hasDeleted): ([Int64], String?, Bool) = ([], first, false)
-        while let now = target {
+        while let now = target, seen.count <= 2 * expected.count {
             let reply = try await shop.ask("GET", now)
             seen += try reply.json.array?.compactMap { $0["id"]?.integer } ?? []
             if !hasDeleted, let last = seen.last {
@@ -219,6 +220,9 @@ struct CollectionTests {
         #expect(await world.journal().map(\.faults) == [["lose"], []])
         #expect(try await shop.ask("POST", "/_larder/worlds/other/reset").status < 300)
         #expect(try await shop.ids("/w/other/todos").count == 4)
+        #expect(try await shop.ask("POST", "/_larder/worlds", #"{"id":"none","from":"empty"}"#).status == 201)
+        let empty = try await shop.ask("GET", "/w/none/todos")
+        #expect(empty.status == 200 && empty.body == Array("[]".utf8))
     }
 
     @Test func `a lagging replica shows an earlier list`() async throws {
@@ -227,6 +231,32 @@ struct CollectionTests {
         #expect(try await shop.ask("POST", "/_larder/faults", lag).status == 201)
         _ = try await shop.ask("POST", "/todos", "{}")
         #expect(try await shop.ids("/todos").count == 4)
+    }
+
+    @Test func `a recording is replayed byte for byte`() async throws {
+        let shop = try Shop()
+        shop.backend.main.clock.freeze(at: WallTime(seconds: 1_790_000_000))
+        #expect(try await shop.ask("POST", "/_larder/recording", #"{"record":true}"#).status == 201)
+        _ = try await shop.ask("POST", "/todos", #"{"title":"new"}"#)
+        _ = try await shop.ask("GET", "/todos?_sort=title&limit=2")
+        _ = try await shop.ask("GET", "/changes")
+        let file = try await shop.ask("GET", "/_larder/recording").body
+        let report = try await MockBackend.replay(file)
+        #expect(report.exchanges == 3 && report.difference == nil, "\(report)")
+    }
+
+    @Test func `a WebSocket is a live channel, too`() async throws {
+        let client = try Shop().send(
+            "GET",
+            "/live",
+            nil,
+            [
+                "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+                "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            ]
+        )
+        #expect(String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self).hasPrefix("HTTP/1.1 101"))
+        _ = try await client.read(until: "hello")
     }
 
     @Test func `a database keeps the documents`() async throws {

@@ -21,7 +21,7 @@ package enum CollectionReader {
     private static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
     private static let nameLengthMaximum = 64
 
-    /// - Throws: `CollectionError`.
+    /// - Throws: an error that names the file, the index and the member.
     package static func read(_ directory: String) throws(CollectionError) -> WorldContents {
         let files = try files(in: directory)
         var contents = WorldContents(origin: "collections in \(directory)", instant: WallTime(seconds: 0))

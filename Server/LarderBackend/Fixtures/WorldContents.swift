@@ -92,4 +92,11 @@ package struct WorldContents: Sendable {
     var tasks: [Task] = []
     var collections: [Collection] = []
     package internal(set) var images = ImageCatalogue.empty
+
+    /// The same collections without documents.
+    package var withoutDocuments: WorldContents {
+        var contents = self
+        for index in contents.collections.indices { contents.collections[index].documents = [] }
+        return contents
+    }
 }

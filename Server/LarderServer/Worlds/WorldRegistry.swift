@@ -255,7 +255,7 @@ final class WorldRegistry: Sendable {
             return known
         }
         let template: WorldTemplate
-        do { template = try WorldTemplate.make(source) } catch {
+        do { template = try WorldTemplate.make(source, besides: mainSource) } catch {
             throw ProblemType.invalidParameter("The world cannot be made: \(SQLiteError.summary(of: error))")
         }
         state.withLock { state in

@@ -9,9 +9,16 @@ struct WorldTemplate: Sendable {
     let images: ImageCatalogue
 
     /// Builds the template of a source, or loads it from the cache.
-    static func make(_ source: WorldSource) throws -> WorldTemplate {
+    ///
+    /// - Parameter main: the source of the server's first world: an empty world beside collections has the same collections.
+    static func make(_ source: WorldSource, besides main: WorldSource = .empty) throws -> WorldTemplate {
         switch source {
-        case .empty: return WorldTemplate(image: try filled(nil, instance: 0), images: .empty)
+        case .empty:
+            if case .collections(let directory) = main {
+                let contents = try CollectionReader.read(directory).withoutDocuments
+                return WorldTemplate(image: try filled(contents, instance: 0), images: .empty)
+            }
+            return WorldTemplate(image: try filled(nil, instance: 0), images: .empty)
         case .collections(let directory):
             return WorldTemplate(image: try filled(try CollectionReader.read(directory), instance: 1), images: .empty)
         case .generated(let size, let directory):
