@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -46,11 +48,16 @@ enum ChildProcess {
             defer { close(writer) }
             process = try start(words, variables, output: writer)
         }
+        running.store(process, ordering: .sequentiallyConsistent)
+        defer { running.store(0, ordering: .sequentiallyConsistent) }
+        let end = now() + timeoutSeconds * 1_000
         var output: [UInt8] = []
-        let isOver = read(reader, into: &output, milliseconds: timeoutSeconds * 1_000)
-        if !isOver { _ = kill(-process, SIGKILL) }
         var status: Int32 = 0
-        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        let isOver = read(reader, into: &output, until: end) && wait(for: process, &status, until: end)
+        if !isOver {
+            _ = kill(-process, SIGKILL)
+            while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        }
         // What it has left behind in the background ends with it.
         _ = kill(-process, SIGKILL)
         let signal = status & 0x7F
@@ -94,9 +101,34 @@ enum ChildProcess {
         return process
     }
 
+    /// The process group of the command that is running; 0 for none.
+    private static let running = Atomic<Int32>(0)
+
+    /// Lets a signal that ends this process end the command as well.
+    static func passOnSignals() {
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            _ = unsafe signal(number) { number in
+                let group = ChildProcess.running.load(ordering: .sequentiallyConsistent)
+                if group > 0 { _ = kill(-group, SIGKILL) }
+                _ = unsafe signal(number, SIG_DFL)
+                raise(number)
+            }
+        }
+    }
+
+    /// Waits for the end of a process that has closed its output; false if the time is over before.
+    private static func wait(for process: pid_t, _ status: inout Int32, until end: Int) -> Bool {
+        while true {
+            let ended = unsafe waitpid(process, &status, WNOHANG)
+            if ended == process { return true }
+            guard ended == 0 || errno == EINTR, now() < end else { return false }
+            // Nothing tells without taking the status: the end is nearly always there at once.
+            _ = unsafe poll(nil, 0, 5)
+        }
+    }
+
     /// Reads until no process has the other end any more; false if the time is over before.
-    private static func read(_ descriptor: Int32, into output: inout [UInt8], milliseconds: Int) -> Bool {
-        let end = now() + milliseconds
+    private static func read(_ descriptor: Int32, into output: inout [UInt8], until end: Int) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {
             let left = end - now()

@@ -77,7 +77,8 @@ struct ControlCommand {
         let known = ConductReport.Rule.allCases.map(\.rawValue)
         if text == "any" { return Set(known) }
         let names = text.split(separator: ",").map { String($0) }
-        if let name = names.first(where: { !known.contains($0) }) {
+        if names.isEmpty || names.contains(where: { !known.contains($0) }) {
+            let name = names.first { !known.contains($0) } ?? text
             throw UsageError(
                 message: "--fail-on requires any, or rules of \(known.joined(separator: ", ")), not '\(name)'"
             )

@@ -55,10 +55,17 @@ struct ScenarioCommand {
         guard let command else {
             return Terminal.print(names.isEmpty ? list : chosen.map(\.description).joined(separator: "\n\n"))
         }
+        ChildProcess.passOnSignals()
         var reports: [ScenarioReport] = []
         if isTAP { Terminal.print("TAP version 13\n1..\(chosen.count)") }
         for scenario in chosen {
-            let report = try await run(scenario, command)
+            let report: ScenarioReport
+            do { report = try await run(scenario, command) } catch let failure as ChildProcess.Failure {
+                // The command cannot be started: no other scenario can either.
+                throw failure
+            } catch {
+                report = ScenarioReport(failing: scenario, error)
+            }
             reports.append(report)
             Terminal.print(isTAP ? report.tap(reports.count) : report.line)
         }
@@ -70,11 +77,16 @@ struct ScenarioCommand {
     private func run(_ scenario: Scenario, _ command: [String]) async throws -> ScenarioReport {
         let run = try ScenarioRun(scenario)
         let start = SystemSeconds.now
-        let ending = try ChildProcess.run(command, run.environment, timeoutSeconds: timeoutSeconds)
-        let seconds = SystemSeconds.now - start
-        let result = try await run.judge()
-        await run.stop()
-        return ScenarioReport(result: result, ending: ending, seconds: seconds)
+        do {
+            let ending = try ChildProcess.run(command, run.environment, timeoutSeconds: timeoutSeconds)
+            let seconds = SystemSeconds.now - start
+            let result = try await run.judge()
+            await run.stop()
+            return ScenarioReport(result: result, ending: ending, seconds: seconds)
+        } catch {
+            await run.stop()
+            throw error
+        }
     }
 
     private var list: String {

@@ -8,6 +8,20 @@ struct ScenarioReport {
 
     var isPassed: Bool { result.outcome == .passed }
 
+    init(result: ScenarioRun.Result, ending: ChildProcess.Ending, seconds: Double) {
+        self.result = result
+        self.ending = ending
+        self.seconds = seconds
+    }
+
+    /// The report of a scenario that could not be judged.
+    init(failing scenario: Scenario, _ error: any Error) {
+        let outcome = ScenarioRun.Result.Outcome.failed(["the scenario could not be judged: \(error)"])
+        result = ScenarioRun.Result(name: scenario.name, outcome: outcome, exchanges: 0)
+        ending = ChildProcess.Ending(code: nil, timedOut: false, output: "")
+        seconds = 0
+    }
+
     /// Why it was not passed; empty if it was.
     private var reasons: [String] {
         switch result.outcome {

@@ -129,8 +129,9 @@ struct ScenarioTests {
         #expect(ending.code == 3 && !ending.isSuccess)
     }
 
-    @Test func `a command that does not end is ended with all it has started`() throws {
-        let ending = try ChildProcess.run(["sh", "-c", "sleep 600 & sleep 600"], [:], timeoutSeconds: 1)
+    @Test(arguments: ["sleep 600 & sleep 600", "exec >&- 2>&-; sleep 600"])
+    func `a command that does not end is ended with all it has started`(command: String) throws {
+        let ending = try ChildProcess.run(["sh", "-c", command], [:], timeoutSeconds: 1)
         #expect(ending.timedOut && ending.code == nil)
     }
 
@@ -162,6 +163,8 @@ struct ScenarioTests {
     @Test func `conduct knows the rules that it shall fail on`() {
         #expect(throws: Never.self) { try ControlCommand(["conduct", "--fail-on", "downloadedTwice,keyMissing"]) }
         #expect(throws: Never.self) { try ControlCommand(["conduct", "--fail-on=any"]) }
-        #expect(throws: (any Error).self) { try ControlCommand(["conduct", "--fail-on", "rudeness"]) }
+        for text in ["rudeness", "", ","] {
+            #expect(throws: (any Error).self) { try ControlCommand(["conduct", "--fail-on", text]) }
+        }
     }
 }

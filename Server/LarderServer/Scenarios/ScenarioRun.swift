@@ -19,6 +19,12 @@ package final class ScenarioRun: Sendable {
         package let outcome: Outcome
         /// The number of exchanges.
         package let exchanges: Int
+
+        package init(name: String, outcome: Outcome, exchanges: Int) {
+            self.name = name
+            self.outcome = outcome
+            self.exchanges = exchanges
+        }
     }
 
     package let scenario: Scenario

@@ -34,6 +34,14 @@ final class HeldReports: Sendable {
         observer?(number)
     }
 
+    /// Forgets the reports. The observer stays.
+    func removeAll() {
+        state.withLock { state in
+            state.reports = []
+            state.count = 0
+        }
+    }
+
     /// Calls `body` for every later report, on the thread that answers it; nil for no more.
     func observe(_ body: (@Sendable (Int) -> Void)?) {
         // Released after the lock.

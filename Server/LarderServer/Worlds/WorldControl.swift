@@ -55,13 +55,14 @@ package final class WorldControl: WorldHooks {
         return skews[device] ?? skews["*"] ?? .zero
     }
 
-    /// Removes all settings. The journal stays.
+    /// Removes all settings and the reports of clients. The journal stays.
     func reset() {
         faults.removeAll()
         gates.removeAll()
         actors.removeAll()
         changeFeed.removeAll()
         recording.stop()
+        heldReports.removeAll()
         change { $0 = ReplySettings() }
     }
 
