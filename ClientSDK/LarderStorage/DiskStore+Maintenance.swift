@@ -216,7 +216,9 @@ extension DiskStore {
     }
 
     private func eraseOutbox() -> DiskError? {
-        do { try openedOutboxStore?.erase() } catch { return error }
+        // A store that never had an outbox must not get one.
+        guard openedOutboxStore != nil || context.files.exists(outboxDirectory) else { return nil }
+        do { try outboxStore().erase() } catch { return error }
         return nil
     }
 }

@@ -107,10 +107,10 @@ enum ChildProcess {
     /// Lets a signal that ends this process end the command as well.
     static func passOnSignals() {
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            _ = unsafe signal(number) { number in
+            _ = signal(number) { number in
                 let group = ChildProcess.running.load(ordering: .sequentiallyConsistent)
                 if group > 0 { _ = kill(-group, SIGKILL) }
-                _ = unsafe signal(number, SIG_DFL)
+                _ = signal(number, SIG_DFL)
                 raise(number)
             }
         }
@@ -123,7 +123,7 @@ enum ChildProcess {
             if ended == process { return true }
             guard ended == 0 || errno == EINTR, now() < end else { return false }
             // Nothing tells without taking the status: the end is nearly always there at once.
-            _ = unsafe poll(nil, 0, 5)
+            _ = poll(nil, 0, 5)
         }
     }
 

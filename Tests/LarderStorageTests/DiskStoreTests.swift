@@ -242,6 +242,18 @@ struct DiskStoreTests {
         try store.erase()
     }
 
+    @Test func `erasing a store that has not opened its outbox erases the outbox too`() throws {
+        let parent = StoreDirectory()
+        var configuration = fixture.configuration()
+        configuration.directory = parent.path + "/store"
+        let other = try DiskStore(configuration)
+        try other.put(fixture.entity("1"))
+        _ = try other.outboxStore()
+        #expect(parent.files.contains { $0.contains("outbox/store.sqlite") })
+        try DiskStore(configuration).erase()
+        #expect(parent.files.isEmpty, "\(parent.files)")
+    }
+
     @Test func `a directory that others use keeps its mode, and the store's files are private all the same`() throws {
         let path = fixture.directory.path
         try FileManager.default.createDirectory(

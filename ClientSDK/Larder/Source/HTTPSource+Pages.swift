@@ -124,6 +124,12 @@ extension HTTPSource {
                 )
             },
             items: { (ids: [String]) async throws(LarderError) -> Fetched<[Item]> in
+                if let id = ids.first(where: { $0.contains(",") }) {
+                    throw LarderError(
+                        .invalidArgument,
+                        "The identifier '\(id)' has a comma and cannot be requested by `\(indexed.ids)`: use `Paging` without `indexed`."
+                    )
+                }
                 let target = url(indexed.itemsPath, [(indexed.ids, ids.joined(separator: ","))])
                 let context = FetchContext(mustRevalidate: true)
                 return try await fetch(url: target, context: context, as: Content.self) {

@@ -28,7 +28,8 @@ extension Terminal {
         else { return nil }
         var raw = saved
         // The answer has no line break, and must not be shown.
-        raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        // Ctrl-C is read with the answer, so that the settings are restored before it ends the process.
+        raw.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
         guard unsafe tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0 else { return nil }
         // What arrives later than that is dropped with the rest of the input.
         defer { _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved) }
@@ -49,6 +50,10 @@ extension Terminal {
             }
             guard length > 0 else { return nil }
             answer += piece[..<length]
+            if piece[..<length].contains(3) {
+                _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved)
+                raise(SIGINT)
+            }
         }
         return nil
     }

@@ -122,7 +122,10 @@ extension CacheCore {
     }
 
     private static func number(_ stored: [UInt8]?) -> Int64? {
-        stored.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+        // A damaged number must not overflow.
+        stored.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }.flatMap {
+            (0..<Int64.max).contains($0) ? $0 : nil
+        }
     }
 }
 

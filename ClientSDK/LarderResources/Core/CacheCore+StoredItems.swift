@@ -9,19 +9,17 @@ extension CacheCore: StoredItems.Storage {
             var values: [String: any Sendable] = [:]
             for item in items {
                 guard let stored = self.entity(item.key, decode)?.stored, let version = stored.version,
-                    version >= item.version, !stored.isInvalidated, stored.completeness == .complete
+                    version >= item.version, !stored.isInvalidated, stored.completeness == .complete,
+                    !self.invalidations.covers(
+                        [],
+                        type: item.key.type,
+                        validatedAt: stored.times.validatedAt,
+                        order: stored.order
+                    )
                 else { continue }
                 values[item.key.id] = stored.value
             }
             return values
         }
-    }
-
-    func remove(_ items: [StoredItems.Version]) async throws(LarderError) {
-        guard !items.isEmpty else { return }
-        var update = CacheUpdate()
-        for item in items { update.remove(item.key, deletedInVersion: item.version) }
-        let removals = update
-        try await changing { () async throws(LarderError) in try self.commit(removals) }
     }
 }

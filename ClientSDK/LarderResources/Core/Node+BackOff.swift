@@ -35,7 +35,8 @@ extension Node {
     ) -> (retryAt: MonotonicTime?, heldUntil: MonotonicTime?) {
         guard let error, !error.isLocal else { return (nil, nil) }
         let configuration = core.configuration
-        let wait = configuration.readRetry.backoffMaximum(attempt: failures + 1) * configuration.random()
+        let attempt = error.failures(after: failures)
+        let wait = configuration.readRetry.backoffMaximum(attempt: attempt) * configuration.random()
         let now = configuration.monotonicClock.uptime
         let held = error.retryAfter.map { now + $0 }
         return ((held ?? now) + wait, held)
@@ -57,4 +58,10 @@ extension Node {
         }
         core.scheduler.schedule(self, at: due)
     }
+}
+
+extension LarderError {
+    /// The number of failures in a row with this one. A request that was held until the host's pause ends has not failed again:
+    /// otherwise two delays for one cause would double each other.
+    func failures(after earlier: Int) -> Int { isUnsent && retryAfter != nil ? max(1, earlier) : earlier + 1 }
 }

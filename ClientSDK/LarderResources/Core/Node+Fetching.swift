@@ -267,7 +267,7 @@ extension Node {
             if error == nil { state.answeredAt = flight.moment.uptime }
             if state.flight == nil || error == nil {
                 state.error = error
-                state.failures = error == nil ? 0 : state.failures + 1
+                state.failures = error.map { $0.failures(after: state.failures) } ?? 0
                 (state.retryAt, state.heldUntil) = times
             }
             return isPresent && error != nil

@@ -251,20 +251,28 @@ extension Outbox {
             operation.name + count,
             cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)"
         )
+        let start = clock.uptime
         var attempt = 1
         while true {
             let results = await reason.around { await operation.send(batch) }
             guard operation.isThrough, batch.count == 1, let entry = batch.first, let asked = results.first?.shortPause,
-                attempt < operation.retry.attemptsMaximum,
-                state.withLock({ $0.waiters[entry.id.rawValue] != nil && !$0.isClosed })
+                attempt < operation.retry.attemptsMaximum, mayRepeat(entry)
             else { return results }
             let wait = asked + operation.retry.backoffMaximum(attempt: attempt) * core.configuration.random()
+            // Otherwise the time limit would replace the server's answer and its pause.
+            guard clock.uptime - start + wait < operation.timeout else { return results }
             do { try await clock.sleep(until: clock.uptime + wait) } catch {
                 // The time limit has ended, which is the result.
                 return results
             }
+            guard mayRepeat(entry) else { return results }
             attempt += 1
         }
+    }
+
+    /// Whether a caller still waits for an operation, and it may be sent.
+    private func mayRepeat(_ entry: Outbox.Entry) -> Bool {
+        state.withLock { $0.waiters[entry.id.rawValue] != nil && !$0.isPaused && !$0.isClosed && !$0.isEnding }
     }
 }
 

@@ -34,7 +34,7 @@ extension PageRequest {
     private static let indexMark = "index "
 
     /// The validator of the index, if the stored page was fetched by one.
-    private var indexValidator: String? {
+    var indexValidator: String? {
         guard let validator, validator.hasPrefix(Self.indexMark) else { return nil }
         return String(validator.dropFirst(Self.indexMark.count))
     }
@@ -50,9 +50,9 @@ extension PageRequest {
     /// Answers a request by an index if most of the page is stored: asks the source for identifiers and versions, and fetches only the
     /// items that are missing, older or invalidated.
     ///
-    /// It costs an index, and a request for each `batchMaximum` items to fetch. An item that the source no longer has when it is
-    /// fetched is removed from the cache, in the version of the index. An item may be newer than the index says. If a request
-    /// fails, the page fails, and nothing is changed.
+    /// It costs an index, and a request for each `batchMaximum` items to fetch. An item that the source does not return is left out of
+    /// the page, which is then fetched whole the next time. An item may be newer than the index says; an older one is
+    /// `.unexpectedReply`. If a request fails, the page fails, and nothing is changed. The freshness is the shortest of all replies.
     ///
     /// The whole page is requested if less than half of it is stored or the whole list has fewer than ten items, and while it was confirmed within `age`: then its validator saves
     /// more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
@@ -84,7 +84,7 @@ extension PageRequest {
         let values = await stored.storage.values(versions(index.entries)) { try Item.codec.decode($0) }
         var known = values.compactMapValues { $0 as? Item }
         let needed = index.entries.filter { known[$0.id] == nil }
-        var mayStore = fetched.mayStore
+        var terms = fetched
         for start in stride(from: 0, to: needed.count, by: max(1, batchMaximum)) {
             let batch = needed[start..<min(needed.count, start + max(1, batchMaximum))]
             let reply = try await items(batch.map(\.id))
@@ -94,19 +94,33 @@ extension PageRequest {
                     "A request for \(batch.count) items by identifiers was not answered by items."
                 )
             }
-            mayStore = mayStore && reply.mayStore
-            for item in found { known[item.entityID] = item }
+            terms.mayStore = terms.mayStore && reply.mayStore
+            terms.mustRevalidate = terms.mustRevalidate || reply.mustRevalidate
+            terms.lifetime = [terms.lifetime, reply.lifetime].compactMap { $0 }.min()
+            terms.age = max(terms.age, reply.age)
+            let wanted = Dictionary(batch.map { ($0.id, $0.version) }, uniquingKeysWith: max)
+            for item in found {
+                guard let version = wanted[item.entityID] else { continue }
+                if let has = item.entityVersion, has < version {
+                    throw LarderError(
+                        .unexpectedReply,
+                        "The item \(item.entityID) is older than version \(version), which the index of its page has."
+                    )
+                }
+                known[item.entityID] = item
+            }
         }
-        try await stored.storage.remove(versions(needed.filter { known[$0.id] == nil }))
-        var page = fetched.map { index in
+        // An item that is missing may be deleted, or unknown to the replica that has answered: it is left out, and the page is not
+        // confirmed by its validator.
+        let isWhole = needed.allSatisfy { known[$0.id] != nil }
+        var page = terms.map { index in
             EntityList(
                 index.entries.compactMap { known[$0.id] },
                 nextCursor: index.nextCursor,
                 previousCursor: index.previousCursor
             )
         }
-        page.validator = fetched.validator.map { Self.indexMark + $0 }
-        page.mayStore = mayStore
+        page.validator = isWhole ? fetched.validator.map { Self.indexMark + $0 } : nil
         return page
     }
 }

@@ -35,7 +35,12 @@ public struct PageRequest: Sendable, Hashable {
 
     /// The request as the context of a fetch.
     public var context: FetchContext {
-        FetchContext(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate, stored: stored)
+        FetchContext(
+            validator: indexValidator == nil ? validator : nil,
+            isForced: isForced,
+            mustRevalidate: mustRevalidate,
+            stored: stored
+        )
     }
 
     /// Creates a request, for direct calls of a fetch function.

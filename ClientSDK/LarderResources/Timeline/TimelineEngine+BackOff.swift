@@ -41,7 +41,7 @@ extension TimelineEngine {
         let times = node.retryTimes(after: error, failures: failures)
         state.withLock { state in
             state.delays[place] = PageDelay(
-                failures: failures + 1,
+                failures: error.failures(after: failures),
                 retryAt: times.retryAt,
                 heldUntil: times.heldUntil
             )

@@ -175,9 +175,12 @@ extension TimelineEngine {
         }
     }
 
-    /// The stored items of the page that begins with a cursor; nil if it was not loaded before.
+    /// The stored items of the page that begins with a cursor; nil if it was not loaded before, or if items are partial: those could not
+    /// stand in for what is fetched.
     private func storedItems(_ cursor: String, at moment: Moment) -> StoredItems? {
-        guard let page = node.content().value?.pages.first(where: { $0.start == .boundary(cursor) }) else { return nil }
+        guard resource.completeness == .complete,
+            let page = node.content().value?.pages.first(where: { $0.start == .boundary(cursor) })
+        else { return nil }
         return StoredItems(storage: core, count: page.count, age: page.state.times.age(at: moment))
     }
 

@@ -15,9 +15,6 @@ struct StoredItems: Sendable, Hashable {
             _ items: [Version],
             _ decode: @escaping @Sendable ([UInt8]) throws -> any Sendable
         ) async -> [String: any Sendable]
-
-        /// Removes items that the source no longer has: values in these versions or older ones do not restore them.
-        func remove(_ items: [Version]) async throws(LarderError)
     }
 
     let storage: any Storage

@@ -65,9 +65,9 @@ struct ScenarioClient: Sendable {
         return String(segments[segments.count + offset])
     }
 
-    /// Tries again, as a person who looks at the screen for 15 seconds. The SDK decides when a request is sent.
+    /// Tries again, as a person who looks at the screen for 30 seconds. The SDK decides when a request is sent.
     @discardableResult private func insist<Value>(_ body: () async throws -> Value?) async throws -> Value {
-        let end = clock.uptime + .seconds(15)
+        let end = clock.uptime + .seconds(30)
         while clock.uptime < end {
             do { if let value = try await body() { return value } } catch is LarderError {}
             try await clock.sleep(until: clock.uptime + .milliseconds(50))

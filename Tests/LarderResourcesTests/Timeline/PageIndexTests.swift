@@ -13,9 +13,23 @@ private final class IndexedSource: Sendable {
     private struct State {
         var notes: [Note] = []
         var calls: [String] = []
+        var missing: Set<String> = []
+        var lag: Int64 = 0
     }
 
     private let state = Mutex(State())
+
+    /// The items that the batch reads do not return.
+    var missing: Set<String> {
+        get { state.withLock { $0.missing } }
+        set { state.withLock { $0.missing = newValue } }
+    }
+
+    /// By how much the items of batch reads are older than the index.
+    var lag: Int64 {
+        get { state.withLock { $0.lag } }
+        set { state.withLock { $0.lag = newValue } }
+    }
 
     var notes: [Note] {
         get { state.withLock { $0.notes } }
@@ -51,7 +65,11 @@ private final class IndexedSource: Sendable {
                 },
                 items: { (ids: [String]) async throws(LarderError) -> Fetched<[Note]> in
                     self.state.withLock { $0.calls.append(ids.joined(separator: " ")) }
-                    return .value(self.notes.filter { ids.contains($0.id) })
+                    var found = self.notes.filter { ids.contains($0.id) && !self.missing.contains($0.id) }
+                    for index in found.indices where self.lag > 0 {
+                        found[index].revision = (found[index].revision ?? 0) - self.lag
+                    }
+                    return .value(found)
                 },
                 whole: { (request: PageRequest) async throws(LarderError) -> Fetched<EntityList<Note>> in
                     self.note("whole", request)
@@ -125,5 +143,41 @@ struct PageIndexTests {
         try await timeline.refresh()
         #expect(source.take() == ["index"])
         #expect(try await timeline.snapshot().items.first { $0.id == "3" } == event)
+    }
+
+    @Test func `items that were invalidated by their type are fetched`() async throws {
+        let (cache, timeline) = try await loaded()
+        scene.clock.advance(by: .seconds(7_200))
+        try await cache.update { $0.invalidate(all: Note.self) }
+        try await timeline.refresh()
+        #expect(source.take() == ["index", "6 5", "4 3", "2 1"])
+    }
+
+    @Test func `an item that a replica lacks is left out, and returns with the next page`() async throws {
+        let (cache, timeline) = try await loaded()
+        defer { cache.close() }
+        scene.clock.advance(by: .seconds(7_200))
+        change(3, "three", revision: 2)
+        source.missing = ["3"]
+        try await timeline.refresh()
+        #expect(source.take() == ["index", "3"])
+        #expect(try await timeline.snapshot().items.map(\.id) == ["6", "5", "4", "2", "1"])
+        source.missing = []
+        scene.clock.advance(by: .seconds(1))
+        try await timeline.refresh()
+        #expect(source.take() == ["whole"])
+        #expect(try await timeline.snapshot().items == source.notes)
+    }
+
+    @Test func `an item that is older than its index says fails the page and changes nothing`() async throws {
+        let (cache, timeline) = try await loaded()
+        defer { cache.close() }
+        let before = try await timeline.snapshot().items
+        scene.clock.advance(by: .seconds(7_200))
+        change(3, "three", revision: 5)
+        source.lag = 1
+        let error = await #expect(throws: LarderError.self) { try await timeline.refresh() }
+        #expect(error?.code == .unexpectedReply)
+        #expect(try await timeline.snapshot().items == before)
     }
 }
