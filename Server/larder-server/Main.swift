@@ -40,7 +40,10 @@ enum Main {
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
         var configuration = configuration(arguments)
-        if let url = arguments.upstream { configuration.origin = .server(url) }
+        if let url = arguments.upstream {
+            configuration.origin = .server(url)
+            if arguments.bodyLimit == nil { configuration.server.bodyBytesMaximum = 64 << 20 }
+        }
         if let path = arguments.recording { configuration.origin = .recording(try TextFile.bytes(path)) }
         let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
         if room < configuration.server.connectionsMaximum {

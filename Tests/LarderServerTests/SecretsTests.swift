@@ -146,4 +146,16 @@ struct SecretsTests {
         let detail = try #require(problem.detail)
         #expect(!detail.contains("INSERT") && !detail.contains("sessions") && detail.contains("2067"), "\(detail)")
     }
+
+    @Test func `the usual names of other servers' secrets are masked`() {
+        #expect(Secrets.masked(field: "X-Api-Key", "sk_live") == "••••")
+        #expect(Secrets.masked(query: "api_key=a&q=b&client-secret=c") == "api_key=••••&q=b&client-secret=••••")
+        #expect(
+            Secrets.masked(text: Array(#"{"refresh_token":"a","kind":"b"}"#.utf8))
+                == #"{"refresh_token":"••••","kind":"b"}"#
+        )
+        #expect(
+            Secrets.masked(text: Array("grant_type=password&password=a".utf8)) == "grant_type=password&password=••••"
+        )
+    }
 }

@@ -4,8 +4,18 @@ import LarderHTTP
 
 /// Masks secrets in output.
 enum Secrets {
-    private static let fields: Set<String> = ["authorization", "cookie", "set-cookie", "proxy-authorization"]
-    private static let members: Set<String> = ["password", "accessToken", "refreshToken", "token"]
+    private static let fields: Set<String> = [
+        "authorization", "cookie", "set-cookie", "proxy-authorization", "x-api-key", "api-key", "x-auth-token",
+        "x-csrf-token",
+    ]
+    /// In lower case, without `_` and `-`: other servers spell them in their own way.
+    private static let names: Set<String> = [
+        "password", "passwd", "accesstoken", "refreshtoken", "idtoken", "token", "clientsecret", "secret", "apikey",
+    ]
+
+    private static func isSecret(_ name: String) -> Bool {
+        names.contains(name.lowercased().filter { $0 != "_" && $0 != "-" })
+    }
 
     static func masked(field name: String, _ value: String) -> String {
         guard fields.contains(name.lowercased()) else { return value }
@@ -20,12 +30,11 @@ enum Secrets {
     }
 
     static func masked(query: String) -> String {
-        // The name may be percent-encoded and is still accepted by the API.
-        guard query.contains("access_token") || query.utf8.contains(UInt8(ascii: "%")) else { return query }
-        return query.split(separator: "&", omittingEmptySubsequences: false).map { item in
+        // The name may be percent-encoded.
+        query.split(separator: "&", omittingEmptySubsequences: false).map { item in
             let name = item.utf8.prefix { $0 != UInt8(ascii: "=") }
             guard name.count < item.utf8.count,
-                QueryString.percentDecoded(Array(name), plusIsSpace: true) == "access_token"
+                let decoded = QueryString.percentDecoded(Array(name), plusIsSpace: true), isSecret(decoded)
             else { return String(item) }
             return "\(Substring(name))=••••"
         }.joined(separator: "&")
@@ -43,10 +52,11 @@ enum Secrets {
         return String(decoding: shown == value ? body : shown.encoded, as: UTF8.self)
     }
 
-    /// A body that is not JSON is masked entirely if it names a secret, whose bounds are unknown.
+    /// A body that is not JSON is masked entirely if it names a secret in quotes, whose bounds are unknown; a form, its values.
     private static func masked(malformed body: [UInt8]) -> String {
         guard let text = String(validating: body, as: UTF8.self) else { return "\(body.count) bytes" }
-        return members.contains { text.contains("\"\($0)\"") } ? "••••" : text
+        let plain = text.lowercased().filter { $0 != "_" && $0 != "-" }
+        return names.contains { plain.contains("\"\($0)\"") } ? "••••" : masked(query: text)
     }
 
     private static func masked(_ value: JSONValue) -> JSONValue {
@@ -57,7 +67,7 @@ enum Secrets {
                     object.members.map { member in
                         .init(
                             name: member.name,
-                            value: members.contains(member.name) ? .string("••••") : masked(member.value)
+                            value: isSecret(member.name) ? .string("••••") : masked(member.value)
                         )
                     }
                 )

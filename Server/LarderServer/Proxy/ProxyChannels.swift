@@ -12,6 +12,7 @@ final class ProxyEventStream: EventStreamHandler {
         /// Bytes that arrived before the client's stream was open.
         var early: [UInt8] = []
         var hasEnded = false
+        var hasFailed = false
     }
 
     private let task: UpstreamTask?
@@ -23,12 +24,12 @@ final class ProxyEventStream: EventStreamHandler {
     var ownsHeartbeat: Bool { true }
 
     func opened(_ handle: EventStreamHandle) {
-        let (early, hasEnded) = state.withLock { state in
+        let (early, hasEnded, hasFailed) = state.withLock { state in
             state.handle = handle
-            return (exchange(&state.early, with: []), state.hasEnded)
+            return (exchange(&state.early, with: []), state.hasEnded, state.hasFailed)
         }
         handle.send(early)
-        if hasEnded { handle.finish() }
+        if hasFailed { handle.abort() } else if hasEnded { handle.finish() }
     }
 
     func closed() { task?.cancel() }
@@ -50,7 +51,13 @@ final class ProxyEventStream: EventStreamHandler {
     }
 
     /// The server's stream broke off: the client's does too.
-    func failed() { state.withLock { $0.handle }?.abort() }
+    func failed() {
+        let handle = state.withLock { state in
+            state.hasFailed = true
+            return state.handle
+        }
+        handle?.abort()
+    }
 }
 
 /// A WebSocket between a client and the server: messages are passed on in both directions.

@@ -54,7 +54,7 @@ final class ProxyRelay: Sendable {
         let isStream = fields[.contentType]?.lowercased().hasPrefix("text/event-stream") ?? false
         if status == .switchingProtocols {
             openWebSocket(fields)
-        } else if status == .ok, isStream, request.method == .get {
+        } else if status == .ok, isStream, request.method != .head {
             let stream = ProxyEventStream(task)
             state.withLock { $0.phase = .eventStream(stream) }
             var passed = Self.passedOn(fields)
