@@ -45,7 +45,7 @@ class Chromium:
         while b"\r\n\r\n" not in head:
             head += connection.recv(1)
         if b" 101 " not in head:
-            raise SystemExit("dashboard: Chromium has refused the connection")
+            raise SystemExit("dashboard: Chromium has rejected the connection")
         return connection
 
     def exactly(self, count):

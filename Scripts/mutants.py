@@ -148,11 +148,11 @@ MUTANTS = {
     "operations of the other process before sending": [
         (RESOURCES + "Outbox/Outbox+Sending.swift", "try adoptNew()\n", "if !MUTANT { try adoptNew() }\n")
     ],
-    "decisions of the other process about refused operations": [
+    "decisions of the other process about rejected operations": [
         (
             RESOURCES + "Outbox/Outbox+Sharing.swift",
-            "guard let disk = core.outboxDisk, state.withLock({ !$0.queue.refused.isEmpty }) else { return }",
-            "guard let disk = core.outboxDisk, !MUTANT, state.withLock({ !$0.queue.refused.isEmpty }) else { return }",
+            "guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }",
+            "guard let disk = core.outboxDisk, !MUTANT, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }",
         )
     ],
     "order of the replies": [
@@ -183,7 +183,7 @@ MUTANTS = {
         (
             RESOURCES + "Outbox/Outbox+Enqueuing.swift",
             "                entry.state == .pending, entry.attempts == 0\n            else",
-            "                MUTANT ? entry.state != .refused : entry.state == .pending && entry.attempts == 0\n            else",
+            "                MUTANT ? entry.state != .rejected : entry.state == .pending && entry.attempts == 0\n            else",
         ),
         (
             RESOURCES + "Outbox/Outbox+Sharing.swift",
@@ -205,11 +205,11 @@ MUTANTS = {
             'scope: { "conversation/" + (MUTANT ? $0.messageID : $0.conversationID) },',
         )
     ],
-    "later operations wait behind a refused one": [
+    "later operations wait behind a rejected one": [
         (
             RESOURCES + "Outbox/OutboxQueue.swift",
-            "entry.state != .refused || operationsByName[entry.operation]?.onRejection == .block",
-            "entry.state != .refused || !MUTANT && operationsByName[entry.operation]?.onRejection == .block",
+            "entry.state != .rejected || operationsByName[entry.operation]?.onRejection == .block",
+            "entry.state != .rejected || !MUTANT && operationsByName[entry.operation]?.onRejection == .block",
         )
     ],
     "server IDs in waiting operations": [
@@ -228,14 +228,14 @@ MUTANTS = {
         (
             RESOURCES + "Outbox/Outbox+Verdict.swift",
             "            default: self = .unknown\n            }\n        }\n\n        private init",
-            "            default: self = MUTANT ? .refused : .unknown\n            }\n        }\n\n        private init",
+            "            default: self = MUTANT ? .rejected : .unknown\n            }\n        }\n\n        private init",
         )
     ],
     "a dead process's operations in flight are in doubt": [
         (
             RESOURCES + "Outbox/Outbox+Entry.swift",
             "self.state = state == .sending ? .inDoubt : state",
-            "self.state = state == .sending ? (MUTANT ? .refused : .inDoubt) : state",
+            "self.state = state == .sending ? (MUTANT ? .rejected : .inDoubt) : state",
         )
     ],
     "the acknowledgement is stored with the removal": [

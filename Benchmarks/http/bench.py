@@ -61,8 +61,8 @@ def wrk(url, *flags, env=None):
     command = pinned(1, "wrk", "-t1", "-c64", f"-d{SECONDS}", *flags, url)
     text = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}).stdout
     if "Non-2xx" in text:
-        refused = int(re.search(r"Non-2xx or 3xx responses: (\d+)", text).group(1))
-        print("    not 2xx:", refused)
+        rejected = int(re.search(r"Non-2xx or 3xx responses: (\d+)", text).group(1))
+        print("    not 2xx:", rejected)
     return float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1))
 
 

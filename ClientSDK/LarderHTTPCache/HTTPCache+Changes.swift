@@ -92,7 +92,7 @@ extension HTTPCache {
     ) -> Bool {
         request.method == .post && !isRedirected
             && rules(request.method, url).allSatisfy { !$0.forbidsStorage && $0.accepts(status, fields) }
-            && HTTPCacheStorageDecision.refusal(request, status, fields, configuration.policy) == nil
+            && HTTPCacheStorageDecision.rejection(request, status, fields, configuration.policy) == nil
     }
 
     /// Invalidates the URL of a successful change, and its `Location` and `Content-Location` in the same origin.

@@ -81,16 +81,16 @@ extension HTTPCache {
         if reply.status == .notModified {
             return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
         }
-        let refusal = rules.lazy.compactMap { Self.refusal(of: reply, by: $0) }.first
+        let rejection = rules.lazy.compactMap { Self.rejection(of: reply, by: $0) }.first
         let isTaken = rules.allSatisfy { $0.accepts(reply.status, reply.fields) }
         if plan.request.method == .head {
             if isTaken { settleHead(plan, reply, requestedAt, receivedAt, ticket) }
             return response(reply, plan.explanation)
         }
-        if let refusal, !isTaken {
+        if let rejection, !isTaken {
             // A page of the network, such as a captive portal, does not affect the storage.
-            if let response = standIn(plan, .unexpectedContent, refusal, ticket) { return response }
-            return response(reply, "\(plan.explanation) \(refusal)")
+            if let response = standIn(plan, .unexpectedContent, rejection, ticket) { return response }
+            return response(reply, "\(plan.explanation) \(rejection)")
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
@@ -103,7 +103,7 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        let entry = refusal == nil ? decision.entry : nil
+        let entry = rejection == nil ? decision.entry : nil
         if plan.isCompletion, reply.status == .partialContent || reply.status == .rangeNotSatisfiable {
             if let whole = try completed(plan, reply, entry, ticket) { return whole }
             return try await askAgain(
@@ -111,7 +111,7 @@ extension HTTPCache {
                 "The \(reply.status.code) does not complete what is stored (RFC 9111 §3.4)."
             )
         }
-        let explanation = "\(plan.explanation) \(refusal ?? decision.explanation)"
+        let explanation = "\(plan.explanation) \(rejection ?? decision.explanation)"
         if let entry, entry.part != nil {
             keepPart(entry, reply, plan, ticket)
         } else {
@@ -151,7 +151,7 @@ extension HTTPCache {
     }
 
     /// Why a rule forbids storing a response.
-    static func refusal(of reply: TransportResponse, by rule: HTTPCache.Rule) -> String? {
+    static func rejection(of reply: TransportResponse, by rule: HTTPCache.Rule) -> String? {
         if !rule.accepts(reply.status, reply.fields) {
             let type = reply.fields[.contentType] ?? "nothing"
             return "Not stored: a rule takes \(rule.contentTypes.joined(separator: ", ")), and this is \(type)."

@@ -27,7 +27,7 @@ extension HTTPCache {
                 )
             }
             return Self.stream(response.transportResponse)
-        case .refusal(let error):
+        case .rejection(let error):
             count { $0.requests += 1 }
             throw error
         case .exchange(let plan):
@@ -78,7 +78,7 @@ extension HTTPCache {
         }
         let isForbidden = rules.contains { $0.forbidsStorage }
         if isForbidden
-            || HTTPCacheStorageDecision.refusal(plan.request, stream.status, fields, configuration.policy) != nil
+            || HTTPCacheStorageDecision.rejection(plan.request, stream.status, fields, configuration.policy) != nil
         {
             let head = TransportResponse(status: stream.status, fields: fields)
             await storing {

@@ -123,7 +123,7 @@ public final class HTTPCache: Transport {
                     )
                 }
                 return response
-            case .refusal(let error): throw error
+            case .rejection(let error): throw error
             case .exchange(let plan):
                 if let response = try await exchangeShared(plan, unlessEndedSince: ended) { return response }
                 // Looked once more: the exchange that has ended meanwhile may have stored the response.
@@ -152,7 +152,7 @@ public final class HTTPCache: Transport {
     enum Look: Sendable {
         /// A response, and a request to validate it in the background.
         case answer(HTTPCache.Response, Plan?)
-        case refusal(TransportError)
+        case rejection(TransportError)
         case exchange(Plan)
     }
 
@@ -187,7 +187,7 @@ public final class HTTPCache: Transport {
                     explanation: decision.explanation
                 )
                 return .answer(response, nil)
-            case .unreachable: return .refusal(TransportError(.unreachable, decision.explanation))
+            case .unreachable: return .rejection(TransportError(.unreachable, decision.explanation))
             }
             guard let source, let entry = decision.entry else {
                 return .exchange(plan(request, url, entries, decision.entry, conditions, decision.explanation))

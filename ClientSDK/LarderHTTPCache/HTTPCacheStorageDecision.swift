@@ -29,8 +29,8 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         receivedAt: WallTime,
         policy: HTTPCache.Policy = HTTPCache.Policy()
     ) -> HTTPCacheStorageDecision {
-        if let refusal = refusal(request, response.status, response.fields, policy) { return .init(nil, refusal) }
-        if let refusal = refusal(ofBody: response, policy) { return .init(nil, refusal) }
+        if let rejection = rejection(request, response.status, response.fields, policy) { return .init(nil, rejection) }
+        if let rejection = rejection(ofBody: response, policy) { return .init(nil, rejection) }
         guard case .fields(let names) = Vary(response.fields) else {
             return .init(nil, "Not stored: Vary is * or invalid, so no request could match (RFC 9111 §4.1).")
         }
@@ -60,7 +60,7 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
     }
 
     /// Returns why a response with this head is not stored; nil if its head allows it.
-    package static func refusal(
+    package static func rejection(
         _ request: TransportRequest,
         _ status: Status,
         _ fields: Fields,
@@ -88,8 +88,8 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         ) {
             return "Not stored: its content has the transfer coding \(coding) (RFC 9112 §7.2)."
         }
-        if let refusal = ResponseTerms.refusal(status, fields, CacheControl(response: fields)) {
-            return "Not stored: \(refusal)."
+        if let rejection = ResponseTerms.rejection(status, fields, CacheControl(response: fields)) {
+            return "Not stored: \(rejection)."
         }
         let bytes = fields.reduce(0) { $0 + $1.name.description.utf8.count + $1.value.utf8.count + 4 }
         guard bytes <= max(0, policy.fieldBytesMaximum) else {
@@ -106,7 +106,7 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         return CacheControl(response: fields).maxAge != nil || fields.contains(.expires)
     }
 
-    private static func refusal(ofBody response: TransportResponse, _ policy: HTTPCache.Policy) -> String? {
+    private static func rejection(ofBody response: TransportResponse, _ policy: HTTPCache.Policy) -> String? {
         let count = response.body.count
         guard count <= max(0, policy.bodyBytesMaximum) else {
             return "Not stored: \(count) bytes of content, and \(policy.bodyBytesMaximum) are taken."

@@ -24,14 +24,14 @@ struct HTTPCacheUse {
 
     /// Why it may be served as fresh; nil if it may not.
     var freshness: String? {
-        guard times.isFresh, let age = times.age, refusal == nil else { return nil }
+        guard times.isFresh, let age = times.age, rejection == nil else { return nil }
         var text = "Fresh: \(seconds(age)) old of \(seconds(times.lifetime)) by \(times.source.rawValue)"
         if wishes.maxAge == 0, terms.isImmutable { text += ", and immutable (RFC 8246 §2)" }
         return text + " (RFC 9111 §4.2)."
     }
 
     /// Why it may not be served as fresh, by precedence; nil if only its age decides.
-    private var refusal: String? {
+    private var rejection: String? {
         if entry.isInvalidated { return "A change at its URL made it invalid (RFC 9111 §4.4)" }
         if terms.noCache == .all { return "The response says no-cache (RFC 9111 §5.2.2.4)" }
         if wishes.noCache != .none { return "The request says no-cache (RFC 9111 §5.2.1.4)" }
@@ -48,7 +48,7 @@ struct HTTPCacheUse {
 
     /// Why it is not served immediately.
     var obstacle: String {
-        if let refusal { return refusal }
+        if let rejection { return rejection }
         guard let age = times.age else {
             return "The clock shows a time before the response came, so its age is not known (RFC 9111 §4.2.3)"
         }
@@ -58,7 +58,7 @@ struct HTTPCacheUse {
 
     /// Why the request accepts it although it is stale; nil if it does not.
     var maxStale: String? {
-        guard let allowed = wishes.maxStale, !mustValidate, refusal == nil, let staleness = times.staleness else {
+        guard let allowed = wishes.maxStale, !mustValidate, rejection == nil, let staleness = times.staleness else {
             return nil
         }
         if case .seconds(let limit) = allowed, staleness > .seconds(limit) { return nil }
@@ -67,7 +67,7 @@ struct HTTPCacheUse {
 
     /// Why it may be served while it is validated; nil if it may not.
     var staleWhileRevalidate: String? {
-        guard let window = terms.staleWhileRevalidate, window > 0, !mustValidate, refusal == nil,
+        guard let window = terms.staleWhileRevalidate, window > 0, !mustValidate, rejection == nil,
             let staleness = times.staleness, !times.isFresh, staleness <= .seconds(window)
         else { return nil }
         return "Stale for \(seconds(staleness)) of the \(window) s of stale-while-revalidate (RFC 5861 §3)."

@@ -56,7 +56,7 @@ package struct ResponseTerms: Sendable, Hashable {
         mustRevalidate = directives.mustRevalidate
         staleWhileRevalidate = .seconds(directives.staleWhileRevalidate ?? 0)
         staleIfError = directives.staleIfError.map { .seconds($0) }
-        mayStore = Self.refusal(status, fields, directives) == nil
+        mayStore = Self.rejection(status, fields, directives) == nil
         let apparent = max(.zero, receivedAt - generatedAt)
         let delay = max(.zero, receivedAt - requestedAt)
         age = max(apparent, .seconds(Age.seconds(in: fields)) + delay)
@@ -72,7 +72,7 @@ package struct ResponseTerms: Sendable, Hashable {
     }
 
     /// Returns why a response must not be stored; nil if it may be.
-    static func refusal(_ status: Status, _ fields: Fields, _ directives: CacheControl) -> String? {
+    static func rejection(_ status: Status, _ fields: Fields, _ directives: CacheControl) -> String? {
         guard status.code >= 200 else { return "\(status.code) is not a final response (RFC 9111 §3)" }
         if directives.mustUnderstand {
             guard status.isUnderstood else {

@@ -94,11 +94,11 @@ extension DiskConnection {
         var blob: String?
         if isBlob {
             // The guard in the statement decides; this check only avoids writing a file in vain.
-            if let refusal = try refusal(of: item) { return refusal }
+            if let rejection = try rejection(of: item) { return rejection }
             blob = try write(blob: stored)
         }
         guard let row = try upsert(item, stored, size: size, blob: blob) else {
-            return try refusal(of: item) ?? .keptNewer
+            return try rejection(of: item) ?? .keptNewer
         }
         if blob == nil {
             try put(payload: stored, of: row)
@@ -143,7 +143,7 @@ extension DiskConnection {
     }
 
     /// The reason why the statement's guard would keep the stored item; nil if it would not.
-    private func refusal(of item: NewItem) throws(SQLiteError) -> DiskStore.PutOutcome? {
+    private func rejection(of item: NewItem) throws(SQLiteError) -> DiskStore.PutOutcome? {
         let statement = try prepared(.describe)
         defer { statement.reset() }
         try statement.bind(item.kind.rawValue, at: 1)

@@ -82,7 +82,7 @@ extension SQLiteError {
     var isDamage: Bool {
         switch code {
         case .corrupt, .notADatabase: true
-        // The statements are fixed and match the schema: if one is refused, the schema has changed.
+        // The statements are fixed and match the schema: if one is rejected, the schema has changed.
         case .error, .constraint, .mismatch, .format: true
         case .inputOutput: extendedCode == SQLiteError.shortRead
         default: false

@@ -34,7 +34,7 @@ package struct DiskOutboxRow: Sendable, Hashable {
         self.payload = payload
     }
 
-    private static let notePrefix = "larder.refusal "
+    private static let notePrefix = "larder.rejection "
 
     /// The metadata key for the reason of an operation's rejection.
     package static func noteKey(_ sequence: Int64) -> String { notePrefix + "\(sequence)" }

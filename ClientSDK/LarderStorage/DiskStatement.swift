@@ -178,7 +178,7 @@ enum DiskStatement: Int, CaseIterable {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """
         case .outboxNotes:
-            "SELECT key, value, sum FROM metadata WHERE kind = 0 AND key >= 'larder.refusal ' AND key < 'larder.refusal!'"
+            "SELECT key, value, sum FROM metadata WHERE kind = 0 AND key >= 'larder.rejection ' AND key < 'larder.rejection!'"
         case .outboxSequence: "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
         case .dropOutboxSequence: "DELETE FROM sqlite_sequence WHERE name = 'outbox'"
         case .putOutboxSequence: "INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?1)"

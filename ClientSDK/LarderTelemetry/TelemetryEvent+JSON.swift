@@ -51,7 +51,7 @@ extension TelemetryEvent.Kind {
         case .memoryWarning: "memoryWarning"
         case .memoryReaction: "memoryReaction"
         case .networkLevel: "networkLevel"
-        case .gateRefused: "gateRefused"
+        case .gateRejected: "gateRejected"
         case .request: "request"
         case .firstContent: "firstContent"
         case .storeRecovered: "storeRecovered"
@@ -119,7 +119,7 @@ extension TelemetryEvent.Kind {
             members.text("level", level.description)
             members.text("from", old.description)
             members.text("cause", cause)
-        case .gateRefused(let feature, let reason):
+        case .gateRejected(let feature, let reason):
             members.text("feature", feature)
             members.text("reason", reason)
         case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):

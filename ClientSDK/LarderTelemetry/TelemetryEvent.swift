@@ -129,7 +129,7 @@ public struct TelemetryEvent: Sendable, Hashable {
         /// The level of the network changed.
         case networkLevel(NetworkLevel, from: NetworkLevel, cause: String)
         /// A gate rejected a value.
-        case gateRefused(feature: String, reason: String)
+        case gateRejected(feature: String, reason: String)
         /// An exchange with a server ended; `failure` is the transport error's code if there was no response. `bytesReceived` counts
         /// content as it was sent, and `bytesDecoded` what compressed content became; nil: it was not compressed.
         case request(

@@ -115,7 +115,7 @@ extension TelemetryTotals.Feature {
         writer.endObject()
         writer.integers([
             ("merged", merged), ("revalidations", revalidations), ("bytesSaved", bytesSaved), ("retries", retries),
-            ("gatesRefused", gatesRefused), ("requestsFailed", requestsFailed), ("bytesReceived", bytesReceived),
+            ("gatesRejected", gatesRejected), ("requestsFailed", requestsFailed), ("bytesReceived", bytesReceived),
             ("bytesSent", bytesSent), ("bytesSavedByCompression", bytesSavedByCompression),
             ("changesApplied", changesApplied),
         ])

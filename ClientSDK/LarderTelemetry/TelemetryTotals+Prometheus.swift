@@ -33,7 +33,7 @@ extension TelemetryTotals {
         perFeature("larder_revalidations_total", "Replies that confirmed a stored value.", \.revalidations)
         perFeature("larder_saved_bytes_total", "Bytes that confirmations did not transfer.", \.bytesSaved)
         perFeature("larder_retries_total", "Retries of requests.", \.retries)
-        perFeature("larder_gates_refused_total", "Values that a gate rejected.", \.gatesRefused)
+        perFeature("larder_gates_rejected_total", "Values that a gate rejected.", \.gatesRejected)
         perFeature("larder_requests_failed_total", "Exchanges without a reply or with a 5xx.", \.requestsFailed)
         perFeature(
             "larder_compression_saved_bytes_total",

@@ -37,7 +37,7 @@ public struct TelemetryTotals: Sendable, Hashable {
         public internal(set) var bytesSaved = 0
         public internal(set) var retries = 0
         /// Values that a gate rejected.
-        public internal(set) var gatesRefused = 0
+        public internal(set) var gatesRejected = 0
         /// The durations of exchanges, including failed ones.
         public internal(set) var requests = TelemetryTotals.Histogram()
         /// Exchanges without a response, or with a status of 500 or more.
@@ -75,7 +75,7 @@ public struct TelemetryTotals: Sendable, Hashable {
             revalidations += other.revalidations
             bytesSaved += other.bytesSaved
             retries += other.retries
-            gatesRefused += other.gatesRefused
+            gatesRejected += other.gatesRejected
             requests.merge(other.requests)
             requestsFailed += other.requestsFailed
             bytesReceived += other.bytesReceived
@@ -239,7 +239,7 @@ public struct TelemetryTotals: Sendable, Hashable {
         case .networkLevel(let level, _, _):
             networkLevel = level
             networkChanges += 1
-        case .gateRefused(let feature, _): change(feature) { $0.gatesRefused += 1 }
+        case .gateRejected(let feature, _): change(feature) { $0.gatesRejected += 1 }
         case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
             if let status { statuses["\(status / 100)xx", default: 0] += 1 }
             if let failure { Self.change(&failures, failure, 0) { $0 += 1 } }

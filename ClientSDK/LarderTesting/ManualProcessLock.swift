@@ -14,13 +14,13 @@ public final class ManualProcessLock: Sendable {
     private struct State {
         var holder: UInt64?
         var lastHandle: UInt64 = 0
-        var refusals = 0
+        var rejections = 0
         var takes = 0
-        var watchers: [(condition: @Sendable (_ isHeld: Bool, _ refusals: Int) -> Bool, pending: Pending<Bool>)] = []
+        var watchers: [(condition: @Sendable (_ isHeld: Bool, _ rejections: Int) -> Bool, pending: Pending<Bool>)] = []
 
         /// Removes and returns the waiters whose condition holds.
         mutating func satisfiedWaiters() -> [Pending<Bool>] {
-            let (isHeld, count) = (holder != nil, refusals)
+            let (isHeld, count) = (holder != nil, rejections)
             let awake = watchers.filter { $0.condition(isHeld, count) }.map(\.pending)
             watchers.removeAll { $0.condition(isHeld, count) }
             return awake
@@ -67,13 +67,13 @@ public final class ManualProcessLock: Sendable {
     public var isHeld: Bool { state.withLock { $0.holder != nil } }
 
     /// The number of failed attempts to take it.
-    public var refusals: Int { state.withLock { $0.refusals } }
+    public var rejections: Int { state.withLock { $0.rejections } }
 
     /// The number of successful attempts to take it.
     public var takes: Int { state.withLock { $0.takes } }
 
     /// Waits for a total number of failed attempts. Returns at once if the calling task is cancelled.
-    public func waitForRefusals(_ count: Int) async { await wait { _, refusals in refusals >= count } }
+    public func waitForRejections(_ count: Int) async { await wait { _, rejections in rejections >= count } }
 
     /// Waits until the lock is free. Returns at once if the calling task is cancelled.
     public func waitUntilFree() async { await wait { isHeld, _ in !isHeld } }
@@ -91,7 +91,7 @@ public final class ManualProcessLock: Sendable {
     private func take(_ number: UInt64) -> Bool {
         let (isTaken, awake) = state.withLock { state -> (Bool, [Pending<Bool>]) in
             guard state.holder == nil || state.holder == number else {
-                state.refusals += 1
+                state.rejections += 1
                 return (false, state.satisfiedWaiters())
             }
             if state.holder == nil { state.takes += 1 }

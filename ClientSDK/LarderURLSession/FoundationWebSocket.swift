@@ -72,7 +72,7 @@ final class FoundationWebSocket: WebSocketConnection {
     func send(_ message: WebSocketClient.Message) async throws(WebSocketError) {
         let cancelled = WebSocketError(.cancelled, "The sender was cancelled.")
         if Task.isCancelled { throw cancelled }
-        if let refusal = core.refusal { throw refusal }
+        if let rejection = core.rejection { throw rejection }
         let pending = Pending<Result<Void, WebSocketError>>()
         let foreign: URLSessionWebSocketTask.Message =
             switch message {
@@ -86,7 +86,7 @@ final class FoundationWebSocket: WebSocketConnection {
     }
 
     func ping() async throws(WebSocketError) {
-        if let refusal = core.refusal { throw refusal }
+        if let rejection = core.rejection { throw rejection }
         let pending = Pending<Result<Void, WebSocketError>>()
         task.sendPing { error in
             pending.finish(error.map { .failure(FoundationWebSocketCore.broken($0)) } ?? .success(()))
@@ -146,7 +146,7 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
     func attach(_ task: URLSessionWebSocketTask) { self.task.withLock { $0 = task } }
 
     /// Why sending is impossible; nil if it is possible.
-    var refusal: WebSocketError? {
+    var rejection: WebSocketError? {
         state.withLock { state in
             if case .failure(let error)? = state.inbox.end { return error }
             return state.isOver || state.hasSentClose ? WebSocketError(.closed, "The WebSocket is closed.") : nil
@@ -284,7 +284,7 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
             end(
                 .failure(
                     WebSocketError(
-                        .refused,
+                        .rejected,
                         "The server answered with \(http.statusCode) instead of a WebSocket.",
                         status: Status(code: http.statusCode),
                         fields: URLSessionExchangeDelegate.fields(of: http)

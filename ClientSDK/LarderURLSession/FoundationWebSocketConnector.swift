@@ -10,7 +10,7 @@ public import LarderTransport
 
 /// Opens `ws` and `wss` WebSockets with `URLSessionWebSocketTask`.
 ///
-/// Foundation performs the handshake and returns no content of a refusal. On Linux it requires a libcurl with
+/// Foundation performs the handshake and returns no content of a rejection. On Linux it requires a libcurl with
 /// WebSocket support (7.86 or later); otherwise connecting fails. Safe from any task.
 public struct FoundationWebSocketConnector: WebSocketConnector {
     private let clock: any MonotonicClock & Sleeper

@@ -81,7 +81,7 @@ const tasks = {
           amount: { minorUnits: Number(amount), currency: env.LARDER_CURRENCY },
         },
       });
-      assert.ok(response.ok || env.LARDER_SCENARIO === "refused-transfer", `status ${response.status}`);
+      assert.ok(response.ok || env.LARDER_SCENARIO === "rejected-transfer", `status ${response.status}`);
     }
   },
   async message() {

@@ -12,8 +12,8 @@ class ScenarioTest(unittest.TestCase):
         with self.subTest(os.environ["LARDER_SCENARIO"]):
             try:
                 getattr(Tasks(os.environ), os.environ["LARDER_TASK"])()
-            except Failed as refusal:
-                self.assertEqual(os.environ["LARDER_SCENARIO"], "refused-transfer", refusal)
+            except Failed as rejection:
+                self.assertEqual(os.environ["LARDER_SCENARIO"], "rejected-transfer", rejection)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ package struct Backend: Sendable {
             let verdict = limiter.take(caller(request, world), now: world.clock.now)
             RateLimitFields.append(verdict, limiter, dialect, now: world.clock.now, to: &extra)
             guard verdict.isAllowed else {
-                var refusal = RateLimitFields.refusal(verdict).reply.adding(extra)
-                refusal.note.owner = world
-                return refusal
+                var rejection = RateLimitFields.rejection(verdict).reply.adding(extra)
+                rejection.note.owner = world
+                return rejection
             }
         }
         if conditions.allowsCache, world.cache.isEnabled, let reply = repeated(request, world, extra, conditions) {
@@ -54,7 +54,7 @@ package struct Backend: Sendable {
         switch world.holdUntilCommitted(result, exchange, batch: batch) {
         case .held: return nil
         case .free: return result
-        case .lost(let refusal): return refusal.adding(extra)
+        case .lost(let rejection): return rejection.adding(extra)
         }
     }
 
@@ -255,11 +255,11 @@ package struct Backend: Sendable {
         return request.peer.host
     }
 
-    // MARK: Refusals and records
+    // MARK: Rejections and records
 
-    package func refused(_ refusal: Refusal) -> Response {
+    package func rejected(_ rejection: Rejection) -> Response {
         let type: ProblemType =
-            switch refusal.reason {
+            switch rejection.reason {
             case .malformed: .malformedRequest
             case .headTooLarge: .fieldsTooLarge
             case .targetTooLong: .uriTooLong
@@ -272,7 +272,7 @@ package struct Backend: Sendable {
             case .unsupportedWebSocketVersion: .upgradeRequired
             }
         var fields: Fields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
-        switch refusal.reason {
+        switch rejection.reason {
         case .tooManyConnections: fields.add(.retryAfter, "1")
         case .unsupportedWebSocketVersion:
             // A 426 must list the supported protocols, and `Upgrade` must be listed in `Connection` (RFC 9110 §15.5.22, §7.8).
@@ -280,7 +280,7 @@ package struct Backend: Sendable {
             fields.add(.connection, "upgrade")
         default: break
         }
-        return Response(status: type.status, fields: fields, body: .bytes(type(refusal.detail).encoded()))
+        return Response(status: type.status, fields: fields, body: .bytes(type(rejection.detail).encoded()))
     }
 }
 

@@ -126,7 +126,7 @@ package final class DatabaseImage: Sendable {
         return bytes
     }
 
-    /// Maps the image, with room to grow; nil if the system refuses.
+    /// Maps the image, with room to grow; nil if the system rejects.
     func map() -> Mapping? {
         // Reserved address space costs nothing until it is written. If it is scarce, a smaller reservation is tried.
         for room in [1 << 30, 64 << 20] {

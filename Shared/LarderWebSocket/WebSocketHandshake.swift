@@ -3,7 +3,7 @@ import LarderCoding
 /// The opening handshake (RFC 6455 §4).
 package enum WebSocketHandshake {
     /// Why an upgrade is rejected.
-    package enum Refusal: Error, Sendable, Hashable {
+    package enum Rejection: Error, Sendable, Hashable {
         /// The request is not a WebSocket upgrade.
         case notAnUpgrade
         /// The version is not 13: answer 426 and name 13.
@@ -20,7 +20,7 @@ package enum WebSocketHandshake {
     /// Checks a request's fields and returns the value of `Sec-WebSocket-Accept`.
     ///
     /// - Parameter field: returns a field's combined value by its name in lower case.
-    package static func accept(_ field: (StaticString) -> String?) throws(Refusal) -> String {
+    package static func accept(_ field: (StaticString) -> String?) throws(Rejection) -> String {
         guard isUpgrade(field) else { throw .notAnUpgrade }
         guard field("sec-websocket-version") == "13" else { throw .version }
         guard let key = field("sec-websocket-key"), Base64.decode(key)?.count == 16 else { throw .key }

@@ -257,8 +257,8 @@ struct ClientServicesImageTests {
         await #expect(throws: LarderError.self) {
             try await client.cache.requireValidated(client.feed.newest, within: .seconds(1))
         }
-        #expect(client.telemetry.totals.features["feed"]?.gatesRefused == 1)
-        #expect(kinds(events).contains("gateRefused"))
+        #expect(client.telemetry.totals.features["feed"]?.gatesRejected == 1)
+        #expect(kinds(events).contains("gateRejected"))
         client.close()
         await scene.backend.stop()
     }

@@ -76,14 +76,14 @@ struct LiveTests {
         let foreign = await code { () async throws(WebSocketError) in
             _ = try await client.connect(address, fields: [.authorization: "Bearer wrong"])
         }
-        #expect(foreign?.code == .refused && foreign?.status == .unauthorized)
+        #expect(foreign?.code == .rejected && foreign?.status == .unauthorized)
         let problem = String(decoding: foreign?.body ?? [], as: UTF8.self)
         #expect(problem.contains("\"status\":401"))
         var busy = CannedReply(status: 503)
         busy.retryAfter = .seconds(7)
         try backend.main.set(Fault(id: "busy", .respond(busy), when: FaultMatch("GET", path)))
-        let refused = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
-        #expect(refused?.status == .serviceUnavailable && refused?.fields[.retryAfter] == "7")
+        let rejected = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
+        #expect(rejected?.status == .serviceUnavailable && rejected?.fields[.retryAfter] == "7")
         try backend.main.set(Fault(id: "busy", .reset, when: FaultMatch("GET", path)))
         let reset = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
         #expect(reset?.code == .interrupted)
@@ -230,7 +230,7 @@ struct LiveTests {
             _ = try await client.open(backend.url + "/v1/live/events", lastEventID: "nonsense")
             Issue.record("it opened")
         } catch {
-            #expect(error.code == .refused && error.status == .gone)
+            #expect(error.code == .rejected && error.status == .gone)
             #expect(!error.body.isEmpty)
         }
         await backend.stop()

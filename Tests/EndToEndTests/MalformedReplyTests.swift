@@ -504,7 +504,7 @@ struct MalformedReplyTests {
             onEvent: { event in
                 guard case .operation(_, _, let end) = event else { return }
                 switch end {
-                case .postponed(let error, _), .refused(let error): events.withLock { $0.append(error) }
+                case .postponed(let error, _), .rejected(let error): events.withLock { $0.append(error) }
                 case .accepted: return
                 }
             },

@@ -181,7 +181,7 @@ final class OfflineWritingTests: Sendable {
         #expect(try await shown(client).contains { $0.text == "mine now" })
         try await goOnline(client, scene)
         #expect(try await shown(client).first { $0.id == other.id }?.text == other.text)
-        #expect(client.cache.outbox.refused.first?.refusal?.status == 403)
+        #expect(client.cache.outbox.rejected.first?.rejection?.status == 403)
         let long = String(repeating: "x", count: 2_001)
         #expect(throws: LarderError.self) { try client.feed.create(long) }
         #expect(throws: LarderError.self) { try client.feed.edit(other.id, to: "") }

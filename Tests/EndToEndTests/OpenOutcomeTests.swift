@@ -15,13 +15,13 @@ import Testing
 @Suite("Operations in doubt, end to end", .oneMinute)
 struct OpenOutcomeTests {
     private final class Ends: Sendable {
-        let refused = Mutex<[LarderError]>([])
+        let rejected = Mutex<[LarderError]>([])
         let postponed = Mutex<[Duration]>([])
         let failures = Mutex<[LarderError]>([])
 
         func note(_ event: CacheEvent) {
             switch event {
-            case .operation(_, _, .refused(let error)): refused.withLock { $0.append(error) }
+            case .operation(_, _, .rejected(let error)): rejected.withLock { $0.append(error) }
             case .operation(_, _, .postponed(_, let wait)): postponed.withLock { $0.append(wait) }
             case .storageFailed(let error): failures.withLock { $0.append(error) }
             default: break
@@ -45,7 +45,7 @@ struct OpenOutcomeTests {
     /// Advances the clock until the outbox is empty.
     private func finish(_ client: LarderClient, _ scene: ClientScene) async throws {
         let outbox = client.cache.outbox
-        while !outbox.status.isDrained, outbox.refused.isEmpty, !Task.isCancelled {
+        while !outbox.status.isDrained, outbox.rejected.isEmpty, !Task.isCancelled {
             scene.clock.advance(by: .seconds(1))
             await Task.yield()
         }
@@ -74,12 +74,12 @@ struct OpenOutcomeTests {
         let statuses = SequenceRecorder(client.cache.outbox.statuses)
         #expect(await scene.world.wait(for: .entries(JournalFilter("POST", "/v1/transfers", status: "409"), count: 1)))
         await statuses.wait { $0.last?.inFlight == 0 }
-        #expect(ends.refused.withLock { $0.isEmpty } && client.bank.unresolved.count == 1)
+        #expect(ends.rejected.withLock { $0.isEmpty } && client.bank.unresolved.count == 1)
         // The server has sent Retry-After: 1.
         #expect(ends.postponed.withLock { $0.first } == .seconds(1))
         scene.world.releaseAll()
         try await finish(client, scene)
-        #expect(ends.refused.withLock { $0.isEmpty } && client.bank.unresolved.isEmpty)
+        #expect(ends.rejected.withLock { $0.isEmpty } && client.bank.unresolved.isEmpty)
         let now = try await client.cache.refresh(client.bank.accounts).value?.items.first { $0.id == from.id }
         #expect(now?.balance.minorUnits == from.balance.minorUnits - 700)
         let keys = await scene.world.journal(transfers).compactMap { $0.requestField("Idempotency-Key") }
@@ -102,10 +102,10 @@ struct OpenOutcomeTests {
         let statuses = SequenceRecorder(client.cache.outbox.statuses)
         #expect(await scene.world.wait(for: .entries(JournalFilter("POST", path, status: "409"), count: 1)))
         await statuses.wait { $0.last?.inFlight == 0 }
-        #expect(client.cache.outbox.refused.isEmpty && client.cache.outbox.status.blockedScopes == 0)
+        #expect(client.cache.outbox.rejected.isEmpty && client.cache.outbox.status.blockedScopes == 0)
         scene.world.releaseAll()
         try await finish(client, scene)
-        #expect(ends.refused.withLock { $0.isEmpty } && client.cache.outbox.entries.isEmpty)
+        #expect(ends.rejected.withLock { $0.isEmpty } && client.cache.outbox.entries.isEmpty)
         let texts = try scene.truth(path, as: "ana", of: Message.self).map(\.text)
         #expect(texts.reversed().filter { ["one", "two"].contains($0) } == ["one", "two"])
         client.close()
@@ -161,7 +161,7 @@ struct OpenOutcomeTests {
             Fault(.respond(CannedReply(status: status)), when: FaultMatch("PATCH", "/v1/me"), stage: .afterRead)
         )
         let error = await #expect(throws: LarderError.self) { try await client.profiles.edit(me) { $0.bio = "no" } }
-        #expect(error?.code == .refused && error?.status == status)
+        #expect(error?.code == .rejected && error?.status == status)
         client.close()
     }
 

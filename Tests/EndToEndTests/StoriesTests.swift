@@ -127,11 +127,11 @@ struct StoriesTests {
                 given: try await client.bank.validatedAccounts()
             )
         }
-        #expect(poor.flatMap { Bank.refusal($0) } == .insufficientFunds)
+        #expect(poor.flatMap { Bank.rejection($0) } == .insufficientFunds)
         let foreign = await #expect(throws: LarderError.self) {
             try await client.bank.transfer(order(1, "XTS"), given: try await client.bank.validatedAccounts())
         }
-        #expect(foreign.flatMap { Bank.refusal($0) } == .currencyMismatch || foreign?.status == 422)
+        #expect(foreign.flatMap { Bank.rejection($0) } == .currencyMismatch || foreign?.status == 422)
         scene.clock.advance(by: .seconds(31))
         online.withLock { $0 = false }
         let gate = await #expect(throws: LarderError.self) {

@@ -118,7 +118,7 @@ struct TaskTests {
         network.set(true)
         client.cache.networkReturned()
         let statuses = SequenceRecorder(client.cache.outbox.statuses)
-        await statuses.wait { _ in client.cache.outbox.entries.contains { $0.state == .refused } }
+        await statuses.wait { _ in client.cache.outbox.entries.contains { $0.state == .rejected } }
         #expect(!ids(client, done).contains(task.id))
         try await client.sync.catchUp()
         #expect(!ids(client, open).contains(task.id) && !ids(client, done).contains(task.id))

@@ -111,7 +111,7 @@ struct TrainTests {
         let people = SequenceRecorder(client.profiles.snapshots("user_2"))
         let pages = client.feed.timeline
         let failedScreens = Mutex<[String]>([])
-        let refusals = Mutex<[String: Int]>([:])
+        let rejections = Mutex<[String: Int]>([:])
         var likes: [String: Bool] = [:]
         let posts = try await client.cache.value(client.feed.newest).items
         var turn = 0
@@ -138,7 +138,7 @@ struct TrainTests {
                     if isScroll { try await pages.loadOlder() }
                 } catch {
                     let code = (error as? LarderError)?.code.rawValue ?? "\(error)"
-                    refusals.withLock { $0[code, default: 0] += 1 }
+                    rejections.withLock { $0[code, default: 0] += 1 }
                 }
             }
             ride.move(by: .seconds(4))
@@ -154,7 +154,7 @@ struct TrainTests {
         #expect(!feedIsEmpty.isEmpty && feedIsEmpty.allSatisfy { $0 == false }, "An observer of the feed had no posts.")
         let profileIsEmpty = people.elements.map { $0.value?.handle.isEmpty }
         #expect(!profileIsEmpty.isEmpty && profileIsEmpty.allSatisfy { $0 == false }, "An observer had no profile.")
-        #expect(refusals.withLock { $0["offline"] ?? 0 } > 0, "A refresh in the tunnel must fail as offline.")
+        #expect(rejections.withLock { $0["offline"] ?? 0 } > 0, "A refresh in the tunnel must fail as offline.")
         let totals = client.telemetry.totals
         #expect(totals.networkChanges >= 4, "Two tunnels change the network level at least four times.")
         // After the tunnel all likes reach the server.

@@ -8,7 +8,7 @@ import LarderHTTP
 /// What a reader of requests has found.
 private enum Found: Equatable {
     case request(String, [UInt8], [UInt8])
-    case refused
+    case rejected
 }
 
 /// Reads requests as a connection does: what is not consumed is passed again.
@@ -29,7 +29,7 @@ private func requests(_ pieces: [ArraySlice<UInt8>], headBytesMaximum: Int) -> [
                 found.append(.request(request.method.rawValue, request.head, request.body))
                 // A request without progress would be answered for ever.
                 require(consumed > before || !request.body.isEmpty, "A request has no bytes.")
-            case .refused: return found + [.refused]
+            case .rejected: return found + [.rejected]
             }
         }
         held.removeFirst(consumed)

@@ -60,7 +60,7 @@ private func upgrade(_ pieces: [ArraySlice<UInt8>]) -> String {
 func fuzzHandshake(_ bytes: [UInt8]) {
     let whole = upgrade([bytes[...]])
     let parts = upgrade(pieces(bytes))
-    // A refusal's content may be cut anywhere: whether it is complete is known at different times.
+    // A rejection's content may be cut anywhere: whether it is complete is known at different times.
     if whole.hasPrefix("failed") == parts.hasPrefix("failed") {
         requireEqual(whole, parts, "Pieces give another handshake.")
     }

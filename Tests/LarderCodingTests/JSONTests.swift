@@ -6,7 +6,7 @@ import Testing
 @Suite("JSON", .oneMinute)
 struct JSONTests {
     @Test(
-        "refuses what RFC 8259 does not allow, and says where",
+        "rejects what RFC 8259 does not allow, and says where",
         arguments: [
             ("", 0), ("{", 1), ("[1,]", 3), ("{\"a\":1,}", 7), ("01", 0), ("1.", 2), ("+1", 0), ("nul", 0),
             ("\"\u{01}\"", 1),
@@ -14,7 +14,7 @@ struct JSONTests {
             ("\"abc", 0),
         ]
     )
-    func refuses(text: String, offset: Int) throws {
+    func rejects(text: String, offset: Int) throws {
         let error = try #require(throws: JSONError.self) { _ = try JSONParser.parse(Array(text.utf8)) }
         #expect(error.offset == offset, "\(error)")
     }

@@ -25,7 +25,7 @@ struct RunHistoryTests {
         .memoryWarning(.critical, cost: 5, requests: 3, loads: 2),
         .memoryReaction(.warning, loadsCancelled: 2, bytesFreed: 9),
         .memoryLevel(.critical, from: .normal, cause: "stalls"), .networkLevel(.offline, from: .good, cause: "lost"),
-        .gateRefused(feature: "accounts", reason: "notValidated"),
+        .gateRejected(feature: "accounts", reason: "notValidated"),
         .request(feature: "feed", status: 304, duration: .milliseconds(3), bytesReceived: 0, bytesSent: 9),
         .request(feature: "feed", status: nil, failure: "reset", duration: .zero, bytesReceived: 1, bytesSent: 0),
         .firstContent(feature: "feed", from: .network, after: .milliseconds(8)),

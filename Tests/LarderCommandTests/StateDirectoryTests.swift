@@ -53,8 +53,8 @@ struct StateDirectoryTests {
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == data)
-        let refused = #expect(throws: Failure.self) { try PrivateFile.write(data, to: folder) }
-        #expect(refused?.message.contains("cannot be written") == true)
+        let rejected = #expect(throws: Failure.self) { try PrivateFile.write(data, to: folder) }
+        #expect(rejected?.message.contains("cannot be written") == true)
         #expect(!FileManager.default.fileExists(atPath: folder + ".part"))
     }
 }

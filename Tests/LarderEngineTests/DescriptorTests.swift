@@ -13,7 +13,7 @@
                 .response(Response(status: .ok, body: .bytes(Array("yes".utf8))))
             }
 
-            func refused(_ refusal: Refusal) -> Response { Response(status: refusal.status) }
+            func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
             var wantsRecords: Bool { false }
             func finished(_ record: ExchangeRecord) {}
             var wantsHeads: Bool { false }

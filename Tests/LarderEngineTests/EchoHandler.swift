@@ -24,8 +24,8 @@ final class EchoHandler: ExchangeHandler {
         return .response(Response(status: .ok, body: .bytes(Array(text.utf8))))
     }
 
-    func refused(_ refusal: Refusal) -> Response {
-        Response(status: refusal.status, body: .bytes(Array(refusal.detail.utf8)))
+    func rejected(_ rejection: Rejection) -> Response {
+        Response(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
     var wantsHeads: Bool { false }

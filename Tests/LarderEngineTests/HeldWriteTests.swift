@@ -17,7 +17,7 @@ private final class Notebook: ExchangeHandler {
         return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: count))))
     }
 
-    func refused(_ refusal: Refusal) -> Response { Response(status: .badRequest, body: .bytes(Array("no".utf8))) }
+    func rejected(_ rejection: Rejection) -> Response { Response(status: .badRequest, body: .bytes(Array("no".utf8))) }
 
     var wantsRecords: Bool { true }
     var wantsHeads: Bool { false }

@@ -22,7 +22,7 @@ private final class JobCount: ExchangeHandler {
         return EchoHandler.reply(to: request)
     }
 
-    func refused(_ refusal: Refusal) -> Response { Response(status: refusal.status) }
+    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
     var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     var wantsRecords: Bool { false }

@@ -27,7 +27,7 @@ private final class PaddedReplies: ExchangeHandler {
         return .response(Response(status: .ok, body: .bytes(body)))
     }
 
-    func refused(_ refusal: Refusal) -> Response { Response(status: refusal.status) }
+    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
     var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     var wantsRecords: Bool { true }

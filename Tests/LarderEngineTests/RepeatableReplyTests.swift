@@ -33,7 +33,7 @@ private final class Counter: ExchangeHandler {
         return reply
     }
 
-    func refused(_ refusal: Refusal) -> Response { Response(status: refusal.status) }
+    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
     var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     var wantsRecords: Bool { true }

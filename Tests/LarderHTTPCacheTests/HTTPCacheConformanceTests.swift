@@ -10,7 +10,7 @@ import Testing
 @Suite("HTTP cache, behaviour by behaviour", .oneMinute)
 struct HTTPCacheConformanceTests {
     enum Expectation: Sendable, Equatable {
-        case network, hit, revalidated, stale, refused
+        case network, hit, revalidated, stale, rejected
     }
 
     struct Step: Sendable {
@@ -284,7 +284,7 @@ struct HTTPCacheConformanceTests {
         Row(
             "only-if-cached with no-cache",
             stored([.cacheControl: "max-age=60"]),
-            then(1, .refused, [.cacheControl: "only-if-cached, no-cache"])
+            then(1, .rejected, [.cacheControl: "only-if-cached, no-cache"])
         ),
         Row("min-fresh enough", stored([.cacheControl: "max-age=60"]), then(10, .hit, [.cacheControl: "min-fresh=50"])),
         Row(
@@ -321,10 +321,10 @@ struct HTTPCacheConformanceTests {
         Row(
             "only-if-cached: stale",
             stored([.cacheControl: "max-age=60"]),
-            then(61, .refused, [.cacheControl: "only-if-cached"])
+            then(61, .rejected, [.cacheControl: "only-if-cached"])
         ),
-        Row("only-if-cached: not there", then(0, .refused, [.cacheControl: "only-if-cached"])),
-        Row("only-if-cached and no-store", then(0, .refused, [.cacheControl: "only-if-cached, no-store"])),
+        Row("only-if-cached: not there", then(0, .rejected, [.cacheControl: "only-if-cached"])),
+        Row("only-if-cached and no-store", then(0, .rejected, [.cacheControl: "only-if-cached, no-store"])),
         Row(
             "only-if-cached with max-stale",
             stored([.cacheControl: "max-age=60"]),
@@ -631,7 +631,7 @@ struct HTTPCacheConformanceTests {
             then(1, .network)
         ),
         Row(
-            "a refused change does not",
+            "a rejected change does not",
             stored([.cacheControl: "max-age=60"]),
             then(1, .network, status: 403, method: .post),
             then(1, .hit)
@@ -670,7 +670,7 @@ struct HTTPCacheConformanceTests {
             let place = Comment(rawValue: "\(row.testDescription), step \(index): \(response.explanation)")
             #expect(Self.expectation(response.source) == step.expected, place)
             #expect(response.explanation.hasSuffix("."), place)
-            if step.expected == .hit || step.expected == .refused { #expect(origin.count == asked, place) }
+            if step.expected == .hit || step.expected == .rejected { #expect(origin.count == asked, place) }
             if step.expected == .revalidated {
                 #expect(response.status == .ok && response.text == "content", place)
                 #expect(
@@ -679,7 +679,7 @@ struct HTTPCacheConformanceTests {
                     } == true
                 )
             }
-            if step.expected == .refused { #expect(response.status == .gatewayTimeout, place) }
+            if step.expected == .rejected { #expect(response.status == .gatewayTimeout, place) }
             for field in step.fields {
                 let wanted = field.value == "-" ? [] : [field.value]
                 #expect(response.fields.values(of: field.name) == wanted, place)
@@ -693,7 +693,7 @@ struct HTTPCacheConformanceTests {
         case .hit: .hit
         case .revalidated: .revalidated
         case .stale: .stale
-        case .cacheOnlyMiss: .refused
+        case .cacheOnlyMiss: .rejected
         }
     }
 }

@@ -187,7 +187,7 @@ struct HTTPCachePropertyTests {
         #expect(stored > 2_000)
     }
 
-    @Test func `damaged bytes are refused, or decoded to entries that are stored and read again as they are`() {
+    @Test func `damaged bytes are rejected, or decoded to entries that are stored and read again as they are`() {
         let seed: UInt64 = 0x5EED_0045
         var maker = Maker(seed)
         var sample: [UInt8] = []

@@ -202,7 +202,7 @@ import Testing
     @Test func `other codings under chunked stay in the content and are named, RFC 9112 §7`() {
         let reply = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
         guard case .success(let whole) = read(reply) else {
-            Issue.record("refused")
+            Issue.record("rejected")
             return
         }
         #expect(whole.body == "ok" && whole.keepsAlive && whole.fields == ["Transfer-Encoding: gzip, Chunked"])
@@ -212,7 +212,7 @@ import Testing
         var bytes = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: caf".utf8)
         bytes += [0xE9, 13, 10, 13, 10]
         guard case .success(let whole) = read([bytes[...]]) else {
-            Issue.record("refused")
+            Issue.record("rejected")
             return
         }
         #expect(whole.fields.last == "X: caf\u{e9}")

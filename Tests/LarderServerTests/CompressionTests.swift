@@ -41,8 +41,8 @@ struct CompressionTests {
                 #expect(try inflate(coded.body, format) == plain.body)
             }
         }
-        for refused in ["br", "identity", "gzip;q=0", "identity, gzip;q=0.5"] {
-            #expect(try await scene.ask("GET", Self.feed, ["Accept-Encoding": refused]).body == plain.body)
+        for rejected in ["br", "identity", "gzip;q=0", "identity, gzip;q=0.5"] {
+            #expect(try await scene.ask("GET", Self.feed, ["Accept-Encoding": rejected]).body == plain.body)
         }
         let head = try await scene.ask("HEAD", Self.feed, Self.gzip)
         #expect(head.field("Content-Encoding") == "gzip" && head.body.isEmpty)

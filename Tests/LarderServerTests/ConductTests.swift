@@ -9,12 +9,14 @@ struct ConductTests {
     private let page = "/v1/feed?limit=2"
     private let reload = ["Cache-Control": "no-cache"]
 
-    private func refuse(_ stage: Stage, for wait: Duration?, times: Int = 1, _ path: String = "/v1/feed") throws {
-        var refusal = CannedReply(status: 503)
-        refusal.retryAfter = wait.map { .seconds(Int($0.components.seconds)) }
+    private func reject(_ stage: Stage, for wait: Duration?, times: Int = 1, _ path: String = "/v1/feed") throws {
+        var rejection = CannedReply(status: 503)
+        rejection.retryAfter = wait.map { .seconds(Int($0.components.seconds)) }
         var occurrence = Fault.Occurrence()
         occurrence.count = times
-        try stage.world.set(Fault(id: "busy", .respond(refusal), when: FaultMatch("GET", path), occurrence: occurrence))
+        try stage.world.set(
+            Fault(id: "busy", .respond(rejection), when: FaultMatch("GET", path), occurrence: occurrence)
+        )
     }
 
     private func findings(_ stage: Stage, _ rule: ConductReport.Rule) async -> Int {
@@ -24,7 +26,7 @@ struct ConductTests {
     @Test(arguments: [(29, 1), (30, 0)])
     func `Retry-After passes on the world's clock`(_ seconds: Int, _ count: Int) async throws {
         let stage = try Stage()
-        try refuse(stage, for: .seconds(30))
+        try reject(stage, for: .seconds(30))
         #expect(try await stage.ask("GET", page).status == 503)
         stage.world.clock.advance(by: .seconds(seconds))
         #expect(try await stage.ask("GET", page).status == 200)
@@ -34,7 +36,7 @@ struct ConductTests {
 
     @Test func `a delayed request counts from its arrival`() async throws {
         let stage = try Stage()
-        try refuse(stage, for: .seconds(30))
+        try reject(stage, for: .seconds(30))
         _ = try await stage.ask("GET", page)
         let delay = Distribution.fixed(.seconds(40))
         try stage.world.set(
@@ -47,22 +49,22 @@ struct ConductTests {
         await stage.backend.stop()
     }
 
-    @Test func `a request that was in flight when another one was refused is no retry`() async throws {
+    @Test func `a request that was in flight when another one was rejected is no retry`() async throws {
         let stage = try Stage()
-        try refuse(stage, for: .seconds(30))
+        try reject(stage, for: .seconds(30))
         try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/feed"), stage: .request, count: 1))
-        let refused = try stage.send("GET", page)
+        let rejected = try stage.send("GET", page)
         #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
         #expect(try await stage.ask("GET", page).status == 200)
         stage.world.releaseAll()
-        #expect(try await refused.reply().status == 503)
+        #expect(try await rejected.reply().status == 503)
         #expect(await findings(stage, .retriedTooSoon) == 0)
         await stage.backend.stop()
     }
 
     @Test func `one reload within Retry-After is a person's, a second one is a finding`() async throws {
         let stage = try Stage()
-        try refuse(stage, for: .seconds(30), times: 3)
+        try reject(stage, for: .seconds(30), times: 3)
         _ = try await stage.ask("GET", page)
         _ = try await stage.ask("GET", page, fields: reload)
         #expect(await findings(stage, .retriedTooSoon) == 0)
@@ -73,7 +75,7 @@ struct ConductTests {
 
     /// Retries of one page after each of the waits.
     private func retry(_ stage: Stage, after waits: [Duration]) async throws {
-        try refuse(stage, for: nil, times: waits.count)
+        try reject(stage, for: nil, times: waits.count)
         _ = try await stage.ask("GET", page)
         for wait in waits {
             stage.world.clock.advance(by: wait)

@@ -38,9 +38,9 @@ struct ControlDescriptionTests {
                 || ["/journal/", "/actors/", "/gates/", "/clock", "/oracles/"].contains { path.contains($0) }
             let target = concrete(path == "/_larder/profiles/{name}" ? "/_larder/profiles/train" : path)
             // No path takes TRACE, so that the reply lists those that it takes.
-            let refused = try await stage.ask("TRACE", target, as: nil)
-            let allowed = (refused.field("Allow") ?? "").split(separator: ",").map { $0.filter { $0 != " " } }
-            #expect(refused.status == 405, "\(path): \(refused.status)")
+            let rejected = try await stage.ask("TRACE", target, as: nil)
+            let allowed = (rejected.field("Allow") ?? "").split(separator: ",").map { $0.filter { $0 != " " } }
+            #expect(rejected.status == 405, "\(path): \(rejected.status)")
             #expect(Set(methods).isSubset(of: allowed), "\(path) takes \(allowed)")
             if !isShared { #expect(Set(allowed).subtracting(["HEAD"]) == Set(methods), "\(path) takes \(allowed)") }
         }

@@ -27,7 +27,7 @@ struct ControlSafetyTests {
             "Host: 127.0.0.1:\(port)\r\nSec-Fetch-Site: cross-site",
         ] {
             let reply = try await raw(stage, head)
-            #expect(reply.status == 403 && reply.problem == "control-refused", "\(head)")
+            #expect(reply.status == 403 && reply.problem == "control-rejected", "\(head)")
         }
         await stage.backend.stop()
     }
@@ -47,7 +47,7 @@ struct ControlSafetyTests {
         let stage = try Stage()
         for host in ["127.0.0.+1", "127.+0.0.1", "127.0.0.01", "127.0.0.256", "127.0.0.", "127.0.0.1.", "127.1"] {
             let reply = try await raw(stage, "Host: \(host)")
-            #expect(reply.status == 403 && reply.problem == "control-refused", "\(host)")
+            #expect(reply.status == 403 && reply.problem == "control-rejected", "\(host)")
         }
         for host in ["127.0.0.1", "127.255.0.9", "LOCALHOST", "127.0.0.1:80"] {
             #expect(try await raw(stage, "Host: \(host)").status == 200, "\(host)")
@@ -65,7 +65,7 @@ struct ControlSafetyTests {
         for target in [
             "http://evil.example/_larder", "HTTP://evil.example:80/_larder/", "http://evil.example/w/main/_larder",
         ] {
-            #expect(try await ask(target, host: "127.0.0.1").problem == "control-refused", "\(target)")
+            #expect(try await ask(target, host: "127.0.0.1").problem == "control-rejected", "\(target)")
         }
         #expect(try await ask("http://127.0.0.1/_larder/worlds", host: "127.0.0.1").status == 200)
         #expect(try await ask("http://localhost:9/_larder/worlds", host: "proxy.example").status == 200)
@@ -81,7 +81,7 @@ struct ControlSafetyTests {
             "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site",
         ] {
             let reply = try await raw(stage, "Host: \(own)\r\n\(head)")
-            #expect(reply.status == 403 && reply.problem == "control-refused", "\(head)")
+            #expect(reply.status == 403 && reply.problem == "control-rejected", "\(head)")
         }
         await stage.backend.stop()
     }

@@ -155,8 +155,8 @@ struct CrossOriginTests {
             let reply = try await ask(stage, "GET", "/_larder/conduct", as: nil, origin: origin, token)
             #expect(reply.status == 200 && reply.field("Access-Control-Allow-Origin") == origin)
             #expect(reply.field("Vary")?.contains("Origin") == true)
-            let refused = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin)
-            #expect(refused.status == 401 && refused.field("Access-Control-Allow-Origin") == origin)
+            let rejected = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin)
+            #expect(rejected.status == 401 && rejected.field("Access-Control-Allow-Origin") == origin)
         }
         for origin in ["http://evil.example", "null", "http://localhost.evil.example", "http://127.0.0.+1", "file://"] {
             let reply = try await preflight(stage, "/_larder/faults", "PUT", origin: origin)

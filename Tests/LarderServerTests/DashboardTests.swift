@@ -90,7 +90,7 @@ struct DashboardTests {
             "Host: evil.example\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document",
         ] {
             let reply = try await raw(stage, "/_larder/", head)
-            #expect(reply.status == 403 && reply.problem == "control-refused", "\(head)")
+            #expect(reply.status == 403 && reply.problem == "control-rejected", "\(head)")
         }
         let followed = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document"
         #expect(try await raw(stage, "/_larder/", "Host: 127.0.0.1:\(port)\r\n\(followed)").status == 200)

@@ -363,10 +363,10 @@ struct FaultTests {
 
     @Test func `a fault matches by user, device, field, body, connection and exchange`() async throws {
         let stage = try Stage()
-        let refuse = FaultAction.respond(CannedReply(status: 500))
+        let reject = FaultAction.respond(CannedReply(status: 500))
         func status(_ match: FaultMatch, _ body: () async throws -> RawReply) async throws -> Int {
             stage.world.removeFaults()
-            try stage.world.set(Fault(refuse, when: match))
+            try stage.world.set(Fault(reject, when: match))
             return try await body().status
         }
         var match = FaultMatch()
@@ -393,7 +393,7 @@ struct FaultTests {
         match = FaultMatch()
         match.exchange = 2
         stage.world.removeFaults()
-        try stage.world.set(Fault(refuse, when: match))
+        try stage.world.set(Fault(reject, when: match))
         let client = try stage.send("GET", "/v1/feed")
         #expect(try await client.reply().status == 200)
         #expect(try await stage.send("GET", "/v1/feed", on: client).reply().status == 500)
@@ -406,12 +406,12 @@ struct FaultTests {
         let other = try stage.connect()
         let client = try stage.send("GET", "/v1/feed")
         #expect(await client.readToEnd().ending == .reset)
-        var refused = false
-        while !refused, !Task.isCancelled {
-            refused = (try? stage.connect()) == nil
+        var rejected = false
+        while !rejected, !Task.isCancelled {
+            rejected = (try? stage.connect()) == nil
             await Task.yield()
         }
-        #expect(refused)
+        #expect(rejected)
         #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
         stage.world.removeFaults()
         stage.world.clock.advance(by: .seconds(5))
@@ -462,9 +462,9 @@ struct FaultTests {
             {"steps":[{"faults":[{"action":{"type":"respond","status":503}}]},
             {"atSeconds":60,"faults":[{"action":{"type":"closeListener"}}]}]}
             """
-        let refused = try await stage.ask("POST", "/_larder/worlds/blue/script", script)
-        #expect(refused.status == 422)
-        let first = try refused.json["errors"]?.array?.first
+        let rejected = try await stage.ask("POST", "/_larder/worlds/blue/script", script)
+        #expect(rejected.status == 422)
+        let first = try rejected.json["errors"]?.array?.first
         #expect(first?["detail"] == .string("may be closeListener in the world main only"))
         #expect(try await stage.ask("GET", "/v1/feed", fields: ["Larder-World": "blue"]).status == 200)
         #expect(try await stage.ask("POST", "/_larder/script", script).status == 201)

@@ -239,9 +239,9 @@ struct JournalTests {
         _ = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["If-None-Match": try #require(page.field("ETag"))])
         var once = Fault.Occurrence()
         once.count = 1
-        var refusal = CannedReply(status: 503)
-        refusal.retryAfter = .seconds(30)
-        try stage.world.set(Fault(.respond(refusal), when: FaultMatch("GET", "/v1/posts"), occurrence: once))
+        var rejection = CannedReply(status: 503)
+        rejection.retryAfter = .seconds(30)
+        try stage.world.set(Fault(.respond(rejection), when: FaultMatch("GET", "/v1/posts"), occurrence: once))
         _ = try await stage.ask("GET", "/v1/posts")
         _ = try await stage.ask("GET", "/v1/posts")
         _ = try await stage.ask("POST", "/v1/transfers", try await stage.transfer())

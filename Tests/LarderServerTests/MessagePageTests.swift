@@ -51,7 +51,7 @@ struct MessagePageTests {
         await scene.backend.stop()
     }
 
-    @Test func `a page around something else is refused with the name of the parameter`() async throws {
+    @Test func `a page around something else is rejected with the name of the parameter`() async throws {
         let scene = try Scene()
         let (path, all) = try await messages(scene)
         for (query, status) in [

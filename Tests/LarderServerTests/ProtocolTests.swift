@@ -136,11 +136,11 @@ struct ProtocolTests {
         let place = try #require(created.field("Location"))
         let tag = try #require(created.field("ETag"))
         let edit = #"{"text":"b"}"#
-        let refused: [([String: String], Int)] = [
+        let rejected: [([String: String], Int)] = [
             ([:], 428), (["If-Match": "\"a\""], 412), (["If-Match": "W/\(tag)"], 412), (["If-Match": ""], 412),
             (["If-Match": tag, "If-None-Match": tag], 412), (["If-None-Match": "*", "If-Match": "*"], 412),
         ]
-        for (fields, status) in refused {
+        for (fields, status) in rejected {
             let reply = try await scene.ask("PATCH", place, edit, fields)
             #expect(reply.status == status, "\(fields)")
             guard status == 412 else { continue }

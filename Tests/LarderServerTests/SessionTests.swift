@@ -106,9 +106,9 @@ struct SessionTests {
             #expect(reply.field("RateLimit") == "\"default\";r=\(left);t=60")
         }
         scene.clock.advance(by: .seconds(20))
-        let refused = try await scene.ask("GET", "/v1/me")
-        #expect(refused.status == 429)
-        #expect(refused.field("Retry-After") == "40")
+        let rejected = try await scene.ask("GET", "/v1/me")
+        #expect(rejected.status == 429)
+        #expect(rejected.field("Retry-After") == "40")
         #expect(try await scene.ask("GET", "/v1/me", as: "person2").status == 200)
         scene.clock.advance(by: .seconds(40))
         #expect(try await scene.ask("GET", "/v1/me").status == 200)

@@ -55,12 +55,12 @@ struct VerdictTests {
 
     @Test func `a retry says after what it comes, and how much too soon`() async throws {
         let stage = try Stage()
-        var refusal = CannedReply(status: 503)
-        refusal.retryAfter = .seconds(30)
+        var rejection = CannedReply(status: 503)
+        rejection.retryAfter = .seconds(30)
         var occurrence = Fault.Occurrence()
         occurrence.count = 2
         try stage.world.set(
-            Fault(id: "busy", .respond(refusal), when: FaultMatch("GET", profile), occurrence: occurrence)
+            Fault(id: "busy", .respond(rejection), when: FaultMatch("GET", profile), occurrence: occurrence)
         )
         _ = try await stage.ask("GET", profile)
         stage.world.clock.advance(by: .seconds(27))
@@ -76,7 +76,7 @@ struct VerdictTests {
         #expect(verdict?["wastedBytes"] == items[1]["bytesSent"])
         occurrence.count = 1
         try stage.world.set(
-            Fault(id: "again", .respond(refusal), when: FaultMatch("GET", "/v1/me"), occurrence: occurrence)
+            Fault(id: "again", .respond(rejection), when: FaultMatch("GET", "/v1/me"), occurrence: occurrence)
         )
         for _ in 0..<2 { _ = try await stage.ask("GET", "/v1/me") }
         let last = try await stage.ask("GET", "/_larder/journal").json["items"]?.array?.last?["verdicts"]?.array?.first

@@ -125,7 +125,7 @@ struct WorldEndTests {
         #expect(throws: Problem.self) {
             try world.writeForReply { store, _ in
                 #expect(try store.posts.contains(1))
-                throw ProblemType.forbidden("seen and refused")
+                throw ProblemType.forbidden("seen and rejected")
             }
         }
         #expect(world.commitCount == 1)
@@ -152,9 +152,9 @@ struct WorldEndTests {
             switch world.holdUntilCommitted(reply, exchange, batch: try #require(batch)) {
             case .held: Issue.record("nothing is left to wait for")
             case .free: #expect(!isLost)
-            case .lost(let refusal):
+            case .lost(let rejection):
                 #expect(isLost)
-                guard case .response(let response) = refusal.content else {
+                guard case .response(let response) = rejection.content else {
                     preconditionFailure("a problem is a response")
                 }
                 #expect(response.status.code == 503)

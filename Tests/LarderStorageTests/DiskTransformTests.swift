@@ -11,17 +11,17 @@ struct DiskTransformTests {
         struct Broken: Error {}
 
         let byte: UInt8
-        var refuses = false
+        var rejects = false
 
         var identifier: String { "mask" + (byte == 0 ? "" : "-\(byte)") }
 
         func encode(_ payload: [UInt8]) throws -> [UInt8] {
-            if refuses { throw Broken() }
+            if rejects { throw Broken() }
             return payload.map { $0 ^ byte } + [1]
         }
 
         func decode(_ stored: [UInt8]) throws -> [UInt8] {
-            if refuses { throw Broken() }
+            if rejects { throw Broken() }
             return stored.dropLast().map { $0 ^ byte }
         }
     }
@@ -53,7 +53,7 @@ struct DiskTransformTests {
 
     @Test func `a transform that throws fails the write and turns a read into a miss`() throws {
         do { try fixture.store { $0.transform = Mask(byte: 1) }.put(fixture.entity("1", text)) }
-        let store = try fixture.store { $0.transform = Mask(byte: 1, refuses: true) }
+        let store = try fixture.store { $0.transform = Mask(byte: 1, rejects: true) }
         let error = try #require(throws: DiskError.self) { try store.put(fixture.record("r", text)) }
         #expect(error.code == .transform)
         #expect(try store.entity(fixture.key("1")) == nil)

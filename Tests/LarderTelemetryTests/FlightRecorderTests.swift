@@ -176,7 +176,7 @@ struct FlightRecorderTests {
     @Test func `telemetry records events with and without totals`() throws {
         let recorder = try FlightRecorder(path: path, capacity: 16)
         let telemetry = Telemetry(totals: false, recorder: recorder, wall: clock, monotonic: clock)
-        telemetry.record(.gateRefused(feature: "bank", reason: "stale"))
-        #expect(try recorder.records().map(\.name) == ["gateRefused"] && telemetry.totals.events == 0)
+        telemetry.record(.gateRejected(feature: "bank", reason: "stale"))
+        #expect(try recorder.records().map(\.name) == ["gateRejected"] && telemetry.totals.events == 0)
     }
 }

@@ -21,7 +21,7 @@ struct TelemetryTotalsTests {
         .memoryLevel(.warning, from: .normal, cause: "test"),
         .memoryReaction(.warning, loadsCancelled: 2, bytesFreed: 1_000),
         .memoryWarning(.warning, cost: 2_000, requests: 3, loads: 4),
-        .networkLevel(.offline, from: .good, cause: "test"), .gateRefused(feature: "bank", reason: "stale"),
+        .networkLevel(.offline, from: .good, cause: "test"), .gateRejected(feature: "bank", reason: "stale"),
         .request(feature: "feed", status: 200, duration: .milliseconds(120), bytesReceived: 700, bytesSent: 10),
         .request(feature: "feed", status: nil, failure: "timedOut", duration: .seconds(30), bytesReceived: 0),
         .firstContent(feature: "feed", from: .disk, after: .milliseconds(9)),
@@ -39,7 +39,7 @@ struct TelemetryTotalsTests {
         #expect(totals.outboxDepth == 3 && totals.outbox == [.enqueued: 1, .sent: 1])
         #expect(totals.features["changes"]?.changesRemaining == 5 && totals.images[.decode]?.count == 1)
         #expect(totals.memoryLevel == .warning && totals.memoryFreed == 1_000 && totals.loadsCancelled == 2)
-        #expect(totals.networkLevel == .offline && totals.features["bank"]?.gatesRefused == 1)
+        #expect(totals.networkLevel == .offline && totals.features["bank"]?.gatesRejected == 1)
         #expect(feed?.requests.count == 2 && feed?.requestsFailed == 1 && totals.statuses == ["2xx": 1])
         #expect(totals.failures == ["timedOut": 1] && feed?.firstContent.maximum == .milliseconds(9))
         #expect(totals.storesRecovered == 1 && totals.all.bytesSent == 10)

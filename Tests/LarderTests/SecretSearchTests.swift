@@ -116,14 +116,14 @@ struct SecretSearchTests {
             let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
                 attempts.map { _ in
                     kind == .rejection
-                        ? .rejected(LarderError(.refused, secret)) : .retry(LarderError(.offline, secret))
+                        ? .rejected(LarderError(.rejected, secret)) : .retry(LarderError(.offline, secret))
                 }
             }
             cache.outbox.register(operation)
-            var refusals = cache.outbox.refusals.makeAsyncIterator()
+            var rejections = cache.outbox.rejections.makeAsyncIterator()
             try cache.enqueue(secret, operation)
             guard kind == .rejection else { return }
-            while let refused = await refusals.next(), refused.isEmpty {}
+            while let rejected = await rejections.next(), rejected.isEmpty {}
         case .awaited:
             let order = WriteThrough<String, Bool>("order", scope: { $0 }) { _ in .retry(LarderError(.offline, secret))
             }

@@ -19,14 +19,14 @@ struct WallTimeTests {
     }
 
     @Test(
-        "refuses what is no time",
+        "rejects what is no time",
         arguments: [
             "", "2026-06-30", "2026-06-30T18:00:00", "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z",
             "2026-06-30T24:00:00Z", "2026-06-30T18:00:00.Z", "2026-06-30T18:00:00Zx", "2026-06-30 18:00:00Z",
             "2026-06-30T18:00:00+24:00", "२०२६-06-30T18:00:00Z",
         ]
     )
-    func refuses(text: String) { #expect(WallTime(rfc3339: text) == nil) }
+    func rejects(text: String) { #expect(WallTime(rfc3339: text) == nil) }
 
     @Test func `formatted times are parsed to the same second`() {
         let seed: UInt64 = 0x5EED_0001

@@ -197,13 +197,13 @@ struct WebSocketCodecTests {
         ]
         let look = { (fields: [String: String]) in { (name: StaticString) in fields[name.description] } }
         #expect(throws: Never.self) { try WebSocketHandshake.accept(look(fields)) }
-        #expect(throws: WebSocketHandshake.Refusal.version) {
+        #expect(throws: WebSocketHandshake.Rejection.version) {
             try WebSocketHandshake.accept(look(fields.merging(["sec-websocket-version": "8"]) { $1 }))
         }
-        #expect(throws: WebSocketHandshake.Refusal.key) {
+        #expect(throws: WebSocketHandshake.Rejection.key) {
             try WebSocketHandshake.accept(look(fields.merging(["sec-websocket-key": "abc"]) { $1 }))
         }
-        #expect(throws: WebSocketHandshake.Refusal.notAnUpgrade) {
+        #expect(throws: WebSocketHandshake.Rejection.notAnUpgrade) {
             try WebSocketHandshake.accept(look(fields.merging(["upgrade": "h2c"]) { $1 }))
         }
         #expect(WebSocketHandshake.subprotocol(offered: "b, a", supported: ["a", "b"]) == "b")

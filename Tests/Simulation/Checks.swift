@@ -100,7 +100,7 @@ extension Simulation {
             for device in devices where device.needsSignIn {
                 start("\(device.name) signs in") { await device.signIn() }
             }
-            for device in devices { device.decideRefused() }
+            for device in devices { device.decideRejected() }
             return devices.allSatisfy { $0.isDrained && $0.isSignedIn && !$0.believesOffline }
                 && unfinished(for: .zero).isEmpty
         }
@@ -287,7 +287,7 @@ extension Device {
     /// Whether everything was sent or given up.
     var isDrained: Bool { client?.cache.outbox.entries.isEmpty ?? false }
 
-    /// Whether the app has not noticed yet that the network is back. Until its next probe, within a minute, reads are refused.
+    /// Whether the app has not noticed yet that the network is back. Until its next probe, within a minute, reads are rejected.
     var believesOffline: Bool { client?.network?.isOffline ?? false }
 
     /// The entities that the device holds, for the server's oracle.

@@ -37,7 +37,7 @@ final class Device: @unchecked Sendable {
     let sources = NetworkMonitor.ManualSource()
     let random: SharedUnit
     var watched = Watched()
-    /// The keys of refused operations that the person has sent once more.
+    /// The keys of rejected operations that the person has sent once more.
     var retriedKeys: Set<String> = []
     /// The clients of processes that have ended.
     private var ended: [Weak<LarderClient>] = []

@@ -97,7 +97,7 @@ extension Simulation {
         let id = "\(act.rawValue)-\(seed % 1_000_000)-\(choice % 1_000)"
         func set(_ action: FaultAction, _ match: FaultMatch) {
             do { try world.set(Fault(id: id, action, when: match, occurrence: often)) } catch {
-                find(.crash, "the fault \(id) is refused: \(error)")
+                find(.crash, "the fault \(id) is rejected: \(error)")
             }
         }
         switch act {
@@ -118,7 +118,7 @@ extension Simulation {
         case .journey:
             let all = Journey.allCases
             do { try world.set(all[Int(choice % UInt64(all.count))]) } catch {
-                find(.crash, "a journey is refused: \(error)")
+                find(.crash, "a journey is rejected: \(error)")
             }
         case .noFaults: world.removeFaults()
         case .liveFrames:
@@ -131,7 +131,9 @@ extension Simulation {
             let faults: [ChangeFeedFault] = [
                 .expireAll, .expireAfter(pages: 1), .repeatPage, .emptyPage, .reversePage, .dropTombstones,
             ]
-            do { try world.inject(faults[Int(choice % 6)]) } catch { find(.crash, "a feed fault is refused: \(error)") }
+            do { try world.inject(faults[Int(choice % 6)]) } catch {
+                find(.crash, "a feed fault is rejected: \(error)")
+            }
         case .dialect:
             let (keys, syncs) = (Dialect.Idempotency.allCases, Dialect.Resync.allCases)
             world.dialect.idempotency = keys[Int(choice % UInt64(keys.count))]

@@ -220,10 +220,10 @@ extension Device {
         simulation.expect(left.isEmpty, .privacy, "\(name) has signed out, and \(left.prefix(3)) are left")
     }
 
-    /// Decides about refused operations: each is sent once more, and given up if it is refused again.
-    func decideRefused() {
+    /// Decides about rejected operations: each is sent once more, and given up if it is rejected again.
+    func decideRejected() {
         guard let outbox = client?.cache.outbox else { return }
-        for entry in outbox.entries where entry.state == .refused {
+        for entry in outbox.entries where entry.state == .rejected {
             do {
                 if retriedKeys.insert(entry.idempotencyKey).inserted {
                     simulation.note("\(name): retries \(entry.operation) in \(entry.scope)")

@@ -37,8 +37,8 @@ var configuration = LarderClient.Configuration()
 configuration.cache.onEvent = { event in
     let record: [String: any Sendable]
     switch event {
-    case .operation(let name, let id, .refused(let error)):
-        record = ["event": "refused", "operation": name, "id": id.rawValue, "error": "\(error)"]
+    case .operation(let name, let id, .rejected(let error)):
+        record = ["event": "rejected", "operation": name, "id": id.rawValue, "error": "\(error)"]
     case .disk(let event): record = ["event": "disk", "text": "\(event)"]
     case .storageFailed(let error): record = ["event": "storageFailed", "error": "\(error)"]
     default: return

@@ -306,9 +306,9 @@ class Storm:
                     left = record
                     if "expired" in record["session"]:
                         count["signed out"] += 1
-                elif record.get("event") == "refused":
+                elif record.get("event") == "rejected":
                     if record["operation"] != "transfer":
-                        count["refused writes"] += 1
+                        count["rejected writes"] += 1
                         self.report(f"{name}: {record}")
                 elif record.get("event"):
                     count["event " + record["event"]] += 1
@@ -351,7 +351,7 @@ class Storm:
                         elif result not in ("done", "inDoubt") and found == 1:
                             count["WRONGLY REPORTED"] += 1
                             self.report(f"{name}: done, but reported as {record}")
-                        elif result == "refused" and not 400 <= (record.get("status") or 0) < 500:
+                        elif result == "rejected" and not 400 <= (record.get("status") or 0) < 500:
                             count["WRONGLY REPORTED"] += 1
                             self.report(f"{name}: {record}")
                         elif result == "inDoubt":
@@ -422,7 +422,7 @@ def main():
             storm.heal()
             count = storm.check()
             bad = sum(count[name] for name in ("LOST", "DOUBLED", "REORDERED", "WRONGLY REPORTED", "undrained",
-                                               "unresolved", "signed out", "refused writes", "unbalanced_transfers"))
+                                               "unresolved", "signed out", "rejected writes", "unbalanced_transfers"))
             attempted, acknowledged = (sum(count[f"{kind} {what}"] for kind in ("message", "like", "transfer"))
                                        for what in ("attempted", "acknowledged"))
             print(f"{storm.kills} client kills, {storm.server_kills} server kills, {storm.full_disks} full disks; {attempted} attempted, "

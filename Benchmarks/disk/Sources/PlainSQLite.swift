@@ -6,11 +6,11 @@ final class PlainSQLite {
     private var handle: OpaquePointer?
     private var statement: OpaquePointer?
 
-    struct Refused: Error {}
+    struct Rejected: Error {}
 
     init(_ path: String) throws {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX
-        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK else { throw Refused() }
+        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK else { throw Rejected() }
         sqlite3_exec(handle, "PRAGMA cache_size = -2048", nil, nil, nil)
         let sql = """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
@@ -19,7 +19,7 @@ final class PlainSQLite {
             """
         guard sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil) == SQLITE_OK
         else {
-            throw Refused()
+            throw Rejected()
         }
     }
 

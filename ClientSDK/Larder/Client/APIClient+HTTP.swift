@@ -44,7 +44,7 @@ extension APIClient {
         /// Reads a document.
         ///
         /// - Parameter path: a path of the server, or an absolute URL.
-        /// - Throws: `.offline` if it is not stored and the network may not be used or does not answer; `.refused` with the status if the
+        /// - Throws: `.offline` if it is not stored and the network may not be used or does not answer; `.rejected` with the status if the
         ///   response is not 2xx.
         public func document(_ path: String) async throws(LarderError) -> HTTPCache.Response {
             let url = account.url(path)
@@ -54,7 +54,7 @@ extension APIClient {
             }
             guard (200..<300).contains(response.status.code) else {
                 let text = "\(HTTPURL.redacted(url)) returned the status \(response.status.code)."
-                throw LarderError(.refused, text, status: Int(response.status.code))
+                throw LarderError(.rejected, text, status: Int(response.status.code))
             }
             return response
         }

@@ -10,7 +10,7 @@ extension APIClient {
     /// - Parameters:
     ///   - path: a path of the server, or an absolute URL. Another origin gets no credentials.
     ///   - lastEventID: the ID of the last received event; empty for none.
-    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.refused` with the status; `.gone` if the server has
+    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.rejected` with the status; `.gone` if the server has
     ///   ended the stream for good (204); `.unauthorized`.
     public func openEventStream(
         _ path: String,
@@ -24,7 +24,7 @@ extension APIClient {
     /// - Parameters:
     ///   - path: a path of the server, or an absolute URL with any scheme. Another origin gets no credentials.
     ///   - subprotocols: the offered subprotocols, in order of preference.
-    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.refused` with the status; `.unauthorized`.
+    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.rejected` with the status; `.unauthorized`.
     public func openWebSocket(
         _ path: String,
         subprotocols: [String] = []
@@ -100,9 +100,9 @@ struct LiveChannelOpener: Sendable {
                     isRenewed = true
                     continue
                 }
-                let isRefused = error.status.map { $0.code >= 400 && $0.code < 500 && $0.code != 429 } ?? false
+                let isRejected = error.status.map { $0.code >= 400 && $0.code < 500 && $0.code != 429 } ?? false
                 throw LarderError(
-                    error.isCancelled ? .cancelled : error.isFinished ? .gone : isRefused ? .refused : .offline,
+                    error.isCancelled ? .cancelled : error.isFinished ? .gone : isRejected ? .rejected : .offline,
                     "\(error.cause)",
                     cause: error.cause,
                     status: error.status.map { Int($0.code) },

@@ -118,13 +118,13 @@ public final class APIClient: Sendable {
         cache = try LarderCache(settings)
         services = RunningServices(configuration.services, telemetry, cache, server: server)
         reference.set(services.network)
-        /// - Parameter refusesOffline: false for sign-in, which is always tried because the user asked for it.
-        func transport(refusesOffline: Bool) -> any Transport {
+        /// - Parameter rejectsOffline: false for sign-in, which is always tried because the user asked for it.
+        func transport(rejectsOffline: Bool) -> any Transport {
             let feature = configuration.feature
             return MonitoredTransport(
                 configuration.transport,
                 monitor: reference.monitor,
-                refusesOffline: refusesOffline,
+                rejectsOffline: rejectsOffline,
                 clock: opened.monotonicClock,
                 waitsByDesign: configuration.isLongPoll,
                 makeRequestID: configuration.sendsRequestIDs ? { @Sendable in RandomKey.make() } : nil,
@@ -132,8 +132,8 @@ public final class APIClient: Sendable {
             )
         }
         let gate = HostGate(clock: settings.monotonicClock, wall: settings.wallClock, random: settings.random)
-        let sending = gate.guarding(transport(refusesOffline: true))
-        var signIn = HTTPSource(server, transport: gate.guarding(transport(refusesOffline: false)))
+        let sending = gate.guarding(transport(rejectsOffline: true))
+        var signIn = HTTPSource(server, transport: gate.guarding(transport(rejectsOffline: false)))
         signIn.configuration = configuration.http
         signIn.wallClock = settings.wallClock
         session = try await BearerSession(

@@ -389,12 +389,12 @@ public final class BearerSession: HTTPSource.Authorizer {
     }
 
     /// Ends the session after a rejected refresh token, unless another process has stored newer tokens.
-    private func end(_ tokens: Tokens, _ refusal: LarderError) async throws(LarderError) {
+    private func end(_ tokens: Tokens, _ rejection: LarderError) async throws(LarderError) {
         if try await adoptStored(inPlaceOf: tokens) { return }
         var expired = tokens
         expired.isExpired = true
         // The tokens are not in use any more.
         guard try await keep(expired, inPlaceOf: tokens) else { return }
-        throw refusal
+        throw rejection
     }
 }

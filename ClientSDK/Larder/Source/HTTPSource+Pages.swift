@@ -154,9 +154,9 @@ extension HTTPSource {
         var number: Int?
         switch paging.next {
         case .cursor: position = [try paging.parameter(request.position)]
-        case .link: try paging.refuse(request.position)
+        case .link: try paging.reject(request.position)
         case .number(_, let first):
-            try paging.refuse(request.position)
+            try paging.reject(request.position)
             let present = request.cursor.flatMap { Int($0) } ?? first
             number = present
             position = [(paging.position, "\(present)")]
@@ -216,8 +216,8 @@ extension HTTPSource.Paging {
         throw Self.unknown(request)
     }
 
-    /// Refuses the positions that pages by link or number have no names for.
-    fileprivate func refuse(_ request: PageRequest.Position) throws(LarderError) {
+    /// Rejects the positions that pages by link or number have no names for.
+    fileprivate func reject(_ request: PageRequest.Position) throws(LarderError) {
         switch request {
         case .newest, .older: return
         case .newer, .around: throw Self.unknown(request)

@@ -135,7 +135,7 @@ extension HTTPSource {
         }
         // The session is missing or has expired: the server has not carried out the request.
         let kind: LarderError.Code =
-            code == 401 && authorizer != nil ? .unauthorized : code == 412 ? .conflict : .refused
+            code == 401 && authorizer != nil ? .unauthorized : code == 412 ? .conflict : .rejected
         var problem: ProblemDocument?
         var cause: (any Error)?
         if Self.mediaType(response).contains("json") {
@@ -146,7 +146,7 @@ extension HTTPSource {
         }
         guard let problem else {
             return LarderError(
-                kind == .conflict ? .refused : kind,
+                kind == .conflict ? .rejected : kind,
                 "\(url) returned the status \(code).",
                 cause: cause,
                 status: code,

@@ -75,7 +75,7 @@ public struct HTTPSource: Sendable {
     /// A 404 or 410 of the API (`Configuration.isGone`) means that the resource is gone. With any other content type it may come from
     /// a proxy or a gateway: it is an error, and the stored value is kept.
     ///
-    /// - Throws: `.offline`; `.timedOut`; `.unauthorized` if the request could not be authorized; `.refused` with status and problem
+    /// - Throws: `.offline`; `.timedOut`; `.unauthorized` if the request could not be authorized; `.rejected` with status and problem
     ///   type; `.unexpectedReply` if the reply cannot be decoded, as after a captive portal has answered, or is partial (206).
     public func fetch<Value: Decodable & Sendable>(
         _ path: String,

@@ -26,7 +26,7 @@ extension Telemetry {
             record(.eviction(.memory, reason: reason, count: count, bytes: bytes))
         case .outbox(let step, let depth): record(.outbox(Self.change(step), depth: depth))
         case .failed(let resource, let error): record(.note(name: "failed " + resource, detail: error.code.rawValue))
-        case .gateRefused(let resource): record(.gateRefused(feature: resource, reason: "notValidated"))
+        case .gateRejected(let resource): record(.gateRejected(feature: resource, reason: "notValidated"))
         case .disk(let event): record(event)
         case .storageFailed(let error): record(.note(name: "storageFailed", detail: error.description))
         case .clockSetBack: record(.note(name: "clockSetBack"))
@@ -34,7 +34,7 @@ extension Telemetry {
         case .operation(let name, let id, let end):
             switch end {
             case .accepted: record(.note(name: "accepted " + name, detail: id.description))
-            case .refused(let error): record(.note(name: "refused " + name, detail: error.code.rawValue))
+            case .rejected(let error): record(.note(name: "rejected " + name, detail: error.code.rawValue))
             case .postponed(_, let wait): record(.retry(feature: name, attempt: 2, delay: wait))
             }
         }

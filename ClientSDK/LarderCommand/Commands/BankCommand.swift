@@ -108,7 +108,7 @@ struct BankCommand {
             }
             terminal.line(terminal.paint("✓ ", .green) + "resolved: \(text) was moved once")
             if let accounts = try await context.readIfAvailable(bank.accounts).snapshot.value?.items { show(accounts) }
-        case .refused(let refusal): throw Self.addingHint(to: refusal)
+        case .rejected(let rejection): throw Self.addingHint(to: rejection)
         default:
             throw Failure(
                 "Unresolved: it is not known yet whether \(text) was moved. The next command that reaches the server resolves it; "
@@ -117,10 +117,10 @@ struct BankCommand {
         }
     }
 
-    /// Adds what to do about a refusal.
+    /// Adds what to do about a rejection.
     private static func addingHint(to error: LarderError) -> any Error {
         let hint: String? =
-            switch Bank.refusal(error) {
+            switch Bank.rejection(error) {
             case .insufficientFunds?: "'larder accounts' shows the balances."
             case .accountClosed?: "Choose another account; 'larder accounts' lists yours."
             case .currencyMismatch?: "Both accounts must have the currency of the amount."

@@ -91,7 +91,7 @@ struct CacheCommand {
                     + (counts.isEmpty ? "" : ": \(counts)")
             )
         }
-        terminal.line("unsent    \(outbox.pending + outbox.inFlight), rejected \(outbox.refused) (larder outbox)")
+        terminal.line("unsent    \(outbox.pending + outbox.inFlight), rejected \(outbox.rejected) (larder outbox)")
         terminal.line("directory \(context.state.path)")
     }
 

@@ -24,7 +24,7 @@ struct ChatCommand {
         if let text, let sent = try client.chat.send(text, to: id) {
             own.insert(sent)
             await context.drain()
-            if case .refused? = context.events.outcome(of: sent) { try report(sent) }
+            if case .rejected? = context.events.outcome(of: sent) { try report(sent) }
         }
         if context.arguments.isLive { try await follow(id) } else { try await messages(id) }
         await context.finish(own: own)
@@ -34,7 +34,7 @@ struct ChatCommand {
     private func report(_ id: OperationID) throws {
         switch context.events.outcome(of: id) {
         case .accepted: break
-        case .refused(let error):
+        case .rejected(let error):
             throw Failure(
                 "The message was rejected: \(Failure.sentence(error.description)) Later messages wait; 'larder outbox drop \(id)' "
                     + "removes it."

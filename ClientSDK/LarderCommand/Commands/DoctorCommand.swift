@@ -129,16 +129,16 @@ struct DoctorCommand {
         let status = context.cache.outbox.status
         var parts = ["\(status.pending + status.inFlight) to send"]
         if status.inDoubt > 0 { parts.append("\(status.inDoubt) in doubt") }
-        if status.refused > 0 { parts.append("\(status.refused) rejected (larder outbox)") }
+        if status.rejected > 0 { parts.append("\(status.rejected) rejected (larder outbox)") }
         if status.blockedScopes > 0 { parts.append("\(status.blockedScopes) lanes blocked") }
         if let oldest = status.oldest { parts.append("the oldest \(TimeText.text(from: oldest, to: context.now))") }
         return Finding(
             name: "outbox",
             text: parts.joined(separator: ", "),
-            isHealthy: status.refused == 0 && status.inDoubt == 0,
+            isHealthy: status.rejected == 0 && status.inDoubt == 0,
             details: [
                 ("pending", .integer(Int64(status.pending))), ("inDoubt", .integer(Int64(status.inDoubt))),
-                ("refused", .integer(Int64(status.refused))),
+                ("rejected", .integer(Int64(status.rejected))),
             ]
         )
     }

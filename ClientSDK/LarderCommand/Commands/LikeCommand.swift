@@ -18,7 +18,7 @@ struct LikeCommand {
         await context.drain()
         await finish(post, id, isLike)
         await context.finish(own: [id])
-        if case .refused(let error)? = context.events.outcome(of: id) {
+        if case .rejected(let error)? = context.events.outcome(of: id) {
             throw Failure(
                 "\(post): \(Failure.sentence(error.description)) The like was rolled back; 'larder outbox drop \(id)' removes it."
             )
@@ -28,7 +28,7 @@ struct LikeCommand {
     private func finish(_ post: String, _ id: OperationID, _ isLike: Bool) async {
         switch context.events.outcome(of: id) {
         case .accepted: await report(post, "sent", "sent", .green)
-        case .refused: break
+        case .rejected: break
         case .postponed(let error)? where error.code != .offline:
             await report(post, "queued", "queued for retry: \(Failure.sentence(error.description))", .yellow)
         default:

@@ -54,7 +54,7 @@ struct OutboxCommand {
             return terminal.json(
                 .members([
                     ("pending", .integer(Int64(status.pending))), ("inFlight", .integer(Int64(status.inFlight))),
-                    ("inDoubt", .integer(Int64(status.inDoubt))), ("refused", .integer(Int64(status.refused))),
+                    ("inDoubt", .integer(Int64(status.inDoubt))), ("rejected", .integer(Int64(status.rejected))),
                     ("oldest", status.oldest.map { .string($0.rfc3339()) }),
                     ("items", .array(try entries.map(context.json))),
                     ("sent", .array(sent.map { .string(context.describe($0)) })),
@@ -63,7 +63,7 @@ struct OutboxCommand {
         }
         for entry in sent { terminal.line(terminal.paint("✓ sent  ", .green) + context.describe(entry)) }
         for entry in entries {
-            let color: Terminal.Color = entry.state == .refused ? .red : .yellow
+            let color: Terminal.Color = entry.state == .rejected ? .red : .yellow
             terminal.line(
                 "\(TextWidth.pad("\(entry.id)", 4)) \(context.describe(entry))  "
                     + terminal.paint(context.stateText(entry), color) + "  "
@@ -83,7 +83,7 @@ struct OutboxCommand {
 
     private func reason(_ entry: Outbox.Entry) -> String? {
         let advice =
-            entry.state == .refused
+            entry.state == .rejected
             ? "'larder outbox retry \(entry.id)' sends it again, 'larder outbox drop \(entry.id)' removes it." : nil
         let parts = [entry.error.map { Failure.sentence($0.description) }, advice].compactMap { $0 }
         return parts.isEmpty ? nil : parts.joined(separator: " ")

@@ -92,7 +92,7 @@ struct TasksCommand {
         let text = TaskText.text(write)
         switch context.events.outcome(of: operation) {
         case .accepted: report(text, "sent", "sent", .green)
-        case .refused: break
+        case .rejected: break
         case .postponed(let error)? where error.code != .offline:
             report(text, "queued", "queued for retry: \(Failure.sentence(error.description))", .yellow)
         default:
@@ -100,7 +100,7 @@ struct TasksCommand {
             report(text, "queued", "queued (\(reason)); the next command that reaches the server sends it", .yellow)
         }
         await context.finish(own: [operation])
-        if case .refused(let error)? = context.events.outcome(of: operation) {
+        if case .rejected(let error)? = context.events.outcome(of: operation) {
             throw Failure(
                 "\(text): \(Failure.sentence(error.description)) The change was rolled back; 'larder outbox drop \(operation)' "
                     + "removes it."

@@ -6,7 +6,7 @@ final class CacheEventLog: Sendable {
     /// The outcome of an outbox operation in this run.
     enum Outcome: Sendable {
         case accepted
-        case refused(LarderError)
+        case rejected(LarderError)
         case postponed(LarderError)
     }
 
@@ -33,7 +33,7 @@ final class CacheEventLog: Sendable {
             state.withLock { state in
                 switch outcome {
                 case .accepted: state.outcomes[id.rawValue] = .accepted
-                case .refused(let error): state.outcomes[id.rawValue] = .refused(error)
+                case .rejected(let error): state.outcomes[id.rawValue] = .rejected(error)
                 case .postponed(let error, _): state.outcomes[id.rawValue] = .postponed(error)
                 }
             }
@@ -60,7 +60,7 @@ final class CacheEventLog: Sendable {
         case .revalidated(let resource, let time):
             "\(resource): not modified (304), confirmed in \(TimeText.text(time))"
         case .failed(let resource, let error): "\(resource): \(error.code.rawValue): \(error.description)"
-        case .gateRefused(let resource): "\(resource): not validated recently enough"
+        case .gateRejected(let resource): "\(resource): not validated recently enough"
         case .firstContent(let resource, _, let time): "\(resource): first content after \(TimeText.text(time))"
         case .spared(let resource, let bytes): "\(resource): 304 saved \(SizeText.text(Int64(bytes)))"
         case .evicted(let reason, let count, let bytes):
@@ -71,7 +71,8 @@ final class CacheEventLog: Sendable {
         case .clockSetBack: "the clock was set back: all values must be revalidated"
         case .unregistered(let name, let count): "outbox: \(count) operations of the unknown type '\(name)'"
         case .operation(let name, let id, .accepted): "outbox \(id) (\(name)): accepted"
-        case .operation(let name, let id, .refused(let error)): "outbox \(id) (\(name)): refused: \(error.description)"
+        case .operation(let name, let id, .rejected(let error)):
+            "outbox \(id) (\(name)): rejected: \(error.description)"
         case .operation(let name, let id, .postponed(let error, let time)):
             "outbox \(id) (\(name)): \(error.code.rawValue), retry in \(TimeText.text(time))"
         }

@@ -13,22 +13,22 @@ extension CommandContext {
         for entry in initiallyPending where !own.contains(entry.id) {
             switch events.outcome(of: entry.id) {
             case .accepted: terminal.note("sent queued operation: \(describe(entry))")
-            case .refused(let error):
+            case .rejected(let error):
                 terminal.note(
                     "queued operation was rejected: \(describe(entry)): \(error.description) (larder outbox)"
                 )
             default: break
             }
         }
-        let others = cache.outbox.entries.count { $0.state != .refused && !own.contains($0.id) }
+        let others = cache.outbox.entries.count { $0.state != .rejected && !own.contains($0.id) }
         if others > 0 {
             terminal.note(
                 "\(others) change\(others == 1 ? "" : "s") queued until \(arguments.server) can be reached (larder outbox)"
             )
         }
-        let refused = cache.outbox.entries.count { $0.state == .refused && !own.contains($0.id) }
-        if refused > 0 {
-            terminal.note("\(refused) rejected; retry or drop with 'larder outbox'")
+        let rejected = cache.outbox.entries.count { $0.state == .rejected && !own.contains($0.id) }
+        if rejected > 0 {
+            terminal.note("\(rejected) rejected; retry or drop with 'larder outbox'")
         }
     }
 
@@ -46,7 +46,7 @@ extension CommandContext {
     private static func isStuck(_ entries: [Outbox.Entry]) -> Bool {
         Dictionary(grouping: entries, by: \.scope).values.allSatisfy { lane in
             guard let first = lane.first else { return true }
-            return first.state == .refused || (first.state != .sending && first.error?.code == .offline)
+            return first.state == .rejected || (first.state != .sending && first.error?.code == .offline)
         }
     }
 
@@ -100,7 +100,7 @@ extension CommandContext {
         case .pending: entry.attempts == 0 ? "not sent yet" : "waiting for retry"
         case .sending: "in flight"
         case .inDoubt: "in doubt: retried with the same key"
-        case .refused: "rejected"
+        case .rejected: "rejected"
         }
     }
 

@@ -56,7 +56,7 @@ extension TelemetryEvent.Kind {
         case ("networkLevel", _):
             guard let level = Self.network(text("level")), let old = Self.network(text("from")) else { return nil }
             self = .networkLevel(level, from: old, cause: text("cause") ?? "")
-        case ("gateRefused", _): self = .gateRefused(feature: feature, reason: text("reason") ?? "")
+        case ("gateRejected", _): self = .gateRejected(feature: feature, reason: text("reason") ?? "")
         case ("request", _):
             self = .request(
                 feature: feature,
@@ -111,7 +111,7 @@ enum EventText {
             "memory: \(level) with \(SizeText.text(Int64(cost))) in caches, \(requests) requests in flight, \(loads) loads of pictures"
         case .memoryReaction(_, let loads, let bytes):
             "memory: \(loads) loads cancelled, \(SizeText.text(Int64(bytes))) freed"
-        case .gateRefused(let feature, _): "\(feature): not validated recently enough"
+        case .gateRejected(let feature, _): "\(feature): not validated recently enough"
         case .networkLevel(let level, let old, let cause): "network: \(old) → \(level) (\(cause))"
         case .memoryLevel(let level, let old, let cause): "memory: \(old) → \(level) (\(cause))"
         case .storeRecovered(let store, let kept, _): "\(store): damaged and rebuilt; \(kept) records kept"

@@ -14,7 +14,7 @@ struct Failure: Error {
             case .notCached: "Remove --offline to ask \(server)."
             case .inDoubt: "'larder outbox send' retries it with the same idempotency key."
             case .unauthorized,
-                .refused where error.status == 401:
+                .rejected where error.status == 401:
                 "Sign in with 'larder login --user NAME --password WORD'."
             case .storage: "Run 'larder doctor' to check the stores, or choose another place with --directory."
             default: nil

@@ -58,7 +58,7 @@ enum PostLine {
     static func unsent(_ context: CommandContext) -> Set<String> {
         Set(
             context.cache.outbox.entries.compactMap { entry in
-                entry.state == .refused ? nil : context.tap(entry)?.postID
+                entry.state == .rejected ? nil : context.tap(entry)?.postID
             }
         )
     }

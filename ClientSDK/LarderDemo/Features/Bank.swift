@@ -33,21 +33,21 @@ public struct Bank: Sendable {
     }
 
     /// Why the server has rejected a transfer.
-    public struct Refusal: RawRepresentable, Sendable, Hashable {
+    public struct Rejection: RawRepresentable, Sendable, Hashable {
         /// The last path segment of the problem type.
         public let rawValue: String
 
-        /// A refusal with the given problem type.
+        /// A rejection with the given problem type.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The balance is too low.
-        public static let insufficientFunds = Refusal(rawValue: "insufficient-funds")
+        public static let insufficientFunds = Rejection(rawValue: "insufficient-funds")
         /// The account is closed.
-        public static let accountClosed = Refusal(rawValue: "account-closed")
+        public static let accountClosed = Rejection(rawValue: "account-closed")
         /// An account has another currency than the amount.
-        public static let currencyMismatch = Refusal(rawValue: "currency-mismatch")
+        public static let currencyMismatch = Rejection(rawValue: "currency-mismatch")
         /// The idempotency key was used for another request.
-        public static let keyReused = Refusal(rawValue: "idempotency-key-reused")
+        public static let keyReused = Rejection(rawValue: "idempotency-key-reused")
     }
 
     private let cache: LarderCache
@@ -128,8 +128,8 @@ public struct Bank: Sendable {
     /// - Parameters:
     ///   - order: accounts, amount and note.
     ///   - balances: from `validatedAccounts`. They must not be older than `balanceBound` now.
-    /// - Throws: `.invalidArgument` for an amount that is not greater than zero; `.refused` if the server has rejected it (see
-    ///   `refusal(_:)`); `.notValidated` if `balances` have expired; `.offline`, `.outboxFull` and `.storage` if nothing was sent;
+    /// - Throws: `.invalidArgument` for an amount that is not greater than zero; `.rejected` if the server has rejected it (see
+    ///   `rejection(_:)`); `.notValidated` if `balances` have expired; `.offline`, `.outboxFull` and `.storage` if nothing was sent;
     ///   `.inDoubt` if the outcome is unknown; `.conflict` while an earlier transfer from the account is in doubt.
     public func transfer(
         _ order: TransferOrder,
@@ -147,12 +147,12 @@ public struct Bank: Sendable {
     /// Transfers whose outcome is unknown. The outbox sends them again under their keys until it is known.
     public var unresolved: [Outbox.Entry] { cache.outbox.entries(of: operation.name) }
 
-    /// The reason of a `.refused` error; nil for other errors.
-    public static func refusal(_ error: LarderError) -> Refusal? {
-        guard error.code == .refused, let type = error.problem, let name = type.split(separator: "/").last else {
+    /// The reason of a `.rejected` error; nil for other errors.
+    public static func rejection(_ error: LarderError) -> Rejection? {
+        guard error.code == .rejected, let type = error.problem, let name = type.split(separator: "/").last else {
             return nil
         }
-        return Refusal(rawValue: String(name))
+        return Rejection(rawValue: String(name))
     }
 
     private static func operation(

@@ -10,7 +10,7 @@ extension BearerSession {
     /// Signs in at the demo backend.
     ///
     /// - Returns: the profile of the user.
-    /// - Throws: `.refused` if the handle or the password is wrong; `.offline`; `.storage`.
+    /// - Throws: `.rejected` if the handle or the password is wrong; `.offline`; `.storage`.
     @discardableResult
     public func signIn(handle: String, password: String) async throws(LarderError) -> Profile {
         var profile: Profile?

@@ -89,7 +89,7 @@ public struct Likes: Sendable {
                         // The outbox retries transient statuses and rejects the others.
                         return .failure(
                             LarderError(
-                                .refused,
+                                .rejected,
                                 result.problem?.title
                                     ?? "The server has rejected the like with the status \(result.status).",
                                 status: result.status,

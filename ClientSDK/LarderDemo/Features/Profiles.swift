@@ -37,7 +37,7 @@ public struct Profiles: Sendable {
     /// If the reply is lost or inconclusive (5xx), the profile is read again to find out whether the edit was saved.
     ///
     /// - Throws: `.conflict` with an `EditConflict<Profile>` as its cause if another client has edited it; `.offline` if nothing was sent;
-    ///   `.inDoubt` if the outcome is unknown; `.refused` if the server has rejected it.
+    ///   `.inDoubt` if the outcome is unknown; `.rejected` if the server has rejected it.
     @discardableResult
     public func edit(_ id: String, _ change: @Sendable (inout Profile) -> Void) async throws(LarderError) -> Profile {
         let known = try await cache.snapshot(resource(id), .cacheFirst)
@@ -86,7 +86,7 @@ public struct Profiles: Sendable {
                     status: 412
                 )
             // An inconclusive reply counts as lost.
-            case .offline, .timedOut, .unexpectedReply, .refused:
+            case .offline, .timedOut, .unexpectedReply, .rejected:
                 guard Outbox.Verdict(error) == .unknown else { throw error }
                 return try await resolve(base, mine, error)
             default: throw error

@@ -6,7 +6,7 @@ import Synchronization
 
 /// A transport that reports the duration and outcome of each exchange to a `NetworkMonitor` and to `onExchange`.
 ///
-/// Exchanges are passed through unchanged; on request, those that cannot succeed are refused. Safe from any task.
+/// Exchanges are passed through unchanged; on request, those that cannot succeed are rejected. Safe from any task.
 public struct MonitoredTransport: Transport {
     /// A completed exchange.
     public struct Exchange: Sendable {
@@ -29,14 +29,14 @@ public struct MonitoredTransport: Transport {
     private let monitor: NetworkMonitor?
     private let onExchange: @Sendable (Exchange) -> Void
     private let clock: any MonotonicClock
-    private let refusesOffline: Bool
+    private let rejectsOffline: Bool
     private let waitsByDesign: @Sendable (TransportRequest) -> Bool
     private let makeRequestID: (@Sendable () -> String)?
 
     /// - Parameters:
     ///   - base: sends the requests.
     ///   - monitor: gets the measurements.
-    ///   - refusesOffline: whether requests fail at once as unreachable while `monitor.admits()` is false.
+    ///   - rejectsOffline: whether requests fail at once as unreachable while `monitor.admits()` is false.
     ///   - clock: used for durations.
     ///   - waitsByDesign: whether a response is slow by design, as of a long poll or an event stream: its duration is ignored, only
     ///     its success counts.
@@ -46,7 +46,7 @@ public struct MonitoredTransport: Transport {
     public init(
         _ base: any Transport,
         monitor: NetworkMonitor?,
-        refusesOffline: Bool = false,
+        rejectsOffline: Bool = false,
         clock: any MonotonicClock = SystemMonotonicClock(),
         waitsByDesign: @escaping @Sendable (TransportRequest) -> Bool = { _ in false },
         makeRequestID: (@Sendable () -> String)? = nil,
@@ -55,7 +55,7 @@ public struct MonitoredTransport: Transport {
         self.base = base
         self.monitor = monitor
         self.onExchange = onExchange
-        self.refusesOffline = refusesOffline
+        self.rejectsOffline = rejectsOffline
         self.waitsByDesign = waitsByDesign
         self.makeRequestID = makeRequestID
         self.clock = clock
@@ -138,7 +138,7 @@ public struct MonitoredTransport: Transport {
     }
 
     private func admit() throws(TransportError) {
-        guard refusesOffline, let monitor, !monitor.admits() else { return }
+        guard rejectsOffline, let monitor, !monitor.admits() else { return }
         throw TransportError(.unreachable, "There is no network. Nothing was sent; try again when it is back.")
     }
 

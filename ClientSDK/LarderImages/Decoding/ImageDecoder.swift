@@ -31,7 +31,7 @@ extension DecodedImage {
 ///             throws(ImageDecodingError) -> DecodedImage
 ///         {
 ///             // Hand the bytes to the library of your choice. Have it reduce while it decodes, to what
-///             // `ImageTarget.plan` says, and report what it refuses as `.damaged` or `.truncated`.
+///             // `ImageTarget.plan` says, and report what it rejects as `.damaged` or `.truncated`.
 ///         }
 ///     }
 ///     configuration.decoders = ImageDecoders([PNGDecoder(), JPEGDecoder(), GIFDecoder()])

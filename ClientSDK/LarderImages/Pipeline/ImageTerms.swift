@@ -71,7 +71,7 @@ struct ImageTerms: Sendable {
 
     /// Whether the head of a response allows storing it.
     func mayStore(_ request: TransportRequest, _ fields: Fields) -> Bool {
-        HTTPCacheStorageDecision.refusal(request, .ok, fields, policy) == nil
+        HTTPCacheStorageDecision.rejection(request, .ok, fields, policy) == nil
     }
 
     /// The period in which its pixels may be shown for a request with these fields; nil if each use needs a decision.

@@ -261,7 +261,7 @@ extension Node {
             }
         } catch {
             guard error.code != .cancelled, error.code != .closed, error.code != .gone else { throw error }
-            core.configuration.onEvent(.gateRefused(resource: key.name))
+            core.configuration.onEvent(.gateRejected(resource: key.name))
             let known = age.map { "It was last confirmed \(Self.seconds($0)) ago." } ?? "It was never confirmed."
             throw LarderError(
                 .notValidated,

@@ -39,7 +39,7 @@ extension Outbox.Outcome {
     public static func failure(_ error: any Error) -> Self {
         let error = LarderError(error)
         switch Outbox.Verdict(error) {
-        case .refused: return .rejected(error)
+        case .rejected: return .rejected(error)
         case .unsent: return .unsent(error)
         case .undecided, .unknown: return .retry(error)
         }

@@ -56,9 +56,9 @@ extension Outbox {
                         state.queue[id.rawValue].flatMap { entry in
                             state.queue.operation(entry.operation).map { (entry, $0) }
                         }
-                    }), old.state == .refused
+                    }), old.state == .rejected
                 else {
-                    throw LarderError(.invalidArgument, "There is no refused operation \(id); see `entries`.")
+                    throw LarderError(.invalidArgument, "There is no rejected operation \(id); see `entries`.")
                 }
                 var row = old.row
                 row.state = Outbox.Entry.State.pending.rawValue
@@ -68,9 +68,9 @@ extension Outbox {
                 let new = Outbox.Entry(row)
                 let stored = row
                 var update = CacheUpdate()
-                require(old, in: &update) { $0.state == Outbox.Entry.State.refused.rawValue }
+                require(old, in: &update) { $0.state == Outbox.Entry.State.rejected.rawValue }
                 update.rows.append { transaction in
-                    try transaction.setMetadata(nil, for: Outbox.Refusal.metadataKey(id.rawValue))
+                    try transaction.setMetadata(nil, for: Outbox.Rejection.metadataKey(id.rawValue))
                     try transaction.update(stored)
                 }
                 showAgain(new, operation, in: &update)
@@ -91,7 +91,7 @@ extension Outbox {
 
     /// Another process has decided: what it has done is shown from now on.
     private func adoptDecisions() {
-        do { try reviewRefused() } catch { noteStoreFailure(LarderError(error)) }
+        do { try reviewRejected() } catch { noteStoreFailure(LarderError(error)) }
         checkForeignCommits()
     }
 }

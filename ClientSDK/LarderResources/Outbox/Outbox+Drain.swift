@@ -15,8 +15,8 @@ extension Outbox {
             public static let sending = Reason(rawValue: "sending")
             /// It failed and is sent again later; see `Outbox.Entry.error`.
             public static let postponed = Reason(rawValue: "postponed")
-            /// The server has rejected it; see `Outbox.Entry.refusal`. It waits for `retry`, `edit` or `drop`.
-            public static let refused = Reason(rawValue: "refused")
+            /// The server has rejected it; see `Outbox.Entry.rejection`. It waits for `retry`, `edit` or `drop`.
+            public static let rejected = Reason(rawValue: "rejected")
             /// A rejected operation blocks its scope (`Outbox.RejectionPolicy.block`).
             public static let blocked = Reason(rawValue: "blocked")
             /// The network may not be used at present.
@@ -44,6 +44,6 @@ extension Outbox {
         public let remaining: [Remainder]
 
         /// Whether nothing is left to send. Rejected operations may remain.
-        public var isDrained: Bool { remaining.allSatisfy { $0.reason == .refused } }
+        public var isDrained: Bool { remaining.allSatisfy { $0.reason == .rejected } }
     }
 }

@@ -39,7 +39,7 @@ extension Outbox {
     private func standstill() -> LarderError? {
         guard state.withLock({ $0.isPaused || $0.queue.isAtStandstill }) else { return nil }
         let reasons = Set(remainders(at: core.now().uptime).map(\.reason))
-        guard reasons.isSubset(of: [.refused, .blocked, .unregistered, .paused]) else { return nil }
+        guard reasons.isSubset(of: [.rejected, .blocked, .unregistered, .paused]) else { return nil }
         if reasons.contains(.unregistered) {
             let names = state.withLock { $0.queue.unregistered.keys.sorted() }.map { "\"\($0)\"" }.joined(
                 separator: ", "
@@ -110,10 +110,10 @@ extension Outbox.State {
         at time: MonotonicTime,
         isOffline: Bool
     ) -> Outbox.Drain.Reason {
-        if entry.state == .refused { return .refused }
+        if entry.state == .rejected { return .rejected }
         if entry.state == .sending { return .sending }
         let first = queue.head(of: entry.scope) ?? entry
-        if first.state == .refused { return .blocked }
+        if first.state == .rejected { return .blocked }
         if queue.operation(entry.operation) == nil || queue.operation(first.operation) == nil { return .unregistered }
         if isPaused { return .paused }
         if isOffline { return .offline }

@@ -13,7 +13,7 @@ extension Outbox {
             /// Sent, with an unknown outcome: it is sent again under the same key.
             case inDoubt = 2
             /// Rejected by the server: it waits for `retry`, `edit` or `drop`.
-            case refused = 3
+            case rejected = 3
         }
 
         /// Which operation.
@@ -35,7 +35,7 @@ extension Outbox {
         /// The error of the last attempt in this process, or the rejection of an earlier process.
         public internal(set) var error: LarderError?
         /// Why and when it was rejected; nil if it was not.
-        public internal(set) var refusal: Outbox.Refusal?
+        public internal(set) var rejection: Outbox.Rejection?
 
         /// Whether an earlier attempt may have been carried out.
         var isInDoubt: Bool
@@ -53,7 +53,7 @@ extension Outbox {
         /// The number of accepting replies that could not be decoded.
         var unreadableReplies = 0
 
-        init(_ row: DiskOutboxRow, _ refusal: Outbox.Refusal? = nil) {
+        init(_ row: DiskOutboxRow, _ rejection: Outbox.Rejection? = nil) {
             id = OperationID(row.sequence)
             operation = row.operation
             scope = row.scope
@@ -66,8 +66,8 @@ extension Outbox {
             attempts = Int(row.attempts)
             enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
             isInDoubt = self.state == .inDoubt
-            self.refusal = refusal
-            error = refusal?.error
+            self.rejection = rejection
+            error = rejection?.error
         }
 
         /// The size by which the outbox is limited: the encoded input, the names and the keys.
@@ -121,7 +121,7 @@ extension Outbox {
         /// The number of operations in doubt.
         public var inDoubt = 0
         /// The number of rejected operations that wait for a decision.
-        public var refused = 0
+        public var rejected = 0
         /// The number of scopes that are blocked by a rejected operation.
         public var blockedScopes = 0
         /// When the first operation in the order of enqueuing that is not rejected was enqueued.

@@ -10,13 +10,13 @@ extension Outbox {
     /// The operations of a name, in the order of enqueuing. The cost does not depend on the number of other operations.
     public func entries(of operation: String) -> [Outbox.Entry] { state.withLock { $0.queue.entries(of: operation) } }
 
-    /// The rejected operations, in the order of enqueuing, with the reason and the time (`Outbox.Entry.refusal`), also after a restart.
+    /// The rejected operations, in the order of enqueuing, with the reason and the time (`Outbox.Entry.rejection`), also after a restart.
     /// They wait for `retry`, `edit` or `drop`. The cost does not depend on the number of other operations.
-    public var refused: [Outbox.Entry] { state.withLock { $0.queue.refused } }
+    public var rejected: [Outbox.Entry] { state.withLock { $0.queue.rejected } }
 
     /// The rejected operations, now and after each change. A slow reader gets the newest element.
-    public var refusals: EventSequence<[Outbox.Entry]> {
-        let sequence = refusalHub.subscribe(limit: 1)
+    public var rejections: EventSequence<[Outbox.Entry]> {
+        let sequence = rejectionHub.subscribe(limit: 1)
         telling.withLock { $0 = nil }
         changed()
         return sequence
@@ -41,26 +41,26 @@ extension Outbox {
     /// Posts the status and the rejected operations to their observers. Costs little without observers.
     func changed() {
         tellProblems()
-        let (isHeard, areRefusalsHeard) = (hub.hasListeners, refusalHub.hasListeners)
-        guard isHeard || areRefusalsHeard else { return }
+        let (isHeard, areRejectionsHeard) = (hub.hasListeners, rejectionHub.hasListeners)
+        guard isHeard || areRejectionsHeard else { return }
         // Read and posted under one lock: otherwise an older status could be the last that observers get.
         let (wakeups, others) = telling.withLock {
             told -> ([EventWakeup<Outbox.Status>], [EventWakeup<[Outbox.Entry]>]) in
             let wakeups = isHeard ? hub.post(status) : []
-            guard areRefusalsHeard else { return (wakeups, []) }
-            let refused = refused
-            let marks = refused.map { RefusalMark(id: $0.id, refusedAt: $0.refusal?.refusedAt) }
+            guard areRejectionsHeard else { return (wakeups, []) }
+            let rejected = rejected
+            let marks = rejected.map { RejectionMark(id: $0.id, rejectedAt: $0.rejection?.rejectedAt) }
             guard marks != told else { return (wakeups, []) }
             told = marks
-            return (wakeups, refusalHub.post(refused))
+            return (wakeups, rejectionHub.post(rejected))
         }
         for wakeup in wakeups { wakeup.resume() }
         for wakeup in others { wakeup.resume() }
     }
 
     /// Identifies a rejection, to find out whether the rejected operations have changed since the last post.
-    struct RefusalMark: Sendable, Equatable {
+    struct RejectionMark: Sendable, Equatable {
         let id: OperationID
-        let refusedAt: WallTime?
+        let rejectedAt: WallTime?
     }
 }

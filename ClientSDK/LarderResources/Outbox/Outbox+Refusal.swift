@@ -4,7 +4,7 @@ public import LarderTime
 
 extension Outbox {
     /// Why and when an operation was rejected. It is stored with the operation until a decision about it.
-    public struct Refusal: Sendable, Hashable {
+    public struct Rejection: Sendable, Hashable {
         /// The kind of failure.
         public let code: LarderError.Code
         /// The HTTP status of the reply, if there was one.
@@ -14,14 +14,14 @@ extension Outbox {
         /// The server's text for people: the title and detail of the problem document, if there was one.
         public let title: String
         /// When it was rejected.
-        public let refusedAt: WallTime
+        public let rejectedAt: WallTime
 
         init(_ error: LarderError, at time: WallTime) {
             code = error.code
             status = error.status
             problem = error.problem
             title = error.description
-            refusedAt = time
+            rejectedAt = time
         }
 
         /// The rejection as an error.
@@ -35,7 +35,7 @@ extension Outbox {
             var status: Int?
             var problem: String?
             var title: String
-            var refusedAt: Int64
+            var rejectedAt: Int64
         }
 
         /// The maximum number of characters of a stored text. Longer texts are cut.
@@ -44,7 +44,7 @@ extension Outbox {
         /// The metadata key under which it is stored.
         static func metadataKey(_ operation: Int64) -> String { DiskOutboxRow.noteKey(operation) }
 
-        /// - Parameter key: the operation's idempotency key. It is stored too, so that a refusal is not used for
+        /// - Parameter key: the operation's idempotency key. It is stored too, so that a rejection is not used for
         ///   another operation.
         func encoded(for key: String) throws -> [UInt8] {
             let stored = Stored(
@@ -53,7 +53,7 @@ extension Outbox {
                 status: status,
                 problem: problem.map { String($0.prefix(Self.titleMaximum)) },
                 title: String(title.prefix(Self.titleMaximum)),
-                refusedAt: refusedAt.nanosecondsSinceEpoch
+                rejectedAt: rejectedAt.nanosecondsSinceEpoch
             )
             return Array(try JSONEncoder().encode(stored))
         }
@@ -69,7 +69,7 @@ extension Outbox {
             status = stored.status
             problem = stored.problem
             title = stored.title
-            refusedAt = WallTime(nanosecondsSinceEpoch: stored.refusedAt)
+            rejectedAt = WallTime(nanosecondsSinceEpoch: stored.rejectedAt)
         }
     }
 }

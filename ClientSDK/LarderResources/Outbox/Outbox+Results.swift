@@ -8,7 +8,7 @@ extension Outbox {
 
     /// Stores the results of a batch, first the server's values and then the rows; if a result cannot be stored, each in a commit of its own.
     func storeResults(_ batch: [Outbox.Entry], _ results: [OutboxResult], _ operation: OutboxOperation) {
-        let results = results.map { $0.refused(at: core.now().wall) }
+        let results = results.map { $0.rejected(at: core.now().wall) }
         suspect(batch, results)
         var open = Array(zip(batch, results))[...]
         do {
@@ -158,18 +158,18 @@ extension Outbox {
             // The server's value is stored first: otherwise neither would be shown in between.
             acknowledge(&update)
             removal(of: entry, visibleAt: visibleAt, in: &update)
-        case .rejected(let error, let refusal):
+        case .rejected(let error, let rejection):
             if error.isUnreadableAcceptance {
                 // The server has carried it out, and its new value is not known.
                 for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
             }
             if operation.isThrough { return removal(of: entry, in: &update) }
             var row = entry.row
-            row.state = Outbox.Entry.State.refused.rawValue
+            row.state = Outbox.Entry.State.rejected.rawValue
             store(row, in: &update)
-            if let refusal {
-                let bytes = try refusal.encoded(for: entry.idempotencyKey)
-                let key = Outbox.Refusal.metadataKey(entry.id.rawValue)
+            if let rejection {
+                let bytes = try rejection.encoded(for: entry.idempotencyKey)
+                let key = Outbox.Rejection.metadataKey(entry.id.rawValue)
                 update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
             }
             hide(entry, in: &update)
@@ -228,21 +228,21 @@ extension Outbox {
             answer(id, .success(receipt))
             tell(.accepted)
             core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
-        case .rejected(let error, let refusal):
+        case .rejected(let error, let rejection):
             if operation.isThrough {
                 forget(entry)
             } else {
                 state.withLock { state in
                     state.queue.update(id) { entry in
-                        entry.state = .refused
+                        entry.state = .rejected
                         entry.error = error
-                        entry.refusal = refusal
+                        entry.rejection = rejection
                     }
                 }
             }
             answer(id, .failure(error))
             tell(.rejected)
-            core.configuration.onEvent(.operation(operation.name, entry.id, .refused(error)))
+            core.configuration.onEvent(.operation(operation.name, entry.id, .rejected(error)))
         case .unsent(let error):
             if operation.isThrough && !entry.isInDoubt {
                 forget(entry)

@@ -110,7 +110,7 @@ extension Outbox {
         }
         defer { turn.leave() }
         do {
-            if state.withLock({ $0.looksForOthers }) { try reviewRefused() }
+            if state.withLock({ $0.looksForOthers }) { try reviewRejected() }
             try adoptNew()
         } catch {
             stall(now, delayResets, error)

@@ -11,21 +11,21 @@ extension Outbox {
     // MARK: Reading rows
 
     /// The rows after a number, each with its rejection, if any.
-    static func rows(in disk: DiskStore, after number: Int64) throws -> [(DiskOutboxRow, Outbox.Refusal?)] {
+    static func rows(in disk: DiskStore, after number: Int64) throws -> [(DiskOutboxRow, Outbox.Rejection?)] {
         try disk.readOutbox(after: number) { transaction, rows in
-            var read: [(DiskOutboxRow, Outbox.Refusal?)] = []
-            for row in rows { read.append((row, try refusal(of: row, in: transaction))) }
+            var read: [(DiskOutboxRow, Outbox.Rejection?)] = []
+            for row in rows { read.append((row, try rejection(of: row, in: transaction))) }
             return read
         }
     }
 
-    private static func refusal(
+    private static func rejection(
         of row: DiskOutboxRow,
         in transaction: borrowing DiskStore.ReadTransaction
-    ) throws -> Outbox.Refusal? {
-        guard row.state == Outbox.Entry.State.refused.rawValue else { return nil }
-        let bytes = try transaction.metadata(Outbox.Refusal.metadataKey(row.sequence))
-        return bytes.flatMap { Outbox.Refusal(encoded: $0, for: row.idempotencyKey) }
+    ) throws -> Outbox.Rejection? {
+        guard row.state == Outbox.Entry.State.rejected.rawValue else { return nil }
+        let bytes = try transaction.metadata(Outbox.Rejection.metadataKey(row.sequence))
+        return bytes.flatMap { Outbox.Rejection(encoded: $0, for: row.idempotencyKey) }
     }
 
     /// Makes the update fail unless the row is as expected: another process may have changed it.
@@ -79,8 +79,8 @@ extension Outbox {
         let rows = try Self.rows(in: disk, after: known)
         var update = CacheUpdate()
         update.isMemoryOnly = true
-        for (row, refusal) in rows where state.withLock({ $0.queue[row.sequence] == nil }) {
-            adopt(row, refusal, in: &update)
+        for (row, rejection) in rows where state.withLock({ $0.queue[row.sequence] == nil }) {
+            adopt(row, rejection, in: &update)
         }
         state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
         return update.steps.isEmpty ? nil : try core.carryOutLocally(update)
@@ -98,7 +98,7 @@ extension Outbox {
             let numbers = Set(rows.map(\.0.sequence))
             let vanished = state.withLock { $0.queue.values.filter { !numbers.contains($0.id.rawValue) } }
             waiters = vanished.compactMap { absorb($0, in: &update) }
-            for (row, refusal) in rows { adopt(row, refusal, in: &update) }
+            for (row, rejection) in rows { adopt(row, rejection, in: &update) }
             state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
             return update.steps.isEmpty ? nil : try core.carryOut(update)
         }
@@ -106,21 +106,21 @@ extension Outbox {
         changed()
     }
 
-    /// Reads the rows of refused operations again: another process may have sent, edited or dropped them.
-    func reviewRefused() throws {
-        guard let disk = core.outboxDisk, state.withLock({ !$0.queue.refused.isEmpty }) else { return }
+    /// Reads the rows of rejected operations again: another process may have sent, edited or dropped them.
+    func reviewRejected() throws {
+        guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }
         let commit = try gate.withLock { _ in
-            let refused = state.withLock { $0.queue.refused }
-            guard let first = refused.first else { return nil as Commit? }
+            let rejected = state.withLock { $0.queue.rejected }
+            guard let first = rejected.first else { return nil as Commit? }
             let rows = try Self.rows(in: disk, after: first.id.rawValue - 1)
             let known = Dictionary(rows.map { ($0.0.sequence, $0) }, uniquingKeysWith: { $1 })
             var update = CacheUpdate()
             update.isMemoryOnly = true
-            for entry in refused {
-                if let (row, refusal) = known[entry.id.rawValue] {
-                    adopt(row, refusal, in: &update)
+            for entry in rejected {
+                if let (row, rejection) = known[entry.id.rawValue] {
+                    adopt(row, rejection, in: &update)
                 } else {
-                    // Nobody waits for a refused operation.
+                    // Nobody waits for a rejected operation.
                     _ = absorb(entry, in: &update)
                 }
             }
@@ -131,17 +131,17 @@ extension Outbox {
     }
 
     /// Applies the current state of a row.
-    private func adopt(_ row: DiskOutboxRow, _ refusal: Outbox.Refusal?, in update: inout CacheUpdate) {
+    private func adopt(_ row: DiskOutboxRow, _ rejection: Outbox.Rejection?, in update: inout CacheUpdate) {
         let (known, operation) = state.withLock { ($0.queue[row.sequence], $0.queue.operation(row.operation)) }
-        var entry = Outbox.Entry(row, refusal)
+        var entry = Outbox.Entry(row, rejection)
         if let known {
-            let isDecided = (known.state == .refused) != (entry.state == .refused)
+            let isDecided = (known.state == .rejected) != (entry.state == .rejected)
             guard isDecided || known.payload != row.payload || known.idempotencyKey != row.idempotencyKey else {
                 return
             }
             entry.due = known.due
             entry.heldUntil = known.heldUntil
-            if operation != nil, known.state != .refused { hide(known, in: &update) }
+            if operation != nil, known.state != .rejected { hide(known, in: &update) }
         } else {
             let now = core.now().uptime
             if let operation, entry.attempts > 0 {
@@ -152,7 +152,7 @@ extension Outbox {
         }
         let adopted = entry
         state.withLock { $0.queue.put(adopted) }
-        if let operation, entry.state != .refused { showAgain(entry, operation, in: &update) }
+        if let operation, entry.state != .rejected { showAgain(entry, operation, in: &update) }
     }
 
     /// Removes an operation that another process has carried out or dropped: its values are read from the store again.
@@ -230,7 +230,7 @@ extension Outbox {
                 guard var row, row.sequence == number, row.operation == entry.operation, row.scope == entry.scope
                 else { continue }
                 rows[number] = row
-                guard row.state != Outbox.Entry.State.refused.rawValue else { continue }
+                guard row.state != Outbox.Entry.State.rejected.rawValue else { continue }
                 row.state = Outbox.Entry.State.sending.rawValue
                 row.attempts = max(row.attempts + 1, Int64(entry.attempts))
                 try transaction.update(row)
@@ -242,13 +242,13 @@ extension Outbox {
         let isAsKnown = batch.allSatisfy { entry in
             rows[entry.id.rawValue].map {
                 $0.payload == entry.payload && $0.idempotencyKey == entry.idempotencyKey
-                    && $0.state != Outbox.Entry.State.refused.rawValue
+                    && $0.state != Outbox.Entry.State.rejected.rawValue
             }
                 ?? false
         }
         // No other process sends while this one holds the lock: a row that is marked as being sent is in doubt.
         let marked = batch.compactMap { entry -> Outbox.Entry? in
-            guard let row = rows[entry.id.rawValue], row.state != Outbox.Entry.State.refused.rawValue else {
+            guard let row = rows[entry.id.rawValue], row.state != Outbox.Entry.State.rejected.rawValue else {
                 return nil
             }
             var entry = entry
@@ -287,9 +287,9 @@ extension Outbox {
             if let waiter = absorb(entry, in: &update) { waiters.append(waiter) }
         }
         for entry in batch {
-            guard let row = rows[entry.id.rawValue], row.state == Outbox.Entry.State.refused.rawValue else { continue }
-            let refusal = try core.outboxDisk?.read { transaction in try Self.refusal(of: row, in: transaction) }
-            adopt(row, refusal, in: &update)
+            guard let row = rows[entry.id.rawValue], row.state == Outbox.Entry.State.rejected.rawValue else { continue }
+            let rejection = try core.outboxDisk?.read { transaction in try Self.rejection(of: row, in: transaction) }
+            adopt(row, rejection, in: &update)
         }
         let payloads = Dictionary(batch.map { ($0.id, $0.payload) }, uniquingKeysWith: { $1 })
         for entry in marked where payloads[entry.id] != entry.payload {

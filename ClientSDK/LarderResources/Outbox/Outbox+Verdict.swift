@@ -2,7 +2,7 @@ extension Outbox {
     /// What a failure means for an operation. The only place where failures of writes are classified.
     public enum Verdict: Sendable, Hashable {
         /// The server has rejected it, or it cannot be sent: a retry fails again.
-        case refused
+        case rejected
         /// Nothing has reached the server.
         case unsent
         /// The attempt was turned away by the server or an intermediary without a decision.
@@ -15,18 +15,18 @@ extension Outbox {
         /// | failure | verdict |
         /// | --- | --- |
         /// | no connection, or no authorization to send it with | unsent |
-        /// | not validated, gone, conflict (412), encoding, invalid argument | refused |
+        /// | not validated, gone, conflict (412), encoding, invalid argument | rejected |
         /// | a problem of the type `idempotency-in-progress`, with any status | unknown |
         /// | 401, 407, 408, 421, 425, 429, 511 | undecided |
-        /// | 501, 505, 510 and any 4xx that is not named here | refused |
-        /// | any other status, 3xx and unknown 5xx included; a refusal without a status | unknown |
+        /// | 501, 505, 510 and any 4xx that is not named here | rejected |
+        /// | any other status, 3xx and unknown 5xx included; a rejection without a status | unknown |
         /// | no reply, a reply that is not the API's, and everything else | unknown |
         public init(_ error: LarderError) {
             switch error.code {
             case .offline where error.isUnsent: self = .unsent
             case .unauthorized: self = .unsent
-            case .notValidated, .invalidArgument, .encoding, .gone, .conflict: self = .refused
-            case .refused: self.init(status: error.status, problem: error.problem)
+            case .notValidated, .invalidArgument, .encoding, .gone, .conflict: self = .rejected
+            case .rejected: self.init(status: error.status, problem: error.problem)
             default: self = .unknown
             }
         }
@@ -39,8 +39,8 @@ extension Outbox {
             switch status {
             // 511 comes from a portal on the way (RFC 6585 section 6).
             case 401, 407, 408, 421, 425, 429, 511: self = .undecided
-            case 501, 505, 510: self = .refused
-            case let status?: self = (400..<500).contains(status) ? .refused : .unknown
+            case 501, 505, 510: self = .rejected
+            case let status?: self = (400..<500).contains(status) ? .rejected : .unknown
             case nil: self = .unknown
             }
         }

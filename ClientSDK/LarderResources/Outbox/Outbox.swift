@@ -46,9 +46,9 @@ public final class Outbox: Sendable {
     let signal = Mailbox<Void>()
     let turn: SendLock
     let hub = EventHub<Outbox.Status>()
-    let refusalHub = EventHub<[Outbox.Entry]>()
+    let rejectionHub = EventHub<[Outbox.Entry]>()
     /// The rejected operations that observers were told of; held while they are told.
-    let telling = Mutex<[RefusalMark]?>(nil)
+    let telling = Mutex<[RejectionMark]?>(nil)
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
@@ -63,8 +63,8 @@ public final class Outbox: Sendable {
         guard let disk = core.outboxDisk else { return }
         let rows = try Self.rows(in: disk, after: 0)
         state.withLock { state in
-            for (row, refusal) in rows {
-                let entry = Outbox.Entry(row, refusal)
+            for (row, rejection) in rows {
+                let entry = Outbox.Entry(row, rejection)
                 state.queue.put(entry)
                 state.lastSeen = row.sequence
             }
@@ -89,7 +89,7 @@ public final class Outbox: Sendable {
     private func register(_ operation: OutboxOperation) {
         let restored = state.withLock { state -> [Outbox.Entry] in
             guard state.queue.register(operation) else { return [] }
-            return state.queue.entries(of: operation.name).filter { $0.state != .refused }
+            return state.queue.entries(of: operation.name).filter { $0.state != .rejected }
         }
         guard !restored.isEmpty else { return }
         var update = CacheUpdate()
@@ -199,10 +199,10 @@ public final class Outbox: Sendable {
     func removeRow(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         let id = entry.id.rawValue
         update.mayUseReserve = true
-        let hasRefusal = entry.refusal != nil
+        let hasRejection = entry.rejection != nil
         update.rows.append { transaction in
             try transaction.removeOperation(id)
-            if hasRefusal { try transaction.setMetadata(nil, for: Outbox.Refusal.metadataKey(id)) }
+            if hasRejection { try transaction.setMetadata(nil, for: Outbox.Rejection.metadataKey(id)) }
         }
     }
 

@@ -203,14 +203,14 @@ enum OutboxResult: Sendable {
         visibleAt: [EntityKey: Int64],
         serverIDs: [String: String]
     )
-    /// The refusal is nil until the time of the rejection is known (`refused(at:)`).
-    case rejected(LarderError, Outbox.Refusal?)
+    /// The rejection is nil until the time of the rejection is known (`rejected(at:)`).
+    case rejected(LarderError, Outbox.Rejection?)
     case unsent(LarderError)
     case retry(LarderError, after: Duration?)
 
-    func refused(at time: WallTime) -> OutboxResult {
+    func rejected(at time: WallTime) -> OutboxResult {
         guard case .rejected(let error, _) = self else { return self }
-        return .rejected(error, Outbox.Refusal(error, at: time))
+        return .rejected(error, Outbox.Rejection(error, at: time))
     }
 
     /// The server IDs that later operations need.

@@ -54,10 +54,10 @@ struct OutboxQueue: Sendable {
     /// The operations in lanes by scope and coalescing key.
     private var slots: [Slot: OrderedIDs] = [:]
     private var unsent = IndexedHeap<Int64, Int64>()
-    private var refusedIDs: Set<Int64> = []
+    private var rejectedIDs: Set<Int64> = []
     private var idsByOperation: [String: Set<Int64>] = [:]
     /// The number of rejected operations by name, where there are any.
-    private var refusedByOperation: [String: Int] = [:]
+    private var rejectedByOperation: [String: Int] = [:]
     private var counts = Outbox.Status()
     /// For operations with a batch delay: when the batch that new ones join is sent.
     private var joinDue: [String: MonotonicTime] = [:]
@@ -75,7 +75,7 @@ struct OutboxQueue: Sendable {
     var sorted: [Outbox.Entry] { entriesByID.values.sorted { $0.id < $1.id } }
 
     /// The rejected operations in the order of enqueuing. Cost: that of the result.
-    var refused: [Outbox.Entry] { refusedIDs.sorted().compactMap { entriesByID[$0] } }
+    var rejected: [Outbox.Entry] { rejectedIDs.sorted().compactMap { entriesByID[$0] } }
 
     /// The operations of a name in the order of enqueuing. Cost: that of the result.
     func entries(of operation: String) -> [Outbox.Entry] {
@@ -104,7 +104,7 @@ struct OutboxQueue: Sendable {
     var unregistered: [String: Int] {
         idsByOperation.reduce(into: [:]) { counts, element in
             guard operationsByName[element.key] == nil else { return }
-            let count = element.value.count - (refusedByOperation[element.key] ?? 0)
+            let count = element.value.count - (rejectedByOperation[element.key] ?? 0)
             if count > 0 { counts[element.key] = count }
         }
     }
@@ -127,7 +127,7 @@ struct OutboxQueue: Sendable {
         guard isNew else { return false }
         for entry in entries(of: operation.name) {
             let id = entry.id.rawValue
-            if entry.state == .refused {
+            if entry.state == .rejected {
                 if operation.onRejection == .block { join(entry, id) }
             }
             if lanes[entry.scope]?.ids.first == id { schedule(entry.scope) }
@@ -291,7 +291,7 @@ struct OutboxQueue: Sendable {
     private static let atOnce = MonotonicTime(nanoseconds: .min)
 
     private func isInLane(_ entry: Outbox.Entry) -> Bool {
-        entry.state != .refused || operationsByName[entry.operation]?.onRejection == .block
+        entry.state != .rejected || operationsByName[entry.operation]?.onRejection == .block
     }
 
     private mutating func join(_ entry: Outbox.Entry, _ id: Int64) {
@@ -315,11 +315,11 @@ struct OutboxQueue: Sendable {
         case .inDoubt:
             counts.pending += change
             counts.inDoubt += change
-        case .refused:
-            counts.refused += change
-            let refused = (refusedByOperation[entry.operation] ?? 0) + change
-            refusedByOperation[entry.operation] = refused > 0 ? refused : nil
-            if change > 0 { refusedIDs.insert(id) } else { refusedIDs.remove(id) }
+        case .rejected:
+            counts.rejected += change
+            let rejected = (rejectedByOperation[entry.operation] ?? 0) + change
+            rejectedByOperation[entry.operation] = rejected > 0 ? rejected : nil
+            if change > 0 { rejectedIDs.insert(id) } else { rejectedIDs.remove(id) }
             return
         }
         if change > 0 { unsent.set(id, id) } else { unsent.remove(id) }
@@ -355,7 +355,7 @@ struct OutboxQueue: Sendable {
     private func standing(of lane: Lane) -> Standing {
         guard let id = lane.ids.first, let entry = entriesByID[id] else { return .idle }
         switch entry.state {
-        case .refused: return .blocked
+        case .rejected: return .blocked
         case .sending: return .idle
         case .pending, .inDoubt:
             guard operationsByName[entry.operation] != nil else { return .idle }

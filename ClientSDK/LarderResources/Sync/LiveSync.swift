@@ -190,7 +190,7 @@ public final class LiveSync: Sendable {
                 try await follow(choice) { since = configuration.monotonicClock.uptime }
             } catch {
                 // Every error, and a regular end by the server, is followed by the same back-off: an immediate
-                // reconnection could be refused again at once, for ever.
+                // reconnection could be rejected again at once, for ever.
                 if error.code != .cancelled { configuration.onEvent(.failed(resource: "larder.live", error)) }
                 if error.code == .gone, !error.isTokenGone {
                     lost()

@@ -15,7 +15,7 @@ public enum CacheEvent: Sendable {
     /// A request failed.
     case failed(resource: String, LarderError)
     /// A gate could not be satisfied.
-    case gateRefused(resource: String)
+    case gateRejected(resource: String)
     /// An event of the disk tier.
     case disk(DiskStore.Event)
     /// The disk could not be written or read. The cache continues in memory; values that were not stored are lost when they are
@@ -44,7 +44,7 @@ public enum CacheEvent: Sendable {
         /// The server has carried it out.
         case accepted
         /// The server has rejected it.
-        case refused(LarderError)
+        case rejected(LarderError)
         /// It is sent again after this time.
         case postponed(LarderError, Duration)
     }

@@ -142,7 +142,7 @@ extension ErrorCode where Scope == LarderError {
     /// The reply did not come in time.
     public static var timedOut: Self { Self(rawValue: "timedOut") }
     /// The server rejected the request. `status` and `problem` are those of its reply.
-    public static var refused: Self { Self(rawValue: "refused") }
+    public static var rejected: Self { Self(rawValue: "rejected") }
     /// The request could not be authorized: the session has ended, or its renewal failed. The server has not carried it out. A
     /// change in the outbox waits, and is sent after the next sign-in; an awaited write has ended, and nothing has changed. See
     /// `cause`.

@@ -48,7 +48,7 @@ public struct EventStreamClient: Sendable {
     ///   - url: the absolute URL of the stream.
     ///   - fields: additional fields; `Accept` and `Cache-Control` are set by the client.
     ///   - lastEventID: the ID of the last received event; empty for none.
-    /// - Throws: `.finished` for 204, and `.refused` for any other response than 200 with `text/event-stream`.
+    /// - Throws: `.finished` for 204, and `.rejected` for any other response than 200 with `text/event-stream`.
     public func open(
         _ url: String,
         fields: Fields = Fields(),
@@ -86,16 +86,16 @@ public struct EventStreamClient: Sendable {
         }
         let type = stream.fields[.contentType]?.lowercased() ?? ""
         guard stream.status == .ok, type.split(separator: ";").first?.trimmed == "text/event-stream" else {
-            throw await refusal(stream)
+            throw await rejection(stream)
         }
         return EventStreamClient.Stream(stream, configuration, clock, lastEventID: lastEventID)
     }
 
-    private func refusal(_ stream: TransportStream) async -> EventStreamError {
+    private func rejection(_ stream: TransportStream) async -> EventStreamError {
         let body = await until(clock.uptime + configuration.openTimeout, by: clock) { () -> [UInt8] in
             var body: [UInt8] = []
             var pieces = stream.body.makeAsyncIterator()
-            // The response is a refusal even if its content cannot be read.
+            // The response is a rejection even if its content cannot be read.
             while body.count < 65_536, let piece = try? await pieces.next() { body += piece }
             return Array(body.prefix(65_536))
         }
@@ -104,7 +104,7 @@ public struct EventStreamClient: Sendable {
             ? "The response is '\(stream.fields[.contentType] ?? "without a type")', not an event stream."
             : "The server answered with \(stream.status.code)."
         return EventStreamError(
-            .refused,
+            .rejected,
             what,
             status: stream.status,
             fields: stream.fields,

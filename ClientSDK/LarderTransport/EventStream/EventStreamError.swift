@@ -10,7 +10,7 @@ public struct EventStreamError: Error, Sendable, CustomStringConvertible {
     public let code: Code
     /// What happened and what to do.
     public let description: String
-    /// The status of the response, if the code is `.refused`.
+    /// The status of the response, if the code is `.rejected`.
     public let status: Status?
     /// The fields of that response.
     public let fields: Fields
@@ -39,7 +39,7 @@ public struct EventStreamError: Error, Sendable, CustomStringConvertible {
 
 extension ErrorCode where Scope == EventStreamError {
     /// The response is not an event stream: see `status` and `body`.
-    public static var refused: Self { Self(rawValue: "refused") }
+    public static var rejected: Self { Self(rawValue: "rejected") }
     /// The server ended the stream for good (204 No Content). Do not reconnect.
     public static var finished: Self { Self(rawValue: "finished") }
     /// The connection failed or broke: see `transport`. Reconnect with the last event ID.

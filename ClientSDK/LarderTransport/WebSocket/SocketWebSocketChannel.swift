@@ -202,7 +202,7 @@ final class SocketWebSocketChannel: SocketHandler {
         let pending = Pending<Sent>()
         let id: UInt64 = state.withLock { state in
             state.lastID += 1
-            if let error = refusal(state) {
+            if let error = rejection(state) {
                 pending.finish(.failure(error))
                 return state.lastID
             }
@@ -222,7 +222,7 @@ final class SocketWebSocketChannel: SocketHandler {
         let pending = Pending<Sent>()
         let id: UInt64 = state.withLock { state in
             state.lastID += 1
-            if let error = refusal(state) {
+            if let error = rejection(state) {
                 pending.finish(.failure(error))
                 return state.lastID
             }
@@ -265,7 +265,7 @@ final class SocketWebSocketChannel: SocketHandler {
     func cut(_ error: WebSocketError) { state.withLock { end(&$0, error) } }
 
     /// Why sending is impossible; nil if it is possible.
-    private func refusal(_ state: State) -> WebSocketError? {
+    private func rejection(_ state: State) -> WebSocketError? {
         if state.phase == .open, !state.hasSentClose { return state.outputFailure }
         if case .failure(let error)? = state.inbox.end { return error }
         return WebSocketError(.closed, "The WebSocket is closed.")

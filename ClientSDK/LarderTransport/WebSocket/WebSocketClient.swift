@@ -62,7 +62,7 @@ public struct WebSocketClient: Sendable {
     ///   - url: an absolute `ws` or `wss` URL.
     ///   - fields: additional fields, such as `Authorization`.
     ///   - subprotocols: the offered subprotocols, in order of preference.
-    /// - Throws: `.refused` with status and content if the response is not 101, or another code.
+    /// - Throws: `.rejected` with status and content if the response is not 101, or another code.
     public func connect(
         _ url: String,
         fields: Fields = Fields(),

@@ -78,7 +78,7 @@ extension WebSocketClient {
 public protocol WebSocketConnector: Sendable {
     /// Connects and performs the handshake.
     ///
-    /// - Throws: `.refused` with status and content if the response is not 101, or another code.
+    /// - Throws: `.rejected` with status and content if the response is not 101, or another code.
     func connect(
         _ request: WebSocketClient.Request,
         _ configuration: WebSocketClient.Configuration

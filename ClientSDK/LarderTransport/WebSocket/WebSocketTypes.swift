@@ -85,7 +85,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
     public let code: Code
     /// What happened and what to do.
     public let description: String
-    /// The status of the response, if the code is `.refused`.
+    /// The status of the response, if the code is `.rejected`.
     public let status: Status?
     /// The fields of that response.
     public let fields: Fields
@@ -118,7 +118,7 @@ extension ErrorCode where Scope == WebSocketError {
     /// The server was not reached.
     public static var unreachable: Self { Self(rawValue: "unreachable") }
     /// The response is not 101: see `status`, `fields` and `body`.
-    public static var refused: Self { Self(rawValue: "refused") }
+    public static var rejected: Self { Self(rawValue: "rejected") }
     /// The 101 response is invalid or selects something that was not offered.
     public static var handshake: Self { Self(rawValue: "handshake") }
     /// `openTimeout` was exceeded.

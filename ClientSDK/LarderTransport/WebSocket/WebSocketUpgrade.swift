@@ -23,7 +23,7 @@ struct WebSocketUpgrade: Sendable {
     private let subprotocols: [String]
     private var bytes: [UInt8] = []
     private var scanner = HeadScanner(skipsEmptyLines: false)
-    private var refusal: ResponseHead?
+    private var rejection: ResponseHead?
 
     /// - Parameter key: 16 random bytes.
     init(key: [UInt8], subprotocols: [String]) {
@@ -50,7 +50,7 @@ struct WebSocketUpgrade: Sendable {
     /// Reads received bytes.
     mutating func receive(_ more: Span<UInt8>) -> Outcome {
         unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
-        if refusal != nil { return refused(isAtEnd: false) }
+        if rejection != nil { return rejected(isAtEnd: false) }
         var scanner = scanner
         let outcome = scanner.scan(bytes.span)
         self.scanner = scanner
@@ -76,14 +76,14 @@ struct WebSocketUpgrade: Sendable {
             if head.status == .switchingProtocols { return agreed(head.fields) }
             // Interim responses (RFC 9110 §15.2) precede the final one.
             if head.status.code < 200 { return receive([UInt8]().span) }
-            refusal = head
-            return refused(isAtEnd: false)
+            rejection = head
+            return rejected(isAtEnd: false)
         }
     }
 
-    /// Handles the end of the connection or a timeout: returns the refusal with the content so far, if there is one.
+    /// Handles the end of the connection or a timeout: returns the rejection with the content so far, if there is one.
     mutating func end() -> WebSocketError? {
-        if case .failed(let error) = refused(isAtEnd: true) { error } else { nil }
+        if case .failed(let error) = rejected(isAtEnd: true) { error } else { nil }
     }
 
     private func agreed(_ fields: Fields) -> Outcome {
@@ -107,13 +107,13 @@ struct WebSocketUpgrade: Sendable {
         return .accepted(subprotocol: chosen.first, fields: fields, rest: bytes)
     }
 
-    /// Returns the refusal when its content is complete or too large.
-    private func refused(isAtEnd: Bool) -> Outcome {
-        guard let refusal else { return .pending }
+    /// Returns the rejection when its content is complete or too large.
+    private func rejected(isAtEnd: Bool) -> Outcome {
+        guard let rejection else { return .pending }
         var content = bytes
         var isWhole = false
-        // A response with invalid framing is still a refusal: its content is what follows the head.
-        switch try? BodyFraming(refusal, isHead: false) {
+        // A response with invalid framing is still a rejection: its content is what follows the head.
+        switch try? BodyFraming(rejection, isHead: false) {
         case BodyFraming.none?: isWhole = true
         case .length(let length)?: isWhole = bytes.count >= length
         case .chunked?: (content, isWhole) = Self.dechunked(bytes)
@@ -121,13 +121,13 @@ struct WebSocketUpgrade: Sendable {
         }
         guard isWhole || isAtEnd || content.count >= Self.bodyBytesMaximum else { return .pending }
         var length = Self.bodyBytesMaximum
-        if let stated = refusal.fields[.contentLength].flatMap({ Int($0) }) { length = min(length, max(0, stated)) }
+        if let stated = rejection.fields[.contentLength].flatMap({ Int($0) }) { length = min(length, max(0, stated)) }
         return .failed(
             WebSocketError(
-                .refused,
-                "The server answered with \(refusal.status.code) instead of a WebSocket.",
-                status: refusal.status,
-                fields: refusal.fields,
+                .rejected,
+                "The server answered with \(rejection.status.code) instead of a WebSocket.",
+                status: rejection.status,
+                fields: rejection.fields,
                 body: Array(content.prefix(length))
             )
         )

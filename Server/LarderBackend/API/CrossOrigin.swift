@@ -132,7 +132,7 @@ enum RateLimitFields {
         bytes.append("\r\n")
     }
 
-    static func refusal(_ verdict: RateLimiter.Verdict) -> Problem {
+    static func rejection(_ verdict: RateLimiter.Verdict) -> Problem {
         ProblemType.rateLimited(
             "The quota is used up; it is reset in \(verdict.secondsToReset) s.",
             fields: [.retryAfter: String(verdict.secondsToReset)]

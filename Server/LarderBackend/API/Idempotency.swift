@@ -15,7 +15,7 @@ package enum Idempotency {
         /// A resource that already existed.
         case existing([UInt8])
         /// The domain rejected the operation before it changed anything.
-        case refused(Problem)
+        case rejected(Problem)
     }
 
     static func run(
@@ -104,7 +104,7 @@ package enum Idempotency {
             fields.append("Content-Type: application/json\r\nETag: ")
             fields.append(contentsOf: EntityTag.strong(contentOf: json.span).description.utf8)
             fields.append("\r\n")
-        case .refused(let problem):
+        case .rejected(let problem):
             (status, body) = (problem.status.code, problem.encoded())
             fields.append("Content-Type: application/problem+json\r\n")
         }

@@ -148,7 +148,7 @@ enum BankEndpoints {
             )
         }
         for (account, member) in [(from, "fromAccountId"), (to, "toAccountId")] where !account.isOpen {
-            return .refused(
+            return .rejected(
                 ProblemType.accountClosed(
                     "Account acct_\(account.row) is closed.",
                     errors: [Problem.FieldError(pointer: "/\(member)", detail: "is closed")]
@@ -163,7 +163,7 @@ enum BankEndpoints {
             if to.currency != currency {
                 errors.append(Problem.FieldError(pointer: "/toAccountId", detail: "is in another currency"))
             }
-            return .refused(ProblemType.currencyMismatch("The amount is in \(currency).", errors: errors))
+            return .rejected(ProblemType.currencyMismatch("The amount is in \(currency).", errors: errors))
         }
         guard from.mayOverdraw || from.balance >= amount else {
             var problem = ProblemType.insufficientFunds("The balance of account acct_\(source) is insufficient.")
@@ -171,7 +171,7 @@ enum BankEndpoints {
             balance["minorUnits"] = .integer(from.balance)
             balance["currency"] = .string(from.currency)
             problem.extensions["balance"] = .object(balance)
-            return .refused(problem)
+            return .rejected(problem)
         }
         let row = try move(amount, from: from, to: to, note: note, in: store, &commit)
         guard let transfer = try store.ledger.transfer(row) else {

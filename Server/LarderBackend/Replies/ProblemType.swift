@@ -156,8 +156,8 @@ extension ProblemType {
         "The world does not exist",
         "The world was never created, or it was removed. `nearest` lists worlds with similar names."
     )
-    package static let controlRefused = ProblemType(
-        "control-refused",
+    package static let controlRejected = ProblemType(
+        "control-rejected",
         .forbidden,
         "The control plane does not accept this caller",
         "Without a control token it only accepts peers, hosts and origins on this machine, so that no web page and no other machine can control it."
@@ -394,7 +394,7 @@ extension ProblemType {
 
     /// The types of the control plane.
     package static let control: [ProblemType] = [
-        limitReached, nameTaken, unknownWorld, controlRefused, controlTokenRequired, verificationFailed, waitEnded,
+        limitReached, nameTaken, unknownWorld, controlRejected, controlTokenRequired, verificationFailed, waitEnded,
         badGateway, gatewayTimeout, documentExists,
     ]
 

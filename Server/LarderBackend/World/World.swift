@@ -216,15 +216,15 @@ package final class World: Sendable {
                 return .held
             }
             guard let lost = confined.lost.first(where: { $0.batch == batch }) else { return .free }
-            return .lost(refusal(lost.problem, insteadOf: reply))
+            return .lost(rejection(lost.problem, insteadOf: reply))
         }
     }
 
-    private func refusal(_ problem: Problem, insteadOf reply: Reply) -> Reply {
-        var refusal = problem.reply
-        refusal.note.owner = self
-        refusal.note.subject = reply.note.subject
-        return refusal
+    private func rejection(_ problem: Problem, insteadOf reply: Reply) -> Reply {
+        var rejection = problem.reply
+        rejection.note.owner = self
+        rejection.note.subject = reply.note.subject
+        return rejection
     }
 
     /// Commits the pending batch.
@@ -243,7 +243,7 @@ package final class World: Sendable {
             let problem = Self.problem(error)
             // As many batches as other loops can lag behind.
             confined.lost = confined.lost.suffix(255) + [(confined.batchNumber, problem)]
-            for (exchange, reply) in replies { Self.complete(exchange, refusal(problem, insteadOf: reply)) }
+            for (exchange, reply) in replies { Self.complete(exchange, rejection(problem, insteadOf: reply)) }
         }
     }
 

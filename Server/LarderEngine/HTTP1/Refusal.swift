@@ -2,7 +2,7 @@ package import LarderHTTP
 import LarderHTTPWire
 
 /// A request that the engine rejects before a handler sees it. The connection is closed after the reply.
-package struct Refusal: Error, Sendable, Hashable {
+package struct Rejection: Error, Sendable, Hashable {
     package enum Reason: Sendable, Hashable {
         case malformed
         case headTooLarge

@@ -68,10 +68,10 @@ extension Request {
         )
     }
 
-    private init(parsing head: [UInt8]) throws(Refusal) {
+    private init(parsing head: [UInt8]) throws(Rejection) {
         do throws(HTTPWireError) {
             self.init(try RequestHead(head))
-        } catch { throw Refusal(error) }
+        } catch { throw Rejection(error) }
     }
 
     /// The same request without the first bytes of its path.
@@ -93,7 +93,7 @@ extension Request {
         body: [UInt8] = [],
         connection: UInt64 = 0,
         exchangeIndex: Int = 1
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         var head = "\(method.rawValue) \(target) HTTP/1.1"
         for field in fields { head += "\r\n\(field.name): \(field.value)" }
         try self.init(parsing: Array(head.utf8))
@@ -103,7 +103,7 @@ extension Request {
     }
 
     /// Parses a request again from the bytes of its `head`.
-    package init(head: [UInt8], body: [UInt8], exchangeIndex: Int) throws(Refusal) {
+    package init(head: [UInt8], body: [UInt8], exchangeIndex: Int) throws(Rejection) {
         try self.init(parsing: head)
         self.body = body
         self.exchangeIndex = exchangeIndex

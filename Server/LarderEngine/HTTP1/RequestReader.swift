@@ -18,7 +18,7 @@ struct RequestReader {
         case head(Request)
         /// The client waits for a 100 before it sends the body.
         case awaitsContinue
-        case refused(Refusal)
+        case rejected(Rejection)
     }
 
     private let headBytesMaximum: Int
@@ -48,10 +48,10 @@ struct RequestReader {
             stage = .head(scanner)
             switch outcome {
             case .incomplete:
-                return unread.count > headBytesMaximum ? .refused(tooLarge(scanner)) : .incomplete
-            case .malformed(let what): return .refused(Refusal(.malformed, "The head has \(what)."))
+                return unread.count > headBytesMaximum ? .rejected(tooLarge(scanner)) : .incomplete
+            case .malformed(let what): return .rejected(Rejection(.malformed, "The head has \(what)."))
             case .head(let range):
-                guard range.count <= headBytesMaximum else { return .refused(tooLarge(scanner)) }
+                guard range.count <= headBytesMaximum else { return .rejected(tooLarge(scanner)) }
                 let head = unsafe unread.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
                 consumed += scanner.scanned
                 stage = .head(HeadScanner(skipsEmptyLines: true))
@@ -59,7 +59,7 @@ struct RequestReader {
                     let request = try RequestHead(head)
                     if let outcome = try begin(request, hasMore: consumed < bytes.count) { return outcome }
                     return tellsHeads ? .head(Request(request)) : next(bytes, &consumed)
-                } catch { return .refused(Refusal(error)) }
+                } catch { return .rejected(Rejection(error)) }
             }
         case .body(var request, let left):
             let count = min(left, bytes.count - consumed)
@@ -76,7 +76,7 @@ struct RequestReader {
         case .chunks(var request, var decoder):
             do {
                 consumed = try decoder.decode(bytes, from: consumed, into: &request.body)
-            } catch { return .refused(Refusal(error)) }
+            } catch { return .rejected(Rejection(error)) }
             guard decoder.isDone else {
                 stage = .chunks(request, decoder)
                 return askForContinue() ?? .incomplete
@@ -87,11 +87,11 @@ struct RequestReader {
     }
 
     /// Returns 414 if the start line is too long, otherwise 431.
-    private func tooLarge(_ scanner: HeadScanner) -> Refusal {
+    private func tooLarge(_ scanner: HeadScanner) -> Rejection {
         guard scanner.lineCount ?? .max <= RequestHead.targetBytesMaximum else {
-            return Refusal(.targetTooLong, "The request line is longer than a target or a head may be.")
+            return Rejection(.targetTooLong, "The request line is longer than a target or a head may be.")
         }
-        return Refusal(.headTooLarge, "The head has more than \(headBytesMaximum) bytes.")
+        return Rejection(.headTooLarge, "The head has more than \(headBytesMaximum) bytes.")
     }
 
     /// Processes a complete head; nil if its body must be read first.
@@ -104,7 +104,7 @@ struct RequestReader {
         mustAskForContinue = false
         if head.minorVersion == 1, head.fields.range(of: "expect") != nil {
             guard head.fields.combined(.expect)?.lowercased() == "100-continue" else {
-                return .refused(Refusal(.unsupportedExpectation, "Only Expect: 100-continue is supported."))
+                return .rejected(Rejection(.unsupportedExpectation, "Only Expect: 100-continue is supported."))
             }
             mustAskForContinue = framing != .none && !hasMore
         }

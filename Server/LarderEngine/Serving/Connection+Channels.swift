@@ -10,10 +10,10 @@ extension Connection {
             mode = .webSocket(channel)
             channel.start()
         } catch {
-            let response = loop.handler.refused(error.refusal)
+            let response = loop.handler.rejected(error.rejection)
             var head = response.serializedHead()
             if error == .version { head.append(contentsOf: "Sec-WebSocket-Version: 13\r\n".utf8) }
-            write(error.refusal.status, head, [], response.body, pendingReply, reply)
+            write(error.rejection.status, head, [], response.body, pendingReply, reply)
         }
     }
 

@@ -48,7 +48,7 @@ extension Connection {
         case .http:
             guard reader.isInside, !isLingering, output.isEmpty else { return close() }
             loop.scratch.removeAll()
-            refuse(Refusal(.timeout, "The request did not arrive in time."))
+            reject(Rejection(.timeout, "The request did not arrive in time."))
         }
     }
 

@@ -63,7 +63,7 @@ final class Connection {
     var closesAfterOutput = false
     var hasPeerEnded = false
     var isProcessing = false
-    /// After a refusal further input is read and discarded, so that the reply is not lost in a reset.
+    /// After a rejection further input is read and discarded, so that the reply is not lost in a reset.
     var isLingering = false
     var lingeredBytes = 0
 
@@ -150,7 +150,7 @@ final class Connection {
                 if hasPeerEnded || (isStopping && !reader.isInside) { closesAfterOutput = true }
                 return
             case .awaitsContinue: loop.scratch.append("HTTP/1.1 100 Continue\r\n\r\n")
-            case .refused(let refusal): return refuse(refusal)
+            case .rejected(let rejection): return reject(rejection)
             case .head(let request): announce(request)
             case .request(let request): answer(request)
             }
@@ -295,8 +295,8 @@ final class Connection {
     }
 
     /// Answers malformed input and closes.
-    func refuse(_ refusal: Refusal) {
-        let response = loop.handler.refused(refusal)
+    func reject(_ rejection: Rejection) {
+        let response = loop.handler.rejected(rejection)
         loop.scratch.append(contentsOf: response.serializedHead())
         loop.scratch.append(contentsOf: loop.date.line)
         loop.scratch.append("Connection: close\r\n\r\n")

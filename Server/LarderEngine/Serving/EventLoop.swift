@@ -313,8 +313,11 @@ package final class EventLoop: @unchecked Sendable {
         descriptors[Int(descriptor)] = connection
         watch(connection, for: .read)
         if count > configuration.connectionsMaximum {
-            connection.refuse(
-                Refusal(.tooManyConnections, "The limit of \(configuration.connectionsMaximum) connections is reached.")
+            connection.reject(
+                Rejection(
+                    .tooManyConnections,
+                    "The limit of \(configuration.connectionsMaximum) connections is reached."
+                )
             )
         }
     }

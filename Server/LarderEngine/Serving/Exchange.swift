@@ -8,7 +8,7 @@ package protocol ExchangeHandler: Sendable {
     func handle(_ request: Request, _ exchange: Exchange) -> Reply?
 
     /// The reply to a rejected request.
-    func refused(_ refusal: Refusal) -> Response
+    func rejected(_ rejection: Rejection) -> Response
 
     /// Whether `finished` must be called.
     var wantsRecords: Bool { get }

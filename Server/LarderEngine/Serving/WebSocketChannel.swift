@@ -97,12 +97,12 @@ final class WebSocketChannel {
         case version
         case key
 
-        var refusal: Refusal {
+        var rejection: Rejection {
             switch self {
-            case .notAnUpgrade: Refusal(.malformed, "The request is not a WebSocket upgrade.")
+            case .notAnUpgrade: Rejection(.malformed, "The request is not a WebSocket upgrade.")
             case .version:
-                Refusal(.unsupportedWebSocketVersion, "Only version 13 of the WebSocket protocol is supported.")
-            case .key: Refusal(.malformed, "Sec-WebSocket-Key must be 16 bytes in Base64.")
+                Rejection(.unsupportedWebSocketVersion, "Only version 13 of the WebSocket protocol is supported.")
+            case .key: Rejection(.malformed, "Sec-WebSocket-Key must be 16 bytes in Base64.")
             }
         }
     }

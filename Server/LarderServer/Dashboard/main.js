@@ -14,7 +14,7 @@ function notice(text) {
 /** Says what went wrong by itself, apart from what is said elsewhere: that nobody answers, and that the world is gone. */
 function complain(error) {
   if (error.name === "AbortError") return;
-  if (error.name === "Refusal" && (error.type === "" || error.type === "unknown-world")) return;
+  if (error.name === "Rejection" && (error.type === "" || error.type === "unknown-world")) return;
   notice(error.message);
 }
 

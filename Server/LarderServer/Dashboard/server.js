@@ -4,10 +4,10 @@
 const shown = { world: "main", ends: new AbortController() };
 
 /** An error reply; `type` is the problem's name, empty without a reply. */
-class Refusal extends Error {
+class Rejection extends Error {
   constructor(message, type = "") {
     super(message);
-    this.name = "Refusal";
+    this.name = "Rejection";
     this.type = type;
   }
 }
@@ -58,7 +58,7 @@ function askForToken(wasWrong) {
   return tokenQuestion;
 }
 
-/** A reply with a status below 400; everything else is thrown as a `Refusal`. */
+/** A reply with a status below 400; everything else is thrown as a `Rejection`. */
 async function request(method, path, { body, accept = "application/json", signal } = {}) {
   for (;;) {
     const sent = token;
@@ -78,7 +78,7 @@ async function request(method, path, { body, accept = "application/json", signal
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Refusal("The server does not answer.");
+      throw new Rejection("The server does not answer.");
     }
     if (reply.ok) return reply;
     const problem = await reply.json().catch(() => ({}));
@@ -90,7 +90,7 @@ async function request(method, path, { body, accept = "application/json", signal
     }
     const lines = [problem.detail ?? problem.title ?? `The server answered ${reply.status}.`];
     for (const error of problem.errors ?? []) lines.push(`${error.pointer || "the document"}: ${error.detail}`);
-    throw new Refusal(lines.join("\n"), type);
+    throw new Rejection(lines.join("\n"), type);
   }
 }
 
@@ -131,11 +131,11 @@ async function follow(path, signal, { opened, event }) {
       part = await reader.read();
     } catch (error) {
       if (signal.aborted) throw error;
-      throw new Refusal("The connection to the server was lost.");
+      throw new Rejection("The connection to the server was lost.");
     } finally {
       clearTimeout(timer);
     }
-    if (part.done) throw new Refusal("The server has ended the stream.");
+    if (part.done) throw new Rejection("The server has ended the stream.");
     rest += part.value;
     const events = rest.split("\n\n");
     rest = events.pop();

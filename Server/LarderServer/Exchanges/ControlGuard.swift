@@ -15,7 +15,7 @@ struct ControlGuard: Sendable {
     /// The origins of other allowed pages, such as `http://localhost:3000`.
     let origins: Set<String>
 
-    /// - Throws: `control-refused` or `control-token-required`.
+    /// - Throws: `control-rejected` or `control-token-required`.
     func check(_ request: Request) throws(Problem) {
         guard isEnabled else { throw Self.switchedOff }
         if let token {
@@ -32,7 +32,7 @@ struct ControlGuard: Sendable {
             if origins.contains(origin) { return }
             // The server's own pages have the requested host and port as their origin.
             guard origin == "http://" + host else {
-                throw ProblemType.controlRefused(
+                throw ProblemType.controlRejected(
                     "The origin '\(origin.prefix(100))' is not allowed. Allow it with --control-origin."
                 )
             }
@@ -73,7 +73,7 @@ struct ControlGuard: Sendable {
     ///
     /// It needs no token, which a browser could not send when it opens the page, and other sites may link to it.
     ///
-    /// - Throws: `control-refused`, or `not-found` if the control plane is disabled.
+    /// - Throws: `control-rejected`, or `not-found` if the control plane is disabled.
     func checkPage(_ request: Request) throws(Problem) {
         guard isEnabled else { throw Self.switchedOff }
         guard token == nil else { return }
@@ -95,19 +95,19 @@ struct ControlGuard: Sendable {
     /// Both ends must be this machine. Returns the requested host and port.
     @discardableResult private func checkMachine(_ request: Request) throws(Problem) -> String {
         guard request.peer.isLoopback else {
-            throw ProblemType.controlRefused("The peer \(request.peer.host) is not on this machine.")
+            throw ProblemType.controlRejected("The peer \(request.peer.host) is not on this machine.")
         }
         // The host of an absolute target replaces the field (RFC 9112 §3.2.2).
         let host = request.targetAuthority ?? request.fields.combined(.host) ?? ""
         guard Self.isLoopback(authority: host) else {
-            throw ProblemType.controlRefused("The host '\(host.prefix(100))' is not this machine. Use 127.0.0.1.")
+            throw ProblemType.controlRejected("The host '\(host.prefix(100))' is not this machine. Use 127.0.0.1.")
         }
         return host
     }
 
     private func checkSite(_ request: Request) throws(Problem) {
         if let site = request.fields.combined(.secFetchSite), site != "same-origin", site != "none" {
-            throw ProblemType.controlRefused(
+            throw ProblemType.controlRejected(
                 "The request comes from another site (Sec-Fetch-Site: \(site.prefix(40)))."
             )
         }

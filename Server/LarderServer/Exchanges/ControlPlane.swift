@@ -169,7 +169,7 @@ final class ControlPlane: ExchangeHandler {
         return nil
     }
 
-    func refused(_ refusal: Refusal) -> Response { backend.refused(refusal) }
+    func rejected(_ rejection: Rejection) -> Response { backend.rejected(rejection) }
 
     /// Heads are needed if some world has a fault that applies before the body is read.
     var wantsHeads: Bool { worlds.hasHeadFaults }

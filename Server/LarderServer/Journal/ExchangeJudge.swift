@@ -28,7 +28,7 @@ struct ExchangeJudge {
         let mayBeStored: Bool
     }
 
-    private struct Refusal {
+    private struct Rejection {
         let number: Int
         let at: MonotonicTime
         let until: MonotonicTime
@@ -51,7 +51,7 @@ struct ExchangeJudge {
 
     /// The two latest downloads of each resource: an overlapping one must not hide the one before.
     private var downloads = RecentTable<[Download]>(countMaximum)
-    private var refusals = RecentTable<Refusal>(countMaximum)
+    private var rejections = RecentTable<Rejection>(countMaximum)
     private var flights = RecentTable<[Flight]>(countMaximum)
     private var failedBodies = RecentTable<(number: Int, key: String)>(countMaximum)
     private static let flightsMaximum = 64
@@ -78,26 +78,26 @@ struct ExchangeJudge {
     private mutating func judgeRetry(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
         let isReload = entry.isReload
         let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
-        // What was in flight when the refusal was sent is no retry.
-        if let refusal = refusals[request], refusal.ended <= entry.started {
-            let gap = entry.startedInWorld - refusal.at
-            if isReload, !refusal.isReloaded {
-                refusals[request]?.isReloaded = true
+        // What was in flight when the rejection was sent is no retry.
+        if let rejection = rejections[request], rejection.ended <= entry.started {
+            let gap = entry.startedInWorld - rejection.at
+            if isReload, !rejection.isReloaded {
+                rejections[request]?.isReloaded = true
             } else {
                 judgement.retryGap = gap
-                if entry.startedInWorld < refusal.until {
-                    let early = refusal.until - entry.startedInWorld
+                if entry.startedInWorld < rejection.until {
+                    let early = rejection.until - entry.startedInWorld
                     let text = "retried \(ExchangeVerdict.seconds(early)) too soon"
                     // A reply that came nevertheless would have been necessary later.
-                    judgement.add(entry, .tooSoon, text, refusal.number, isWaste: failed, .retriedTooSoon)
+                    judgement.add(entry, .tooSoon, text, rejection.number, isWaste: failed, .retriedTooSoon)
                 } else {
-                    let text = "retry of #\(refusal.number) after \(ExchangeVerdict.seconds(gap))"
-                    judgement.add(entry, .retry, text, refusal.number)
+                    let text = "retry of #\(rejection.number) after \(ExchangeVerdict.seconds(gap))"
+                    judgement.add(entry, .retry, text, rejection.number)
                 }
             }
         }
         guard failed else {
-            refusals[request] = nil
+            rejections[request] = nil
             return
         }
         var wait = Duration.zero
@@ -105,9 +105,9 @@ struct ExchangeJudge {
             wait = RetryAfter(parsing: text, now: entry.at)?.wait(from: entry.at) ?? .zero
         }
         let end = entry.endedInWorld
-        var refusal = Refusal(number: entry.number, at: end, until: end + wait, ended: entry.ended)
-        refusal.isReloaded = isReload && refusals[request]?.isReloaded ?? false
-        refusals[request] = refusal
+        var rejection = Rejection(number: entry.number, at: end, until: end + wait, ended: entry.ended)
+        rejection.isReloaded = isReload && rejections[request]?.isReloaded ?? false
+        rejections[request] = rejection
     }
 
     private mutating func judgeFlights(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {

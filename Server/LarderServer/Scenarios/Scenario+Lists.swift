@@ -55,19 +55,19 @@ extension Scenario {
         },
         listing(
             "invalid-cursor",
-            "the cursor of the second page is refused (400, invalid-cursor)",
+            "the cursor of the second page is rejected (400, invalid-cursor)",
             "begin again at the first page, and end with all posts"
         ) { world, _ in
-            var refusal = CannedReply(status: 400)
-            refusal.problem = "invalid-cursor"
-            try world.set(Fault.scenario(.respond(refusal), nextPage))
+            var rejection = CannedReply(status: 400)
+            rejection.problem = "invalid-cursor"
+            try world.set(Fault.scenario(.respond(rejection), nextPage))
         },
         listing(
             "page-fails",
             "the second page is answered with 503 once",
             "ask for that page again, and not for those before it",
             checks: [.converged(), .noPageTwice("/v1/feed"), .requests(feed, 2...8)]
-        ) { world, _ in try world.set(Fault.scenario(.respond(.refusal(503)), nextPage)) },
+        ) { world, _ in try world.set(Fault.scenario(.respond(.rejection(503)), nextPage)) },
         listing(
             "portal-between-pages",
             "the second page is a portal's HTML with 200",

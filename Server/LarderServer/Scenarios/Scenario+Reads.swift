@@ -32,7 +32,7 @@ extension CannedReply {
         return reply
     }
 
-    static func refusal(_ status: Int, after wait: RetryAfter? = nil) -> CannedReply {
+    static func rejection(_ status: Int, after wait: RetryAfter? = nil) -> CannedReply {
         var reply = CannedReply(status: status)
         reply.retryAfter = wait
         return reply
@@ -84,27 +84,27 @@ extension Scenario {
             "retry-after-seconds",
             "503 with Retry-After: 1",
             "wait as long as the server says, then try again",
-            .scenario(.respond(.refusal(503, after: .seconds(1))), .profile),
+            .scenario(.respond(.rejection(503, after: .seconds(1))), .profile),
             checks: [.conduct(.retriedTooSoon)]
         ),
         reading(
             "retry-after-date",
             "429 with Retry-After as an HTTP date",
             "understand both forms of Retry-After",
-            .scenario(.respond(.refusal(429, after: .date(inSeconds: 2))), .profile),
+            .scenario(.respond(.rejection(429, after: .date(inSeconds: 2))), .profile),
             checks: [.conduct(.retriedTooSoon)]
         ),
         reading(
             "server-errors",
             "500 twice, without Retry-After",
             "try again a few times",
-            .scenario(.respond(.refusal(500)), .profile, count: 2)
+            .scenario(.respond(.rejection(500)), .profile, count: 2)
         ),
         reading(
             "outage",
             "503 three times, without Retry-After",
             "back off: at most 12 requests, and the data in the end",
-            .scenario(.respond(.refusal(503)), .profile, count: 3),
+            .scenario(.respond(.rejection(503)), .profile, count: 3),
             atMost: 12
         ),
         reading(
@@ -152,7 +152,7 @@ extension Scenario {
         reading(
             "server-restart",
             "the connection is reset, and the port is closed for 0.7 s",
-            "try again after a refused connection",
+            "try again after a rejected connection",
             .scenario(.closeListener(.milliseconds(700)), .profile)
         ),
     ]

@@ -93,7 +93,7 @@ extension Scenario {
             "503 with Retry-After: 1 before anything is done",
             "wait, and send it again under the same key",
             checks: [told, .movedOnce, .conduct(.keyMissing, .keyChanged, .retriedTooSoon)]
-        ) { world, _ in try world.set(Fault.scenario(.respond(.refusal(503, after: .seconds(1))), transferPath)) },
+        ) { world, _ in try world.set(Fault.scenario(.respond(.rejection(503, after: .seconds(1))), transferPath)) },
         transferring(
             "key-reuse",
             "two transfers follow each other, and the first reply is lost",
@@ -102,9 +102,9 @@ extension Scenario {
             exercise: [.fault("fault"), .requests(posted, atLeast: 2)]
         ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), transferPath)) },
         transferring(
-            "refused-transfer",
+            "rejected-transfer",
             "the account has not enough money (422)",
-            "do not repeat what is refused for good",
+            "do not repeat what is rejected for good",
             exercise: [.requests(posted)],
             checks: [.requests(posted, 1...1)]
         ) { _, variables in variables["LARDER_AMOUNTS"] = String((Int64(variables["balance"] ?? "") ?? 0) + 1) },

@@ -139,7 +139,7 @@ extension Scenario {
             .message,
             "503 three times",
             "keep the message, and send it when the server is back",
-            .scenario(.respond(.refusal(503)), messages, count: 3),
+            .scenario(.respond(.rejection(503)), messages, count: 3),
             .sentOnce("LARDER_PATH"),
             path: conversationPath
         ),

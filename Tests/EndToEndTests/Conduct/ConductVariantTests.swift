@@ -34,7 +34,7 @@ struct ConductVariantTests {
         let name = "idempotency \(dialect.rawValue), seed \(visit.seed)"
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name)
-        // Batches are sent at once: one may leave while the refusal of another is on its way.
+        // Batches are sent at once: one may leave while the rejection of another is on its way.
         await person.expectGoodConduct("idempotency \(dialect.rawValue)", name, except: [.retriedTooSoon])
         person.client.close()
     }
@@ -53,16 +53,16 @@ struct ConductVariantTests {
         let person = try await Person.arrive(visit)
         try await person.restart(live: LiveSync.Kind.allCases)
         // The person's own refreshes are always sent. Other callers have limits of their own.
-        var refused = 0
-        for _ in 0..<100 where refused == 0 {
+        var rejected = 0
+        for _ in 0..<100 where rejected == 0 {
             await person.pull()
-            refused = await visit.world.journal(JournalFilter(nil, nil, status: "429")).count
+            rejected = await visit.world.journal(JournalFilter(nil, nil, status: "429")).count
         }
         await visit.pass(.seconds(70))
         try await person.use(rounds: 1)
         let name = "rate limit \(dialect.rawValue), seed \(visit.seed)"
         try await person.expectToCatchUp(name)
-        #expect(refused > 0, "\(name): the limit was never reached")
+        #expect(rejected > 0, "\(name): the limit was never reached")
         await person.expectGoodConduct("rate limit \(dialect.rawValue)", name)
         person.client.close()
     }

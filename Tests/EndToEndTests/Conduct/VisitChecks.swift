@@ -33,9 +33,9 @@ extension Person {
         Post.entityType, Profile.entityType, Conversation.entityType, Message.entityType,
     ].joined(separator: ",")
 
-    /// Whether everything was sent. A like of a post that another person has deleted is refused, and the entry tells so.
+    /// Whether everything was sent. A like of a post that another person has deleted is rejected, and the entry tells so.
     var isDrained: Bool {
-        client.cache.outbox.entries.allSatisfy { $0.state == .refused && $0.operation == client.likes.operation.name }
+        client.cache.outbox.entries.allSatisfy { $0.state == .rejected && $0.operation == client.likes.operation.name }
     }
 
     private var isLive: Bool { if case .live = client.live.state { true } else { false } }

@@ -107,7 +107,10 @@ struct MemorySignalTests {
             let source = LinuxMemorySource(kernel.configuration)
             #expect(source.isWatching && source.explanation.contains("with a limit, whose use is read"))
             #expect(source.explanation.contains("app.slice"))
-            #expect(source.explanation.contains("refused"), "An ordinary file takes no triggers: \(source.explanation)")
+            #expect(
+                source.explanation.contains("rejected"),
+                "An ordinary file takes no triggers: \(source.explanation)"
+            )
             let (signals, registration) = listen(source)
             var iterator = signals.makeAsyncIterator()
             #expect(await iterator.next()?.level == .critical)

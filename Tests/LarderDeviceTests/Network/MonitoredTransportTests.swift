@@ -58,11 +58,11 @@ struct MonitoredTransportTests {
         monitor = NetworkMonitor(source: source, configuration: .init(seed: 1), clock: clock)
     }
 
-    private func transport(_ base: any Transport, refusesOffline: Bool = false) -> MonitoredTransport {
+    private func transport(_ base: any Transport, rejectsOffline: Bool = false) -> MonitoredTransport {
         MonitoredTransport(
             base,
             monitor: monitor,
-            refusesOffline: refusesOffline,
+            rejectsOffline: rejectsOffline,
             clock: clock,
             onExchange: { [telemetry] in telemetry.record($0, feature: "feed") }
         )
@@ -128,9 +128,9 @@ struct MonitoredTransportTests {
                 .success(TransportResponse(status: .ok))
             ]
         )
-        let guarded = transport(script, refusesOffline: true)
+        let guarded = transport(script, rejectsOffline: true)
         for _ in 0..<10 { await #expect(throws: TransportError.self) { try await guarded.send(request) } }
-        #expect(script.requests.count == 3, "The others were refused before they left.")
+        #expect(script.requests.count == 3, "The others were rejected before they left.")
         clock.advance(by: .seconds(2))
         #expect(try await guarded.send(request).status == .ok)
         #expect(script.requests.count == 4 && monitor.level == .constrained)

@@ -59,8 +59,8 @@ struct PuttingTests {
         let end = (scene.clock.now + .seconds(60)).rfc3339()
         #expect("\(snapshot)" == "fresh, from memory, validated \(time), expires \(end): a")
         #expect("\(Self.word())" == "Resource<String>(word)" && "\(Freshness.stale(.expired))" == "stale (expired)")
-        let error = LarderError(.refused, "Too many.", status: 503)
-        #expect("\(error)" == "Too many." && error.debugDescription == "LarderError(refused, status 503): Too many.")
+        let error = LarderError(.rejected, "Too many.", status: 503)
+        #expect("\(error)" == "Too many." && error.debugDescription == "LarderError(rejected, status 503): Too many.")
         #expect("\(scene.clock.now)" == time)
     }
 }

@@ -14,11 +14,11 @@ struct ReadBackOffTests {
         Resource("word", freshness: .timeToLive(.seconds(60)), policy: policy) { try await source.fetch($0) }
     }
 
-    private static let busy = LarderError(.refused, "busy", status: 503)
+    private static let busy = LarderError(.rejected, "busy", status: 503)
 
     /// An error with a `Retry-After`.
     private static func busy(_ wait: Duration) -> LarderError {
-        LarderError(.refused, "busy", status: 503, retryAfter: wait)
+        LarderError(.rejected, "busy", status: 503, retryAfter: wait)
     }
 
     @Test func `after each failure reads wait twice as long, and nothing is sent before`() async throws {
@@ -32,7 +32,7 @@ struct ReadBackOffTests {
             let wait: Duration = .milliseconds(min(60_000, 1_000 << (count - 1)) / 2)
             scene.clock.advance(by: wait - .milliseconds(1))
             let second = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
-            #expect(second?.code == .refused && second?.status == 503 && second?.retryAfter == .milliseconds(1))
+            #expect(second?.code == .rejected && second?.status == 503 && second?.retryAfter == .milliseconds(1))
             #expect(source.requests.count == count)
             scene.clock.advance(by: .milliseconds(1))
         }

@@ -133,8 +133,8 @@ struct SourceFreshnessTests {
         source.prepare(failure: LarderError(.offline, "cut"))
         let error = await #expect(throws: LarderError.self) { try await cache.value(resource) }
         #expect(error?.code == .offline)
-        let refusal = await #expect(throws: LarderError.self) { try await cache.value(resource, .cacheOnly) }
-        #expect(refusal?.code == .notValidated)
+        let rejection = await #expect(throws: LarderError.self) { try await cache.value(resource, .cacheOnly) }
+        #expect(rejection?.code == .notValidated)
         let shown = try await cache.snapshot(resource, .cacheOnly)
         #expect(shown.value == "a" && shown.freshness == .stale(.validationRequired))
         scene.clock.advance(by: .seconds(1))

@@ -100,7 +100,7 @@ final class JobBoard: Sendable {
     private func carryOut(_ edit: JobEdit) -> Outbox.Outcome<Job?> {
         let isKnown = state.withLock { $0.jobs[edit.id] != nil }
         guard !state.withLock({ $0.rejected.contains(edit.id) }), isKnown || edit.kind == .create else {
-            return .rejected(LarderError(.refused, "No.", status: 403))
+            return .rejected(LarderError(.rejected, "No.", status: 403))
         }
         switch edit.kind {
         case .create: return .accepted(set(status: edit.status, rank: edit.rank))

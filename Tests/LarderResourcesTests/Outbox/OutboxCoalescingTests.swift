@@ -132,7 +132,7 @@ struct OutboxCoalescingTests {
         #expect(cache.outbox.entries.count == 2)
         cache.outbox.resume()
         try await cache.outbox.drained()
-        #expect(server.post("1").isMine && cache.outbox.refused.map(\.error?.code) == [.encoding])
+        #expect(server.post("1").isMine && cache.outbox.rejected.map(\.error?.code) == [.encoding])
     }
 
     @Test func `a function that decides about two operations may use the cache`() async throws {

@@ -204,7 +204,7 @@ struct OutboxDamageTests {
         async throws
     {
         let server = LikeServer(posts: 10)
-        server.behave { _ in .refuses(["1"]) }
+        server.behave { _ in .rejects(["1"]) }
         let cache = try scene.cache()
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         cache.outbox.resume()
@@ -218,17 +218,17 @@ struct OutboxDamageTests {
         try cache.enqueue(Message(room: "a", text: "b"), slow)
         await gate.waitForRequests(1)
         let before = cache.outbox.entries
-        #expect(before.map(\.state) == [.refused, .sending])
+        #expect(before.map(\.state) == [.rejected, .sending])
         try FileDamage.filesRemoved.apply(to: scene.outboxPath)
         // No readable data is left.
         cache.disk?.suspend()
         try await cache.update { $0.setMetadata([1], for: "any") }
         cache.close()
         let again = try scene.cache()
-        #expect(again.outbox.entries.map(\.state) == [.refused, .inDoubt])
+        #expect(again.outbox.entries.map(\.state) == [.rejected, .inDoubt])
         #expect(again.outbox.entries.map(\.attempts) == [1, 1])
         #expect(again.outbox.entries.map(\.idempotencyKey) == before.map(\.idempotencyKey))
-        #expect(again.outbox.refused.first?.refusal == before.first?.refusal)
+        #expect(again.outbox.rejected.first?.rejection == before.first?.rejection)
     }
 
     @Test func `a removed directory counts as erased: nothing is acknowledged, sent or restored`()
@@ -237,8 +237,8 @@ struct OutboxDamageTests {
         let cache = try scene.cache()
         _ = try say(0..<3, in: cache)
         try FileManager.default.removeItem(atPath: scene.path)
-        let refused = #expect(throws: LarderError.self) { try say(3..<4, in: cache) }
-        #expect(refused?.code == .storage, "\(String(describing: refused?.cause))")
+        let rejected = #expect(throws: LarderError.self) { try say(3..<4, in: cache) }
+        #expect(rejected?.code == .storage, "\(String(describing: rejected?.cause))")
         cache.outbox.resume()
         let error = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
         #expect(error?.code == .storage)
@@ -261,7 +261,7 @@ struct OutboxDamageTests {
 
     @Test func `an operation that another process has edited is sent under its new key`() async throws {
         let server = LikeServer(posts: 10)
-        server.behave { $0 == 1 ? .refuses(["1"]) : .answers }
+        server.behave { $0 == 1 ? .rejects(["1"]) : .answers }
         let keys = Mutex<[String]>([])
         var operation = server.operation
         operation.send = { attempts in
@@ -275,14 +275,14 @@ struct OutboxDamageTests {
         two.outbox.resume()
         try await two.outbox.drained()
         two.outbox.pause()
-        let refused = try #require(two.outbox.refused.first)
-        try two.outbox.edit(refused.id, to: Tap(post: "1", isLike: false), operation)
+        let rejected = try #require(two.outbox.rejected.first)
+        try two.outbox.edit(rejected.id, to: Tap(post: "1", isLike: false), operation)
         let edited = try #require(two.outbox.entries.first)
         two.close()
         one.outbox.resume()
         try await one.outbox.drained()
         #expect(server.requests == [["1+"], ["1-"]])
-        #expect(keys.withLock { $0 } == [refused.idempotencyKey, edited.idempotencyKey])
-        #expect(refused.idempotencyKey != edited.idempotencyKey)
+        #expect(keys.withLock { $0 } == [rejected.idempotencyKey, edited.idempotencyKey])
+        #expect(rejected.idempotencyKey != edited.idempotencyKey)
     }
 }

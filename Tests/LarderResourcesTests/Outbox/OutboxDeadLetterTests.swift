@@ -22,38 +22,38 @@ struct OutboxDeadLetterTests {
     {
         var cache = try scene.cache()
         _ = try await cache.value(server.list(["1", "2", "3"]))
-        server.behave { _ in .refuses(["1", "2", "3"]) }
-        let told = SequenceRecorder(cache.outbox.refusals)
-        let refusedAt = scene.clock.now
+        server.behave { _ in .rejects(["1", "2", "3"]) }
+        let told = SequenceRecorder(cache.outbox.rejections)
+        let rejectedAt = scene.clock.now
         for post in ["1", "2", "3"] { try cache.enqueue(Tap(post: post, isLike: true), server.operation) }
         cache.outbox.resume()
         await told.wait { $0.last?.count == 3 }
         scene.clock.advance(by: .seconds(3_600))
         cache = try scene.cache()
         cache.outbox.register(server.operation)
-        let refused = cache.outbox.refused
-        #expect(try refused.map { try $0.input(as: Tap.self).post } == ["1", "2", "3"])
-        for entry in refused {
-            #expect(entry.operation == "like" && entry.state == .refused)
-            let refusal = try #require(entry.refusal)
-            #expect(refusal == told.elements.last?.first { $0.id == entry.id }?.refusal)
-            #expect(refusal.status == 403 && refusal.problem == "https://larder.test/problems/closed")
-            #expect(refusal.title == "This post takes no likes." && refusal.code == .refused)
-            #expect(refusal.refusedAt == refusedAt)
-            #expect(entry.error?.problem == refusal.problem && entry.error?.status == 403)
+        let rejected = cache.outbox.rejected
+        #expect(try rejected.map { try $0.input(as: Tap.self).post } == ["1", "2", "3"])
+        for entry in rejected {
+            #expect(entry.operation == "like" && entry.state == .rejected)
+            let rejection = try #require(entry.rejection)
+            #expect(rejection == told.elements.last?.first { $0.id == entry.id }?.rejection)
+            #expect(rejection.status == 403 && rejection.problem == "https://larder.test/problems/closed")
+            #expect(rejection.title == "This post takes no likes." && rejection.code == .rejected)
+            #expect(rejection.rejectedAt == rejectedAt)
+            #expect(entry.error?.problem == rejection.problem && entry.error?.status == 403)
         }
         #expect(try await !mine(cache, "1"))
         server.behave { _ in .answers }
-        let again = SequenceRecorder(cache.outbox.refusals)
-        try cache.outbox.retry(refused[0].id)
-        try cache.outbox.edit(refused[1].id, to: Tap(post: "2", isLike: true), server.operation)
-        try cache.outbox.drop(refused[2].id)
+        let again = SequenceRecorder(cache.outbox.rejections)
+        try cache.outbox.retry(rejected[0].id)
+        try cache.outbox.edit(rejected[1].id, to: Tap(post: "2", isLike: true), server.operation)
+        try cache.outbox.drop(rejected[2].id)
         await again.wait { $0.last?.isEmpty ?? false }
-        #expect(cache.outbox.entries.allSatisfy { $0.refusal == nil && $0.error == nil })
+        #expect(cache.outbox.entries.allSatisfy { $0.rejection == nil && $0.error == nil })
         cache.outbox.resume()
         try await cache.outbox.drained()
         let disk = try #require(cache.disk)
-        for entry in refused { #expect(try disk.metadata("larder.refusal \(entry.id)") == nil) }
+        for entry in rejected { #expect(try disk.metadata("larder.rejection \(entry.id)") == nil) }
         // The retried operation keeps its key; the edited one has a new key, because the old one stays rejected.
         #expect(server.post("1").isMine && server.post("2").isMine && !server.post("3").isMine)
         #expect(try scene.cache().outbox.entries.isEmpty)
@@ -65,7 +65,7 @@ struct OutboxDeadLetterTests {
         operation.onRejection = .block
         let held = operation
         var cache = try scene.cache()
-        server.behave { _ in .refuses(["1"]) }
+        server.behave { _ in .rejects(["1"]) }
         for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), held) }
         cache.outbox.resume()
         let statuses = SequenceRecorder(cache.outbox.statuses)
@@ -75,12 +75,12 @@ struct OutboxDeadLetterTests {
         cache.outbox.resume()
         try cache.enqueue(Tap(post: "2", isLike: true), held)
         let left = try await cache.outbox.drain(within: .seconds(5))
-        #expect(left.remaining.map(\.reason) == [.refused, .blocked] && !left.isDrained)
+        #expect(left.remaining.map(\.reason) == [.rejected, .blocked] && !left.isDrained)
         #expect(server.post("2").isMine && server.requests.count { $0[0].hasPrefix("1") } == 1)
         // The edited operation is sent first, and the later ones follow.
         server.behave { _ in .answers }
-        let refused = try #require(cache.outbox.refused.first)
-        try cache.outbox.edit(refused.id, to: Tap(post: "1", isLike: true), held)
+        let rejected = try #require(cache.outbox.rejected.first)
+        try cache.outbox.edit(rejected.id, to: Tap(post: "1", isLike: true), held)
         try await cache.outbox.drained()
         #expect(server.requests.filter { $0[0].hasPrefix("1") } == [["1+"], ["1+"], ["1-"]])
     }

@@ -36,7 +36,7 @@ struct OutboxQueueTests {
         var lanes: [String: [Outbox.Entry]] = [:]
         for entry in entries.sorted(by: { $0.id < $1.id }) {
             let blocks = entry.operation == "block" && registered.contains("block")
-            if entry.state != .refused || blocks { lanes[entry.scope, default: []].append(entry) }
+            if entry.state != .rejected || blocks { lanes[entry.scope, default: []].append(entry) }
         }
         return lanes
     }
@@ -76,7 +76,7 @@ struct OutboxQueueTests {
                 let kind = generator.uniform(in: 0..<6)
                 let change = { (entry: inout Outbox.Entry) in
                     switch kind {
-                    case 0: entry.state = .refused
+                    case 0: entry.state = .rejected
                     case 1: entry.state = .pending
                     case 2:
                         entry.state = .inDoubt
@@ -126,13 +126,13 @@ struct OutboxQueueTests {
             #expect(status.pending == all.count { $0.state == .pending || $0.state == .inDoubt })
             #expect(status.inFlight == all.count { $0.state == .sending })
             #expect(status.inDoubt == all.count { $0.state == .inDoubt })
-            #expect(status.refused == all.count { $0.state == .refused })
+            #expect(status.rejected == all.count { $0.state == .rejected })
             #expect(
-                status.blockedScopes == expected.values.count { $0.first?.state == .refused },
+                status.blockedScopes == expected.values.count { $0.first?.state == .rejected },
                 "seed \(seed), step \(step)"
             )
-            #expect(status.oldest == all.filter { $0.state != .refused }.map(\.enqueuedAt).min())
-            #expect(queue.refused.map(\.id) == all.filter { $0.state == .refused }.map(\.id).sorted())
+            #expect(status.oldest == all.filter { $0.state != .rejected }.map(\.enqueuedAt).min())
+            #expect(queue.rejected.map(\.id) == all.filter { $0.state == .rejected }.map(\.id).sorted())
             #expect(queue.bytes == all.reduce(0) { $0 + $1.bytes })
             for scope in 0..<6 {
                 #expect(Array(queue.lane("s\(scope)")) == (expected["s\(scope)"] ?? []).map(\.id.rawValue))
@@ -142,7 +142,7 @@ struct OutboxQueueTests {
                 }
             }
             for name in ["block", "go", "later"] where !registered.contains(name) {
-                #expect((queue.unregistered[name] ?? 0) == all.count { $0.operation == name && $0.state != .refused })
+                #expect((queue.unregistered[name] ?? 0) == all.count { $0.operation == name && $0.state != .rejected })
             }
         }
     }

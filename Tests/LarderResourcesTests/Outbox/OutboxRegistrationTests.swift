@@ -100,7 +100,7 @@ struct OutboxRegistrationTests {
                     guard isAgain.load(ordering: .relaxed) else { return }
                     try? cache.outbox.drop(OperationID(rawValue: 99))
                 },
-                send: { attempts in attempts.map { _ in .rejected(LarderError(.refused, "no", status: 403)) } }
+                send: { attempts in attempts.map { _ in .rejected(LarderError(.rejected, "no", status: 403)) } }
             )
             let id = try #require(try cache.enqueue(Tap(post: "1", isLike: true), operation))
             cache.outbox.resume()

@@ -34,7 +34,7 @@ final class LikeServer: Sendable {
         case losesReply
         case isUnreachable
         case isBusy(Duration)
-        case refuses(Set<String>)
+        case rejects(Set<String>)
         /// It fails for a batch with this post.
         case breaks(on: String)
     }
@@ -65,36 +65,36 @@ final class LikeServer: Sendable {
         switch behaviour {
         case .isUnreachable: throw TransportError(.unreachable, "no route")
         case .isBusy(let wait):
-            return attempts.map { _ in .retry(LarderError(.refused, "busy", status: 503), after: wait) }
+            return attempts.map { _ in .retry(LarderError(.rejected, "busy", status: 503), after: wait) }
         case .losesReply:
-            _ = carryOut(attempts, refused: [])
+            _ = carryOut(attempts, rejected: [])
             throw TransportError(.interrupted, "the reply was lost")
-        case .refuses(let posts): return carryOut(attempts, refused: posts)
+        case .rejects(let posts): return carryOut(attempts, rejected: posts)
         case .breaks(let post):
             if attempts.map(\.input.post) == [post] {
-                return [.retry(LarderError(.refused, "It fell over.", status: 500), after: .seconds(30))]
+                return [.retry(LarderError(.rejected, "It fell over.", status: 500), after: .seconds(30))]
             }
             if attempts.contains(where: { $0.input.post == post }) {
-                throw LarderError(.refused, "It fell over.", status: 500)
+                throw LarderError(.rejected, "It fell over.", status: 500)
             }
-            return carryOut(attempts, refused: [])
-        case .answers: return carryOut(attempts, refused: [])
+            return carryOut(attempts, rejected: [])
+        case .answers: return carryOut(attempts, rejected: [])
         }
     }
 
-    private func carryOut(_ attempts: [Outbox.Attempt<Tap>], refused: Set<String>) -> [Outbox.Outcome<Liked>] {
+    private func carryOut(_ attempts: [Outbox.Attempt<Tap>], rejected: Set<String>) -> [Outbox.Outcome<Liked>] {
         state.withLock { state in
             attempts.map { attempt in
                 let tap = attempt.input
-                if refused.contains(tap.post) {
+                if rejected.contains(tap.post) {
                     let problem = "https://larder.test/problems/closed"
                     return .rejected(
-                        LarderError(.refused, "This post takes no likes.", status: 403, problem: problem)
+                        LarderError(.rejected, "This post takes no likes.", status: 403, problem: problem)
                     )
                 }
                 if let known = state.answered[attempt.idempotencyKey] { return .accepted(known) }
                 guard var post = state.posts[tap.post] else {
-                    return .rejected(LarderError(.refused, "There is no such post.", status: 404))
+                    return .rejected(LarderError(.rejected, "There is no such post.", status: 404))
                 }
                 state.effects += 1
                 if post.isMine != tap.isLike {

@@ -75,15 +75,15 @@ struct OutboxSharingTests {
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         // By the scene's random number 75 ms, doubled each time.
         for (count, wait) in [(1, 75), (2, 150), (3, 300)] {
-            await lock.waitForRefusals(count)
+            await lock.waitForRejections(count)
             try await scene.clock.waitForSleepers()
             let left = try await cache.outbox.drain(within: .zero)
             #expect(left.remaining.map(\.reason) == [.elsewhere])
             scene.clock.advance(by: .milliseconds(wait - 1))
-            #expect(lock.refusals == count)
+            #expect(lock.rejections == count)
             scene.clock.advance(by: .milliseconds(1))
         }
-        await lock.waitForRefusals(4)
+        await lock.waitForRejections(4)
         try await scene.clock.waitForSleepers()
         #expect(server.requests.isEmpty && cache.outbox.status.pending == 1)
         lock.release()
@@ -161,23 +161,23 @@ struct OutboxSharingTests {
     }
 
     @Test(arguments: [true, false])
-    func `a decision of one process about a refused operation reaches the other`(_ isDropped: Bool) async throws {
+    func `a decision of one process about a rejected operation reaches the other`(_ isDropped: Bool) async throws {
         var operation = server.operation
-        operation.send = { $0.map { _ in .rejected(LarderError(.refused, "No.", status: 422)) } }
+        operation.send = { $0.map { _ in .rejected(LarderError(.rejected, "No.", status: 422)) } }
         let one = try scene.cache()
         try one.enqueue(Tap(post: "1", isLike: true), operation)
         one.outbox.resume()
         let statuses = SequenceRecorder(one.outbox.statuses)
-        await statuses.wait { _ in !one.outbox.refused.isEmpty }
+        await statuses.wait { _ in !one.outbox.rejected.isEmpty }
         let two = try scene.cache()
         two.outbox.register(operation)
-        let id = try #require(two.outbox.refused.first?.id)
+        let id = try #require(two.outbox.rejected.first?.id)
         one.outbox.pause()
         if isDropped { try one.outbox.drop(id) } else { try one.outbox.retry(id) }
         #expect(throws: LarderError.self) {
             if isDropped { try two.outbox.drop(id) } else { try two.outbox.retry(id) }
         }
-        #expect(two.outbox.refused.isEmpty && two.outbox.entries.isEmpty == isDropped)
+        #expect(two.outbox.rejected.isEmpty && two.outbox.entries.isEmpty == isDropped)
     }
 
     @Test func `an awaited operation is sent by the process of its caller`() async throws {

@@ -103,29 +103,29 @@ struct OutboxTests {
     {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1", "2", "3"]))
-        server.behave { _ in .refuses(["1", "2", "3"]) }
+        server.behave { _ in .rejects(["1", "2", "3"]) }
         for post in ["1", "2", "3"] { try cache.enqueue(Tap(post: post, isLike: true), server.operation) }
         cache.outbox.resume()
         try await cache.outbox.drained()
         for post in ["1", "2", "3"] { #expect(try await !mine(cache, post)) }
-        let refused = cache.outbox.entries
-        #expect(refused.map(\.state) == [.refused, .refused, .refused])
-        #expect(refused[0].error?.status == 403 && cache.outbox.status.refused == 3)
+        let rejected = cache.outbox.entries
+        #expect(rejected.map(\.state) == [.rejected, .rejected, .rejected])
+        #expect(rejected[0].error?.status == 403 && cache.outbox.status.rejected == 3)
         server.behave { _ in .answers }
-        try cache.outbox.retry(refused[0].id)
-        try cache.outbox.edit(refused[1].id, to: Tap(post: "2", isLike: true), server.operation)
-        try cache.outbox.drop(refused[2].id)
+        try cache.outbox.retry(rejected[0].id)
+        try cache.outbox.edit(rejected[1].id, to: Tap(post: "2", isLike: true), server.operation)
+        try cache.outbox.drop(rejected[2].id)
         #expect(try await mine(cache, "1"))
         try await cache.outbox.drained()
         #expect(server.post("1").isMine && server.post("2").isMine && !server.post("3").isMine)
         #expect(cache.outbox.entries.isEmpty)
-        #expect(throws: LarderError.self) { try cache.outbox.retry(refused[0].id) }
+        #expect(throws: LarderError.self) { try cache.outbox.retry(rejected[0].id) }
     }
 
     @Test func `a thousand taps are sent in ten requests, and one rejected item fails alone`() async throws {
         let server = LikeServer(posts: 1_000)
         let cache = try scene.cache(inMemory: true)
-        server.behave { _ in .refuses(["7"]) }
+        server.behave { _ in .rejects(["7"]) }
         for index in 0..<1_000 { try cache.enqueue(Tap(post: "\(index)", isLike: true), server.operation) }
         cache.outbox.resume()
         try await cache.outbox.drained()
@@ -140,7 +140,7 @@ struct OutboxTests {
         operation.onRejection = .block
         operation.batchMaximum = 1
         let held = operation
-        server.behave { _ in .refuses(["1"]) }
+        server.behave { _ in .rejects(["1"]) }
         for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), held) }
         for isLike in [true, false, true] { try cache.enqueue(Tap(post: "2", isLike: isLike), held) }
         cache.outbox.resume()

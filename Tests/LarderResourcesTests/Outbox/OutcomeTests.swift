@@ -14,7 +14,7 @@ struct OutcomeTests {
     let server = LikeServer(posts: 10)
 
     private func isFinal(_ status: Int?, _ problem: String? = nil) -> Bool {
-        let error = LarderError(.refused, "The server said no.", status: status, problem: problem)
+        let error = LarderError(.rejected, "The server said no.", status: status, problem: problem)
         if case .rejected = Outbox.Outcome<Int>.failure(error) { return true }
         return false
     }
@@ -50,7 +50,7 @@ struct OutcomeTests {
                 return keys.count
             }
             if count == 1 {
-                throw LarderError(.refused, "The first is running.", status: 409, problem: Self.inProgress)
+                throw LarderError(.rejected, "The first is running.", status: 409, problem: Self.inProgress)
             }
             return try server.send(attempts)
         }
@@ -58,7 +58,7 @@ struct OutcomeTests {
         let statuses = SequenceRecorder(cache.outbox.statuses)
         cache.outbox.resume()
         await statuses.wait { $0.last?.inFlight == 0 && keys.withLock { $0.count } == 1 }
-        #expect(cache.outbox.refused.isEmpty && cache.outbox.status.inDoubt == 1)
+        #expect(cache.outbox.rejected.isEmpty && cache.outbox.status.inDoubt == 1)
         scene.clock.advance(by: .seconds(1))
         let left = try await cache.outbox.drain(within: .seconds(5))
         #expect(left.remaining.isEmpty)

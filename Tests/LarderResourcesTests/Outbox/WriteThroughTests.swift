@@ -21,7 +21,7 @@ struct WriteThroughTests {
             var paid: [String: Int] = [:]
             var keys: [String] = []
             var loses = 0
-            var refuses = false
+            var rejects = false
             var isReachable = true
         }
 
@@ -36,13 +36,13 @@ struct WriteThroughTests {
                     let (isLost, total) = try state.withLock { state -> (Bool, Int) in
                         guard state.isReachable else { throw TransportError(.unreachable, "no route") }
                         state.keys.append(attempt.idempotencyKey)
-                        if state.refuses { return (false, -1) }
+                        if state.rejects { return (false, -1) }
                         state.paid[attempt.idempotencyKey] = attempt.input.amount
                         state.loses -= 1
                         return (state.loses >= 0, state.paid.values.reduce(0, +))
                     }
                     if isLost { throw TransportError(.interrupted, "the reply was lost") }
-                    if total < 0 { return .rejected(LarderError(.refused, "Insufficient funds.", status: 422)) }
+                    if total < 0 { return .rejected(LarderError(.rejected, "Insufficient funds.", status: 422)) }
                     return .accepted(total)
                 }
             )
@@ -116,7 +116,7 @@ struct WriteThroughTests {
     @Test func `a rejection is an error, and the operation is removed`() async throws {
         let cache = try scene.cache()
         cache.outbox.resume()
-        bank.state.withLock { $0.refuses = true }
+        bank.state.withLock { $0.rejects = true }
         let error = await #expect(throws: LarderError.self) {
             try await cache.commit(Payment(account: "a", amount: 5), bank.operation)
         }
@@ -134,7 +134,7 @@ struct WriteThroughTests {
                 keys.append(attempt.idempotencyKey)
                 return keys.count
             }
-            guard count > 1 else { throw LarderError(.refused, "busy", status: 503, retryAfter: .seconds(1)) }
+            guard count > 1 else { throw LarderError(.rejected, "busy", status: 503, retryAfter: .seconds(1)) }
             return try await send(attempt)
         }
         let busy = operation
@@ -238,11 +238,11 @@ struct WriteThroughTests {
             case .outbox(.enqueued, _):
                 isEnqueued.finish(true)
                 isDone.wait()
-            case .operation(_, _, .refused): isDone.open()
+            case .operation(_, _, .rejected): isDone.open()
             default: break
             }
         }
-        bank.state.withLock { $0.refuses = true }
+        bank.state.withLock { $0.rejects = true }
         let cache = try LarderCache(configuration)
         cache.outbox.resume()
         let operation = bank.operation
@@ -252,7 +252,7 @@ struct WriteThroughTests {
         #expect(await isEnqueued.value(ifCancelled: false))
         cache.networkReturned()
         let error = await #expect(throws: LarderError.self) { try await paying.value }
-        #expect(error?.code == .refused && error?.status == 422)
+        #expect(error?.code == .rejected && error?.status == 422)
     }
 
     @Test func `a cancelled caller, and one whose cache is closed, do not wait`() async throws {
@@ -292,7 +292,7 @@ struct WriteThroughTests {
 
     @Test(arguments: [false, true])
     func `with a failing store a receipt is returned, a rejection is in doubt, and both have one effect`(
-        _ isRefused: Bool
+        _ isRejected: Bool
     ) async throws {
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
         var configuration = scene.configuration()
@@ -305,14 +305,14 @@ struct WriteThroughTests {
                 return keys.count
             }
             if count == 1 { killable.fail(.full, untilHealed: true) }
-            return isRefused ? .rejected(LarderError(.refused, "Insufficient funds.", status: 422)) : .accepted(7)
+            return isRejected ? .rejected(LarderError(.rejected, "Insufficient funds.", status: 422)) : .accepted(7)
         }
         cache.outbox.resume()
         do {
             #expect(try await cache.commit(Payment(account: "a", amount: 1), operation) == 7)
-            #expect(!isRefused)
+            #expect(!isRejected)
         } catch {
-            #expect(isRefused && error.code == .inDoubt)
+            #expect(isRejected && error.code == .inDoubt)
         }
         #expect(cache.outbox.status.inDoubt == 1)
         killable.heal()
@@ -332,7 +332,7 @@ struct WriteThroughTests {
                 }) > 1
             else {
                 throw LarderError(
-                    .refused,
+                    .rejected,
                     "The first is running.",
                     status: 409,
                     problem: "https://larder.test/problems/idempotency-in-progress"

@@ -174,16 +174,16 @@ struct ChangeSyncTests {
             invalidateAll: { _ in }
         )
         let source = LiveSync.Source([.webSocket]) { _, _ throws(LarderError) in
-            throw LarderError(.refused, "The server has no live channel.", status: 403)
+            throw LarderError(.rejected, "The server has no live channel.", status: 403)
         }
         let live = LiveSync(ChangeSync(feed, into: cache), source, in: cache)
         let states = SequenceRecorder(live.states)
         let running = Task { await live.run() }
         await states.wait { $0.last == .waiting(failures: 1) }
-        #expect(failures.withLock { $0 } == [.refused])
+        #expect(failures.withLock { $0 } == [.rejected])
         running.cancel()
         await running.value
-        #expect(failures.withLock { $0 } == [.refused], "A cancelled channel is no failure.")
+        #expect(failures.withLock { $0 } == [.rejected], "A cancelled channel is no failure.")
     }
 
     @Test func `a live sync without channel kinds returns at once`() async throws {

@@ -11,7 +11,7 @@ import Testing
 struct LiveSyncTests {
     private let scene = CacheScene()
 
-    @Test func `a channel that is refused with Retry-After is not opened before, also if the network returns`()
+    @Test func `a channel that is rejected with Retry-After is not opened before, also if the network returns`()
         async throws
     {
         let cache = try scene.cache()

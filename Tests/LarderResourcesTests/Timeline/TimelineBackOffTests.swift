@@ -19,7 +19,7 @@ struct TimelineBackOffTests {
     }
 
     private func busy(_ wait: Duration? = nil) -> LarderError {
-        LarderError(.refused, "busy", status: 503, retryAfter: wait)
+        LarderError(.rejected, "busy", status: 503, retryAfter: wait)
     }
 
     @Test func `after each failure an older page waits twice as long, and nothing is sent before`() async throws {

@@ -80,7 +80,7 @@ struct TimelineBoundsTests {
         let timeline = cache.timeline(anchored(), .cacheOnly, readerIsAtTop: true)
         source.prepare([13, 12, 11, 10], next: "after 10")
         try await timeline.open(at: "12")
-        source.script.prepare(failure: LarderError(.refused, "busy", status: 503, retryAfter: .seconds(30)))
+        source.script.prepare(failure: LarderError(.rejected, "busy", status: 503, retryAfter: .seconds(30)))
         await #expect(throws: LarderError.self) { try await timeline.refresh() }
         #expect(source.requests.count == 2)
         let held = await #expect(throws: LarderError.self) { try await timeline.loadNewer() }

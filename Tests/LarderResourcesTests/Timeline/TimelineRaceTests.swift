@@ -245,7 +245,7 @@ struct TimelineRaceTests {
         try await cache.update { update in
             for id in ["4", "1"] { update.remove(Note.self, id, deletedInVersion: 2) }
         }
-        source.script.prepare(failure: LarderError(.refused, "no such post", status: 410))
+        source.script.prepare(failure: LarderError(.rejected, "no such post", status: 410))
         source.script.prepare(.gone)
         source.prepare([6, 5, 3], next: "after 3")
         source.prepare([2, 0], next: "after 0")

@@ -99,7 +99,7 @@ struct HTTPClientTests {
         let transport = ScriptedTransport { _, _ in ClientFixture.json("{}", status: .notFound) }
         let client = try await fixture.client(transport)
         let error = await #expect(throws: LarderError.self) { try await client.http.document("/help") }
-        #expect(error?.code == .refused && error?.status == 404)
+        #expect(error?.code == .rejected && error?.status == 404)
     }
 
     @Test func `what is stored survives a restart, in a store beside that of the resources`() async throws {

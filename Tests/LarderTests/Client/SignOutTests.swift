@@ -13,7 +13,7 @@ struct SignOutTests {
     private let scene = CacheScene()
 
     @Test func `an operation during a sign-out is rejected, and one before it is erased`() async throws {
-        let refused = Mutex<[LarderError.Code]>([])
+        let rejected = Mutex<[LarderError.Code]>([])
         let client = Mutex<APIClient?>(nil)
         let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
             attempts.map { _ in .retry(LarderError(.offline, "no network")) }
@@ -30,10 +30,10 @@ struct SignOutTests {
             revoke: { _, _ throws(LarderError) in
                 guard let cache = client.withLock({ $0?.cache }) else { return }
                 do { try cache.enqueue("late", operation) } catch {
-                    refused.withLock { $0.append(LarderError(error).code) }
+                    rejected.withLock { $0.append(LarderError(error).code) }
                 }
                 do { _ = try await cache.commit("late", order) } catch {
-                    refused.withLock { $0.append(LarderError(error).code) }
+                    rejected.withLock { $0.append(LarderError(error).code) }
                 }
             }
         )
@@ -47,7 +47,7 @@ struct SignOutTests {
         try await opened.session.use(token: "t", userID: "ana")
         try opened.cache.enqueue("before", operation)
         try await opened.signOut()
-        #expect(refused.withLock { $0 } == [.closed, .closed])
+        #expect(rejected.withLock { $0 } == [.closed, .closed])
         #expect(directory.files == [])
         client.withLock { $0 = nil }
     }

@@ -70,7 +70,7 @@ struct HTTPSourceConfigurationTests {
             let error = await #expect(throws: LarderError.self) {
                 let _: Fetched<Article> = try await source.fetch("/a", context: FetchContext())
             }
-            #expect(error?.code == .refused && error?.status == status)
+            #expect(error?.code == .rejected && error?.status == status)
         }
     }
 
@@ -79,7 +79,7 @@ struct HTTPSourceConfigurationTests {
         var configuration = HTTPSource.Configuration()
         configuration.mapError = { error, reply in
             guard let document = try? JSONDecoder().decode(Document.self, from: Data(reply.body)) else { return error }
-            return LarderError(.refused, document.message, problem: document.code)
+            return LarderError(.rejected, document.message, problem: document.code)
         }
         var fields = Self.json
         fields.set(.retryAfter, "30")

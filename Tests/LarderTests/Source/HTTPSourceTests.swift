@@ -55,7 +55,7 @@ struct HTTPSourceTests {
 
     // MARK: Authorization
 
-    @Test(arguments: [LarderError.Code.refused, .unexpectedReply, .timedOut, .storage, .invalidArgument])
+    @Test(arguments: [LarderError.Code.rejected, .unexpectedReply, .timedOut, .storage, .invalidArgument])
     func `a failed renewal rejects no pending write`(code: LarderError.Code) async throws {
         let cache = try scene.cache()
         let transport = ScriptedTransport { _, _ throws(TransportError) in
@@ -86,7 +86,7 @@ struct HTTPSourceTests {
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             .text("{}", status: .unauthorized, fields: Self.json)
         }
-        let authorizer = FailingAuthorizer(failure: LarderError(.refused, "invalid_grant", status: 400))
+        let authorizer = FailingAuthorizer(failure: LarderError(.rejected, "invalid_grant", status: 400))
         let source = HTTPSource("http://server", transport: transport, authorizer: authorizer)
         let order = WriteThrough<String, String>("order", scope: { $0 }) { attempt in
             .accepted(try await source.send(.post, "/order", attempt.input, as: String.self).value)
@@ -112,8 +112,8 @@ struct HTTPSourceTests {
         #expect(error?.code == .unauthorized && error?.status == 401)
         // Without an authorizer a 401 is a rejection, as of wrong credentials.
         let plain = HTTPSource("http://server", transport: transport)
-        let refused = await #expect(throws: LarderError.self) { try await plain.send(.put, "/item", Item(name: "a")) }
-        #expect(refused?.code == .refused && refused?.status == 401)
+        let rejected = await #expect(throws: LarderError.self) { try await plain.send(.put, "/item", Item(name: "a")) }
+        #expect(rejected?.code == .rejected && rejected?.status == 401)
     }
 
     // MARK: Writes without content in the reply
@@ -163,7 +163,7 @@ struct HTTPSourceTests {
             }
             cache.networkReturned()
         }
-        await statuses.wait { _ in cache.outbox.entries.first?.state == .refused }
+        await statuses.wait { _ in cache.outbox.entries.first?.state == .rejected }
         #expect(transport.requests.count == 5)
         let error = cache.outbox.entries.first?.error
         #expect(error?.code == .unexpectedReply && error?.status == 200)

@@ -72,7 +72,7 @@ struct PagingTests {
     }
 
     @Test(arguments: ["linked", "numbered", "offset"])
-    func `pages that have no names for newer items refuse such requests, and send nothing`(kind: String) async throws {
+    func `pages that have no names for newer items reject such requests, and send nothing`(kind: String) async throws {
         let transport = server()
         let source = HTTPSource("http://server/api", transport: transport)
         for position in [PageRequest.Position.newer("7"), .around("5")] {

@@ -159,9 +159,9 @@ struct SessionSharingTests {
         await #expect(throws: LarderError.self) { try await second.accessToken() }
         #expect(second.state == .expired(userID: "user_1"))
         try await first.signIn(handle: "ana", password: "larder")
-        var refused = TransportRequest(url: "http://server/v1/me")
-        try await second.authorize(&refused)
-        #expect(try await second.renew(after: refused))
+        var rejected = TransportRequest(url: "http://server/v1/me")
+        try await second.authorize(&rejected)
+        #expect(try await second.renew(after: rejected))
         #expect(second.state == .signedIn(userID: "user_1"))
         #expect(try await second.accessToken() == "access-2")
     }
@@ -196,8 +196,8 @@ struct SessionSharingTests {
         server.set(.text(other, status: Status(code: status), fields: problem))
         await #expect(throws: LarderError.self) { try await first.accessToken() }
         #expect(first.state == .signedIn(userID: "user_1"))
-        let refused = #"{"type":"/problems/invalid-refresh-token"}"#
-        server.set(.text(refused, status: Status(code: status), fields: problem))
+        let rejected = #"{"type":"/problems/invalid-refresh-token"}"#
+        server.set(.text(rejected, status: Status(code: status), fields: problem))
         await #expect(throws: LarderError.self) { try await first.accessToken() }
         #expect(first.state == .expired(userID: "user_1"))
     }

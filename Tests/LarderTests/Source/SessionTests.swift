@@ -20,13 +20,13 @@ struct SessionTests {
     private let gate = TransportGate()
 
     /// A session with expired tokens, and a server whose renewal is held.
-    private func outdated(isRefused: Bool) async throws -> (BearerSession, ScriptedTransport) {
+    private func outdated(isRejected: Bool) async throws -> (BearerSession, ScriptedTransport) {
         let gate = gate
         let transport = ScriptedTransport { request, _ throws(TransportError) in
             let fields: Fields = [.contentType: "application/json"]
             if request.method == .delete { return .text("", status: .noContent) }
             guard request.url.hasSuffix("/refresh") else { return .text(Self.grant("old"), fields: fields) }
-            return isRefused
+            return isRejected
                 ? .text(#"{"type":"/problems/invalid-refresh-token"}"#, status: .unauthorized, fields: fields).held(
                     by: gate
                 )
@@ -43,8 +43,8 @@ struct SessionTests {
     }
 
     @Test(arguments: [true, false])
-    func `a sign-in during a renewal wins`(isRefused: Bool) async throws {
-        let (session, _) = try await outdated(isRefused: isRefused)
+    func `a sign-in during a renewal wins`(isRejected: Bool) async throws {
+        let (session, _) = try await outdated(isRejected: isRejected)
         let asking = Task { try await session.accessToken() }
         await gate.waitForHeld()
         try await session.use(token: "another", userID: "user_2")
@@ -55,8 +55,8 @@ struct SessionTests {
     }
 
     @Test(arguments: [true, false])
-    func `a sign-out during a renewal wins`(isRefused: Bool) async throws {
-        let (session, _) = try await outdated(isRefused: isRefused)
+    func `a sign-out during a renewal wins`(isRejected: Bool) async throws {
+        let (session, _) = try await outdated(isRejected: isRejected)
         let asking = Task { try? await session.accessToken() }
         await gate.waitForHeld()
         await session.signOut()
@@ -66,7 +66,7 @@ struct SessionTests {
     }
 
     @Test func `an ended session sends reads, and no writes until the next sign-in`() async throws {
-        let (session, transport) = try await outdated(isRefused: true)
+        let (session, transport) = try await outdated(isRejected: true)
         gate.open()
         let source = HTTPSource("http://server", transport: transport, authorizer: session)
         for _ in 1...3 {
@@ -83,7 +83,7 @@ struct SessionTests {
     }
 
     @Test func `cancelling a waiter does not cancel the renewal`() async throws {
-        let (session, transport) = try await outdated(isRefused: false)
+        let (session, transport) = try await outdated(isRejected: false)
         let asking = Task { try await session.accessToken() }
         await gate.waitForHeld()
         asking.cancel()

@@ -235,11 +235,11 @@ import Testing
         await peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
         let stream = try await opening.value
         let (chunk, limit) = ([UInt8](repeating: 7, count: 1 << 20), 1 << 30)
-        var (sent, refusals) = (0, 0)
-        while sent < limit, refusals < 100 {
+        var (sent, rejections) = (0, 0)
+        while sent < limit, rejections < 100 {
             let count = peer.sendNow(chunk)
             sent += count
-            refusals = count == 0 ? refusals + 1 : 0
+            rejections = count == 0 ? rejections + 1 : 0
             if count == 0 { await Task.yield() }
         }
         #expect(sent < limit, "a client that reads on without a reader takes everything")
@@ -274,11 +274,11 @@ import Testing
         SocketCall.shut(probe)
         unread.finish()
         let body = [UInt8](repeating: 65, count: 4 * capacity + (1 << 20))
-        let refused = send(transport(), TransportRequest(method: .put, url: url(server), body: body))
+        let rejected = send(transport(), TransportRequest(method: .put, url: url(server), body: body))
         let peer = try await server.accept()
         #expect(try await peer.readHead().hasPrefix("PUT"))
         await peer.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
-        guard case .success(let reply) = await refused.value else {
+        guard case .success(let reply) = await rejected.value else {
             Issue.record("no reply")
             return
         }
@@ -362,7 +362,7 @@ import Testing
         #expect(await end.value(ifCancelled: nil) == .unreachable)
     }
 
-    @Test func `the next address is tried after a refusal, and Host is the name`() async throws {
+    @Test func `the next address is tried after a rejection, and Host is the name`() async throws {
         let server = try WireServer()
         let port = server.port
         let resolver = HostResolver { _, _ in

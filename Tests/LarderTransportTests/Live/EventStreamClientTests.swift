@@ -61,7 +61,7 @@ struct EventStreamClientTests {
         #expect(events.lastEventID == "a")
     }
 
-    @Test func `a refusal has status and content, and 204 ends for good`() async throws {
+    @Test func `a rejection has status and content, and 204 ends for good`() async throws {
         let problem = "{\"type\":\"about:blank\"}"
         let transport = ScriptedTransport(script: [
             .text(problem, status: .unauthorized, fields: [.contentType: "application/problem+json"]),
@@ -73,9 +73,9 @@ struct EventStreamClientTests {
             _ = try await client.open("http://h/")
             Issue.record("it opened")
         } catch {
-            #expect(error.code == .refused && error.status == .unauthorized && error.body == Array(problem.utf8))
+            #expect(error.code == .rejected && error.status == .unauthorized && error.body == Array(problem.utf8))
         }
-        for expected in [EventStreamError.Code.refused, .finished, .disconnected] {
+        for expected in [EventStreamError.Code.rejected, .finished, .disconnected] {
             #expect(
                 await code { () async throws(EventStreamError) in _ = try await client.open("http://h/") } == expected
             )

@@ -85,7 +85,7 @@ struct WebSocketHandshakeTests {
             "HTTP/1.1 101 X\r\nbad name: x\r\n\r\n",
         ]
     )
-    func refuses(reply: String) { #expect(error(outcome(reply))?.code == .handshake, "\(reply)") }
+    func rejects(reply: String) { #expect(error(outcome(reply))?.code == .handshake, "\(reply)") }
 
     @Test func `an extension or sub-protocol that was not offered fails`() {
         for line in [
@@ -99,16 +99,16 @@ struct WebSocketHandshakeTests {
     }
 
     @Test(arguments: [1, 3, .max])
-    func `a refusal brings its status and content, by length, in chunks and to the end`(step: Int) {
+    func `a rejection brings its status and content, by length, in chunks and to the end`(step: Int) {
         let head = "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/problem+json\r\n"
         for reply in [
             "Content-Length: 9\r\n\r\n{\"a\":\"b\"}",
             "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n4;x=y\r\n\"b\"}\r\n0\r\n\r\n",
         ] {
-            let refused = error(outcome(head + reply, step: step))
-            #expect(refused?.code == .refused && refused?.status == .unauthorized)
-            #expect(refused?.body == Array("{\"a\":\"b\"}".utf8))
-            #expect(refused?.fields[.contentType] == "application/problem+json")
+            let rejected = error(outcome(head + reply, step: step))
+            #expect(rejected?.code == .rejected && rejected?.status == .unauthorized)
+            #expect(rejected?.body == Array("{\"a\":\"b\"}".utf8))
+            #expect(rejected?.fields[.contentType] == "application/problem+json")
         }
         var cut = upgrade()
         let bytes = Array((head + "Content-Length: 90\r\n\r\nhalf").utf8)
@@ -117,19 +117,19 @@ struct WebSocketHandshakeTests {
             return
         }
         #expect(cut.end()?.body == Array("half".utf8))
-        #expect(error(outcome("HTTP/1.1 204 No\r\n\r\n"))?.code == .refused)
+        #expect(error(outcome("HTTP/1.1 204 No\r\n\r\n"))?.code == .rejected)
         let large = error(outcome(head + "\r\n" + String(repeating: "x", count: 100_000)))
         #expect(large?.body.count == 64 << 10)
     }
 
     @Test(arguments: ["7fffffffffffffff", "ffffffffffffffff", "100000000000000000000", "", "x"])
-    func `a refusal with invalid chunk sizes is reported as a refusal`(size: String) {
+    func `a rejection with invalid chunk sizes is reported as a rejection`(size: String) {
         let reply = "HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n\(size)\r\nmore\r\n"
         var upgrade = upgrade()
         let bytes = Array(reply.utf8)
         let outcome = upgrade.receive(bytes.span)
-        let refused = error(outcome) ?? upgrade.end()
-        #expect(refused?.status == .forbidden && refused?.body.starts(with: Array("no".utf8)) == true)
+        let rejected = error(outcome) ?? upgrade.end()
+        #expect(rejected?.status == .forbidden && rejected?.body.starts(with: Array("no".utf8)) == true)
     }
 
     @Test func `valid WebSocket URLs are parsed and invalid ones rejected`() throws {
@@ -159,7 +159,7 @@ struct WebSocketHandshakeTests {
         }
     }
 
-    @Test func `a refused connection is unreachable, and timeouts follow the clock`() async throws {
+    @Test func `a rejected connection is unreachable, and timeouts follow the clock`() async throws {
         let clock = ManualClock()
         let client = WebSocketClient(clock: clock)
         let dead = try ClosedPort()

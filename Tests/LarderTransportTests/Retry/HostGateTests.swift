@@ -142,8 +142,8 @@ struct HostGateTests {
         #expect(gate.wait(for: "http://api/") == .milliseconds(500))
     }
 
-    /// Refuses every handshake with a status.
-    private struct RefusingConnector: WebSocketConnector {
+    /// Rejects every handshake with a status.
+    private struct RejectingConnector: WebSocketConnector {
         let status: Status
         let fields: Fields
         let counted: @Sendable () -> Void
@@ -153,7 +153,7 @@ struct HostGateTests {
             _ configuration: WebSocketClient.Configuration
         ) async throws(WebSocketError) -> any WebSocketConnection {
             counted()
-            throw WebSocketError(.refused, "no", status: status, fields: fields)
+            throw WebSocketError(.rejected, "no", status: status, fields: fields)
         }
     }
 
@@ -165,12 +165,14 @@ struct HostGateTests {
         let gate = HostGate(clock: clock, wall: clock, random: { 0.5 })
         let client = gate.guarding(
             WebSocketClient(
-                connector: RefusingConnector(status: .serviceUnavailable, fields: fields) { count.withLock { $0 += 1 } }
+                connector: RejectingConnector(status: .serviceUnavailable, fields: fields) {
+                    count.withLock { $0 += 1 }
+                }
             )
         )
         let wait: Duration = retryAfter == nil ? .milliseconds(500) : .seconds(30)
         let first = await #expect(throws: WebSocketError.self) { try await client.connect("ws://api/live") }
-        #expect(first?.code == .refused && first?.retryAfter == wait && gate.wait(for: "http://api/a") == wait)
+        #expect(first?.code == .rejected && first?.retryAfter == wait && gate.wait(for: "http://api/a") == wait)
         let second = await #expect(throws: WebSocketError.self) { try await client.connect("ws://api/live") }
         #expect(second?.code == .unreachable && second?.retryAfter == wait && count.withLock { $0 } == 1)
         clock.advance(by: wait)

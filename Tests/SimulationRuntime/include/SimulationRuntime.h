@@ -36,7 +36,7 @@ int64_t sim_next_job(void);
 
 // Sockets: each end of a connection is one end of a socket pair, and the simulator holds the others.
 
-/// Whether connections to 127.0.0.HOST are refused at once.
+/// Whether connections to 127.0.0.HOST are rejected at once.
 void sim_refuse(int host, bool refuses);
 
 /// Takes the other end of the next socket that has connected to 127.0.0.HOST; -1 if there is none.

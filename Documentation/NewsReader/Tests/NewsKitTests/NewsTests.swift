@@ -144,7 +144,7 @@ import Testing
         #expect(scene.backend.count("POST /token") == 2)
     }
 
-    @Test func `a refused renewal holds a bookmark until the next sign-in`() async throws {
+    @Test func `a rejected renewal holds a bookmark until the next sign-in`() async throws {
         let scene = Scene()
         defer { scene.remove() }
         let news = try await scene.client()
@@ -156,7 +156,7 @@ import Testing
         try news.setBookmark(true, article: 7)
         await failed(news)
         #expect(news.api.session.state == .expired(userID: "ana"))
-        #expect(news.api.cache.outbox.refused.isEmpty)
+        #expect(news.api.cache.outbox.rejected.isEmpty)
         try await news.signIn(password: "news")
         try await news.api.cache.outbox.drained()
         #expect(scene.backend.state.withLock { $0.bookmarks } == [7])
