@@ -169,17 +169,21 @@ struct UploadTests {
 
     @Test func `an abandoned upload does not reach the handler as a complete request`() async throws {
         try await serve { receiver, url in
-            let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
             let ended = Pending<Bool>()
-            continuation.onTermination = { _ in ended.finish(true) }
-            for _ in 0..<3 { continuation.yield(Self.block) }
             let begun = Pending<Bool>()
-            var body = RequestBody(stream)
-            body.onProgress = { if $0.sent >= 2_000_000 { begun.finish(true) } }
-            var request = TransportRequest(method: .post, url: url)
-            request.upload = body
             let transport = TransportKind.sockets.make()
-            let sending = Task { [request] in try await transport.send(request) }
+            // Only the task holds the stream: its producer is told when the transport drops it, also between two pieces.
+            func send() -> Task<TransportResponse, any Error> {
+                let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
+                continuation.onTermination = { _ in ended.finish(true) }
+                for _ in 0..<3 { continuation.yield(Self.block) }
+                var body = RequestBody(stream)
+                body.onProgress = { if $0.sent >= 2_000_000 { begun.finish(true) } }
+                var request = TransportRequest(method: .post, url: url)
+                request.upload = body
+                return Task { [request] in try await transport.send(request) }
+            }
+            let sending = send()
             _ = await begun.value(ifCancelled: false)
             sending.cancel()
             await #expect(throws: TransportError.self) { _ = try await sending.value }

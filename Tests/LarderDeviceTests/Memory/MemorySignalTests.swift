@@ -108,7 +108,7 @@ struct MemorySignalTests {
             #expect(source.isWatching && source.explanation.contains("with a limit, whose use is read"))
             #expect(source.explanation.contains("app.slice"))
             #expect(
-                source.explanation.contains("rejected"),
+                source.explanation.contains("refused"),
                 "An ordinary file takes no triggers: \(source.explanation)"
             )
             let (signals, registration) = listen(source)
