@@ -237,6 +237,30 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `replies whose clients have gone use no bandwidth`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.bandwidth(down: 10_000, up: nil), when: FaultMatch("GET", "/v1/**")))
+        let pusher = Task { [stage] in
+            while !Task.isCancelled {
+                if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
+            }
+        }
+        let phone = ["Larder-Device": "phone"]
+        var start = stage.world.clock.now
+        _ = try await stage.ask("GET", "/v1/feed?limit=20", fields: phone)
+        let alone = stage.world.clock.now - start
+        for _ in 0..<8 {
+            let abandoned = try stage.send("GET", "/v1/feed?limit=20", fields: phone)
+            _ = try await abandoned.read(count: 1)
+        }
+        start = stage.world.clock.now
+        _ = try await stage.ask("GET", "/v1/feed?limit=20", fields: phone)
+        #expect(stage.world.clock.now - start < alone * 2)
+        pusher.cancel()
+        await pusher.value
+        await stage.backend.stop()
+    }
+
     @Test func `packet loss delays the reply and loses no byte`() async throws {
         let stage = try Stage()
         let clean = try await stage.ask("GET", "/v1/feed?limit=50")

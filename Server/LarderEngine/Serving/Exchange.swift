@@ -94,6 +94,15 @@ package struct Exchange: Sendable {
     /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
     package func send(_ bytes: [UInt8]) { withConnection { $0.send($1, bytes) } }
 
+    /// Sends bytes as `send(_:)` does, then calls `next` on the loop: with false if the connection has gone.
+    package func send(_ bytes: [UInt8], then next: @escaping @Sendable (_ isConnected: Bool) -> Void) {
+        let (connection, index) = (connection, index)
+        loop.execute { [loop] in
+            loop.connection(connection)?.send(index, bytes)
+            next(loop.connection(connection).map { !$0.isClosed } ?? false)
+        }
+    }
+
     /// Ends an exchange whose bytes were sent with `send`.
     ///
     /// - Parameter reply: the reply for the record: the head that was sent and the body's length.

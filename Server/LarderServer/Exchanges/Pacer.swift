@@ -5,8 +5,8 @@ import LarderTime
 /// Sends the bytes of a reply as slowly as faults require: with limited bandwidth, in small pieces, or with the stalls of lost
 /// packets.
 ///
-/// `@unchecked Sendable`: steps are sequential, each started by the one before it through the clock's timer, so no two run at
-/// once.
+/// `@unchecked Sendable`: steps are sequential, each started by the one before it through the clock's timer and the loop, so no two
+/// run at once.
 final class Pacer: @unchecked Sendable {
     struct Plan {
         var bandwidth: Int?
@@ -53,7 +53,7 @@ final class Pacer: @unchecked Sendable {
         }
     }
 
-    /// Sends everything, then calls `completion` with the injected delay.
+    /// Sends everything, or until the client has gone, then calls `completion` with the injected delay.
     func start() { step() }
 
     private func step() {
@@ -70,8 +70,10 @@ final class Pacer: @unchecked Sendable {
         offset = end
         spent += delay
         let send: @Sendable () -> Void = { [self] in
-            if !piece.isEmpty { exchange.send(piece) }
-            if offset < bytes.count { step() } else { completion(spent) }
+            exchange.send(piece) { [self] isConnected in
+                // The line of a device carries nothing for a client that has gone.
+                if isConnected, offset < bytes.count { step() } else { completion(spent) }
+            }
         }
         if delay > .zero { _ = world.clock.schedule(after: delay, send) } else { send() }
     }
