@@ -69,7 +69,7 @@ final class CommandScene: Sendable {
             "HOME": directory, "XDG_STATE_HOME": directory + "/state", "LARDER_SERVER": server, "LARDER_USER": user,
             "SWIFT_BACKTRACE": "enable=no",
         ]
-        for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH"] {
+        for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"] {
             environment[name] = ProcessInfo.processInfo.environment[name]
         }
         let process = try CommandProcess(

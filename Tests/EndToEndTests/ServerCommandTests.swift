@@ -32,7 +32,7 @@ struct ServerCommandTests {
         watch: ProcessWatch? = nil
     ) throws -> CommandProcess {
         var environment = ["HOME": directory, "XDG_CACHE_HOME": directory, "SWIFT_BACKTRACE": "enable=no"]
-        for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH"] {
+        for name in ["PATH", "TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"] {
             environment[name] = ProcessInfo.processInfo.environment[name]
         }
         environment.merge(variables) { $1 }

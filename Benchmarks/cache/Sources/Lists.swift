@@ -58,7 +58,7 @@ func measureEdits(_ directory: String) async throws {
         for number in 1..<21 {
             let new = note(list, count + number)
             inserted.add(
-                try clock.measure { try await again.update { $0.insert(new, in: key, isNew: true) { $0 > $1 } } },
+                try await clock.measure { try await again.update { $0.insert(new, in: key, isNew: true) { $0 > $1 } } },
                 operations: 1
             )
         }
@@ -66,7 +66,9 @@ func measureEdits(_ directory: String) async throws {
         for number in 1..<21 {
             let old = note(list, count / 2 + number)
             removed.add(
-                try clock.measure { try await again.update { $0.remove(Note.self, old.id, deletedInVersion: 2) } },
+                try await clock.measure {
+                    try await again.update { $0.remove(Note.self, old.id, deletedInVersion: 2) }
+                },
                 operations: 1
             )
         }

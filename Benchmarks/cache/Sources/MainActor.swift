@@ -3,6 +3,13 @@ import Larder
 import Measuring
 import Synchronization
 
+/// The processor time of the calling thread.
+private func processorTime() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}
+
 /// Measures calls on the main actor while 10,000 changes of lists are synchronised, and how long anything holds the main actor.
 @MainActor
 func measureMainActor(_ directory: String) async throws {
@@ -75,29 +82,39 @@ func measureMainActor(_ directory: String) async throws {
     larder.close()
 }
 
-/// Measures how long a call takes, and for how long without a break it holds the main actor.
+/// Measures how long a call takes, for how long without a break it holds the main actor, and how much processor time of the main
+/// thread the longest of these holds has: the rest is the scheduler's, which gives the processor to other threads.
 @MainActor
 private final class Pulse {
     private let clock = ContinuousClock()
     private var last = ContinuousClock.now
+    private var lastProcessorTime = processorTime()
+    private var lastThread = pthread_self()
     private var longest = Duration.zero
+    private var longestProcessorTime = Duration.zero
     private var count = 0
     var isOver = false
 
     /// Called on each turn of the main actor that nobody else takes.
     func beat() {
         let now = clock.now
+        let used = processorTime()
         longest = max(longest, now - last)
-        last = now
+        // Another thread may have become the main actor's; its clock is another one.
+        let thread = pthread_self()
+        if thread == lastThread { longestProcessorTime = max(longestProcessorTime, used - lastProcessorTime) }
+        lastThread = thread
+        (last, lastProcessorTime) = (now, used)
         count += 1
     }
 
-    func measure(_ call: () async throws -> Void) async rethrows -> (time: Duration, held: Duration) {
+    fileprivate func measure(_ call: () async throws -> Void) async rethrows -> Call {
         await turn()
         (last, longest) = (clock.now, .zero)
+        (lastProcessorTime, longestProcessorTime, lastThread) = (processorTime(), .zero, pthread_self())
         let time = try await clock.measure(call)
         await turn()
-        return (time, longest)
+        return Call(time: time, held: longest, worked: longestProcessorTime)
     }
 
     private func turn() async {
@@ -106,23 +123,28 @@ private final class Pulse {
     }
 }
 
-private struct Calls {
-    private var times: [Duration] = []
-    private var holds: [Duration] = []
+private struct Call {
+    let time: Duration
+    let held: Duration
+    let worked: Duration
+}
 
-    mutating func add(_ call: (time: Duration, held: Duration)) {
-        times.append(call.time)
-        holds.append(call.held)
-    }
+private struct Calls {
+    private var calls: [Call] = []
+
+    mutating func add(_ call: Call) { calls.append(call) }
 
     func show(_ name: String) {
-        func text(_ durations: [Duration]) -> String {
-            let sorted = durations.sorted()
+        func text(_ part: (Call) -> Duration) -> String {
+            let sorted = calls.map(part).sorted()
             guard let last = sorted.last else { return "–" }
-            return
-                "median \(sorted[sorted.count / 2]), 99th percentile \(sorted[sorted.count * 99 / 100]), maximum \(last)"
+            func shown(_ duration: Duration) -> String { String(format: "%.3f", duration / .milliseconds(1)) }
+            return "\(shown(sorted[sorted.count / 2])) \(shown(sorted[sorted.count * 99 / 100])) \(shown(last))"
         }
-        say("    \(name): \(times.count) times, \(text(times)); held \(text(holds))")
+        say(
+            "    \(name): \(calls.count) calls, ms (median, 99 %, maximum): took \(text(\.time)); held \(text(\.held));"
+                + " processor time of it \(text(\.worked))"
+        )
     }
 }
 
