@@ -103,7 +103,7 @@ enum CollectionDescription {
     }
 
     /// The members of the documents with the types that they have.
-    private static func schema(_ documents: [JSONValue]) -> JSONValue {
+    static func schema(_ documents: [JSONValue]) -> JSONValue {
         var types: [(name: String, types: [String])] = []
         for document in documents {
             for member in document.object?.members ?? [] {
