@@ -37,7 +37,7 @@ struct CollectionPage {
             }
             items = rest.prefix(limit).map(\.row.json)
             if rest.count > limit, let last = rest.prefix(limit).last {
-                let next = CollectionCursor(keys: last.keys, place: last.row.place).text(digest: query.digest)
+                let next = CollectionCursor(keys: last.keys, place: last.row.place).text(digest: query.list.digest)
                 appendLinks([("next", Self.target(query, [("cursor", next), ("limit", String(limit))]))])
             }
         }

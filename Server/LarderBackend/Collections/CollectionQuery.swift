@@ -32,6 +32,7 @@ struct CollectionQuery: Sendable {
         case cursor(CollectionCursor?, limit: Int)
     }
 
+    let collection: String
     private(set) var filters: [Filter] = []
     /// The lowercase text of `q`.
     private(set) var text: String?
@@ -44,14 +45,27 @@ struct CollectionQuery: Sendable {
     /// The parameters that select and sort.
     private(set) var others: [QueryString.Item] = []
 
-    /// Identifies the list that a cursor belongs to.
-    var digest: UInt64 {
-        ContentHash.hash64(Array(others.map { "\($0.name)=\($0.value)" }.joined(separator: "&").utf8).span)
+    /// The list that the request asks for a page of.
+    var list: List { List(collection: collection, parameters: others.flatMap { [$0.name, $0.value] }) }
+
+    /// What determines a list of documents and its order.
+    struct List: Sendable, Hashable {
+        let collection: String
+        /// Names and values of the parameters that select and sort, in the order of the request.
+        let parameters: [String]
+
+        /// Identifies the list in its cursors.
+        var digest: UInt64 {
+            // As JSON, so that the ends of names and values are part of the text.
+            let texts = ([collection] + parameters).map { JSONValue.string($0) }
+            return ContentHash.hash64(DocumentJSON.encode(.array(texts)).span)
+        }
     }
 
     var isWhole: Bool { filters.isEmpty && text == nil && keys.isEmpty }
 
-    init(_ call: Call) throws(Problem) {
+    init(_ call: Call, of collection: String) throws(Problem) {
+        self.collection = collection
         guard let query = QueryString(parsing: Array(call.request.query ?? [])) else {
             throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
         }
@@ -154,7 +168,7 @@ struct CollectionQuery: Sendable {
         }
         var place: CollectionCursor?
         if let cursor, !cursor.isEmpty {
-            place = CollectionCursor(parsing: cursor, digest: digest, keyCount: keys.count)
+            place = CollectionCursor(parsing: cursor, digest: list.digest, keyCount: keys.count)
             guard place != nil else {
                 throw ProblemType.invalidCursor(
                     "`cursor` is not a cursor of this list.",

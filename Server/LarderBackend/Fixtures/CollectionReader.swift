@@ -17,8 +17,6 @@ package struct CollectionError: Error, Sendable, CustomStringConvertible {
 /// Reads the user's own collections from a directory: each `NAME.json` is an array of objects with an `id`, or `db.json` is an
 /// object of such arrays.
 package enum CollectionReader {
-    /// Paths of the server itself.
-    private static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
     private static let nameLengthMaximum = 64
 
     /// - Throws: an error that names the file, the index and the member.
@@ -85,7 +83,9 @@ package enum CollectionReader {
         guard isPlain, !name.isEmpty, name.utf8.count <= nameLengthMaximum, name.utf8.first != UInt8(ascii: "_") else {
             throw CollectionError("\(place): the name must be 1 to 64 letters, digits, - and _, and not begin with _")
         }
-        guard !reserved.contains(name) else { throw CollectionError("\(place): /\(name) is a path of the server") }
+        guard !CollectionNames.reserved.contains(name) else {
+            throw CollectionError("\(place): /\(name) is a path of the server")
+        }
         guard case .array(let elements) = value else { throw CollectionError("\(place): must be an array of objects") }
         var collection = WorldContents.Collection(name: name, isNumbered: true)
         var indices: [String: Int] = [:]

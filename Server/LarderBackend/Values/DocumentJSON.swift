@@ -18,18 +18,31 @@ enum DocumentJSON {
         return value
     }
 
-    /// A JSON merge patch (RFC 7396).
+    /// A JSON merge patch (RFC 7396). Members keep their order, and new ones follow.
+    ///
+    /// - Complexity: O(members of both).
     static func merge(_ patch: JSONObject, into target: JSONObject) -> JSONObject {
-        var merged = target
+        var members: [JSONObject.Member?] = target.members
+        var indices: [String: Int] = [:]
+        for (index, member) in target.members.enumerated() { indices[member.name] = index }
         for member in patch.members {
-            switch member.value {
-            case .null: merged[member.name] = nil
-            case .object(let inner):
-                merged[member.name] = .object(merge(inner, into: merged[member.name]?.object ?? JSONObject()))
-            default: merged[member.name] = member.value
+            let index = indices[member.name]
+            var value = member.value
+            if case .null = value {
+                if let index { members[index] = nil }
+                continue
+            }
+            if case .object(let inner) = value {
+                let old = index.flatMap { members[$0]?.value.object } ?? JSONObject()
+                value = .object(merge(inner, into: old))
+            }
+            if let index {
+                members[index]?.value = value
+            } else {
+                members.append(JSONObject.Member(name: member.name, value: value))
             }
         }
-        return merged
+        return JSONObject(members.compactMap { $0 })
     }
 
     /// Whether a scalar is written as the text in a query.

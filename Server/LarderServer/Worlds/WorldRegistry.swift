@@ -110,10 +110,9 @@ final class WorldRegistry: Sendable {
 
     func unknown(_ id: String) -> Problem {
         let known = state.withLock { Array($0.entries.keys) }
-        let nearest = known.map { (distance: Self.distance($0, id), id: $0) }
-            .sorted { ($0.distance, $0.id) < ($1.distance, $1.id) }.prefix(5)
+        let nearest = NearestName.sorted(known, by: id).prefix(5)
         var problem = ProblemType.unknownWorld("There is no world '\(id.prefix(64))'.")
-        problem.extensions["nearest"] = .array(nearest.map { .string($0.id) })
+        problem.extensions["nearest"] = .array(nearest.map { .string($0) })
         return problem
     }
 
@@ -411,20 +410,4 @@ final class WorldRegistry: Sendable {
     }
 
     private static func taken(_ id: String) -> Problem { ProblemType.nameTaken("A world '\(id)' already exists.") }
-
-    /// The edit distance of two names (Levenshtein).
-    private static func distance(_ left: String, _ right: String) -> Int {
-        let (left, right) = (Array(left.utf8.prefix(64)), Array(right.utf8.prefix(64)))
-        var row = Array(0...right.count)
-        for (index, byte) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in right.indices {
-                let cost = diagonal + (right[column] == byte ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(cost, row[column] + 1, diagonal + 1)
-            }
-        }
-        return row[right.count]
-    }
 }
