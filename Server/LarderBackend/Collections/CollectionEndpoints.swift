@@ -57,7 +57,7 @@ enum CollectionEndpoints {
         return .representation(
             try call.read { store in
                 guard try store.documents.isNumbered(name) != nil else { throw missing(name, current.world) }
-                let page = try CollectionPage(name, try CollectionQuery(current, of: name), in: store)
+                let page = try CollectionPage(try CollectionQuery(current, of: name), in: store)
                 return Representation(
                     body: page.body,
                     cacheControl: CachePolicy.revalidate,

@@ -46,20 +46,15 @@ struct CollectionQuery: Sendable {
     private(set) var others: [QueryString.Item] = []
 
     /// The list that the request asks for a page of.
-    var list: List { List(collection: collection, parameters: others.flatMap { [$0.name, $0.value] }) }
+    var list: DocumentLists.Key {
+        DocumentLists.Key(collection: collection, parameters: others.flatMap { [$0.name, $0.value] })
+    }
 
-    /// What determines a list of documents and its order.
-    struct List: Sendable, Hashable {
-        let collection: String
-        /// Names and values of the parameters that select and sort, in the order of the request.
-        let parameters: [String]
-
-        /// Identifies the list in its cursors.
-        var digest: UInt64 {
-            // As JSON, so that the ends of names and values are part of the text.
-            let texts = ([collection] + parameters).map { JSONValue.string($0) }
-            return ContentHash.hash64(DocumentJSON.encode(.array(texts)).span)
-        }
+    /// Identifies the list in its cursors.
+    var digest: UInt64 {
+        // As JSON, so that the ends of names and values are part of the text.
+        let texts = ([list.collection] + list.parameters).map { JSONValue.string($0) }
+        return ContentHash.hash64(DocumentJSON.encode(.array(texts)).span)
     }
 
     var isWhole: Bool { filters.isEmpty && text == nil && keys.isEmpty }
@@ -168,7 +163,7 @@ struct CollectionQuery: Sendable {
         }
         var place: CollectionCursor?
         if let cursor, !cursor.isEmpty {
-            place = CollectionCursor(parsing: cursor, digest: list.digest, keyCount: keys.count)
+            place = CollectionCursor(parsing: cursor, digest: digest, keyCount: keys.count)
             guard place != nil else {
                 throw ProblemType.invalidCursor(
                     "`cursor` is not a cursor of this list.",
@@ -188,6 +183,11 @@ struct CollectionQuery: Sendable {
             return false
         }
         return true
+    }
+
+    /// The keys to sort a document by.
+    func keys(of document: JSONValue) -> [JSONValue] {
+        keys.map { DocumentJSON.key(DocumentJSON.value($0.path, in: document)) }
     }
 
     private static func passes(_ value: JSONValue?, _ filter: Filter) throws(Problem) -> Bool {

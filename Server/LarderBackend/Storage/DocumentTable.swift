@@ -45,6 +45,7 @@ final class DocumentTable {
     private let lastPlace: Statement
     private let lastNumber: Statement
     private let select: Statement
+    private let selectNumber: Statement
     private let selectRow: Statement
     private let update: Statement
     private let remove: Statement
@@ -79,6 +80,12 @@ final class DocumentTable {
             """
             SELECT number, place, json, version, updated FROM documents
             WHERE collection = ? AND id = ? AND deleted = 0
+            """
+        )
+        selectNumber = try database.prepare(
+            """
+            SELECT number, place, json, version, updated FROM documents
+            WHERE number = ? AND collection = ? AND deleted = 0
             """
         )
         selectRow = try database.prepare(
@@ -175,6 +182,13 @@ final class DocumentTable {
         try select.bind(collection, at: 1)
         try select.bind(id, at: 2)
         return try select.step() ? Self.current(select) : nil
+    }
+
+    func find(_ number: Int64, in collection: String) throws(SQLiteError) -> DocumentRow? {
+        defer { selectNumber.reset() }
+        try selectNumber.bind(number, at: 1)
+        try selectNumber.bind(collection, at: 2)
+        return try selectNumber.step() ? Self.current(selectNumber) : nil
     }
 
     func replace(_ row: DocumentRow) throws(SQLiteError) {
