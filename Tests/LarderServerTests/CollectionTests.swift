@@ -219,13 +219,17 @@ struct CollectionTests {
 
     @Test(
         arguments: [
-            (["a.json": "[1"], "a.json: is not JSON"), (["a.json": "{}"], "a.json: must be an array of objects"),
+            (["a.json": "[1"], "a.json: is not JSON"),
+            (["a.json": "{}"], "a.json: must be an array of objects, such as [{\"id\": 1}]"),
             (["a.json": #"[{"id":1},2]"#], "a.json[1]: must be an object"),
-            (["a.json": "[{}]"], "a.json[0].id: is missing"),
-            (["a.json": #"[{"id":1},{"id":"1"}]"#], "a.json[1].id: 1 is also the id of [0]"),
+            (["a.json": "[{}]"], "a.json[0].id: is missing; add"),
+            (
+                ["a.json": #"[{"id":1},{"id":"1"}]"#],
+                "a.json[1].id: 1 is also the id of [0]; each document needs its own"
+            ),
             (["a.json": #"[{"id":true}]"#], "a.json[0].id: must be an integer or a text"),
             (["db.json": #"{"b":[{"id":null}]}"#], "db.json: b[0].id: must be"),
-            (["live.json": "[]"], "/live is a path"),
+            (["live.json": "[]"], "/live is a path of the server; choose another name"),
             (["a b.json": "[]"], "the name must be"), ([:], "has no collections"),
             (["db.json": "{}", "a.json": "[]"], "use one or the others"),
         ] as [([String: String], String)]

@@ -91,7 +91,9 @@ enum CollectionEndpoints {
         let (name, id) = (call.parameters[0], call.parameters[1])
         guard try store.documents.isNumbered(name) != nil else { throw missing(name, call.world) }
         guard let row = try store.documents.find(name, id) else {
-            throw ProblemType.notFound("/\(name) has no document \(id.prefix(DocumentID.lengthMaximum)).")
+            throw ProblemType.notFound(
+                "/\(name) has no document \(id.prefix(DocumentID.lengthMaximum)). GET /\(name) lists all."
+            )
         }
         return row
     }
@@ -118,7 +120,9 @@ enum CollectionEndpoints {
             var document = body
             if let wanted {
                 guard try store.documents.find(name, wanted.text) == nil else {
-                    throw ProblemType.documentExists("/\(name) has a document \(wanted.text).")
+                    throw ProblemType.documentExists(
+                        "/\(name) has a document \(wanted.text). Replace it with PUT, or send no `id` to get a new one."
+                    )
                 }
                 id = wanted
             } else {
