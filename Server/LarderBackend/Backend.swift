@@ -177,7 +177,7 @@ package struct Backend: Sendable {
         if case .route = router(of: world).match(method, path: path) { true } else { false }
     }
 
-    private func router(of world: World) -> Router { world.hasCollections ? collectionRouter : router }
+    func router(of world: World) -> Router { world.hasCollections ? collectionRouter : router }
 
     private func key(_ request: Request, viewer: Int64) -> ResponseCache.Key {
         request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }

@@ -25,6 +25,9 @@ import CSQLite
 
     deinit { unsafe sqlite3_finalize(handle) }
 
+    /// The steps by which SQLite runs the statement: the details of `EXPLAIN QUERY PLAN`.
+    package func queryPlan() throws(SQLiteError) -> [String] { try database.queryPlan(of: sql) }
+
     // MARK: Binding
 
     package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {

@@ -52,5 +52,6 @@ struct CommandTourTests {
         let scene = CommandScene()
         let run = try await scene.run(["tour", "policies", "--html", "/nowhere/tour.html"], on: "http://127.0.0.1:9")
         #expect(run.code == 1 && run.errorLines.count == 1 && run.errors.contains("/nowhere/tour.html"), "\(run)")
+        #expect(run.output.split(separator: "\n").allSatisfy { !$0.hasSuffix(" ") }, "\(run.output)")
     }
 }

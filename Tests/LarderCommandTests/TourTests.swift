@@ -39,7 +39,7 @@ struct TourTests {
         let steps = TourSteps(
             title: "steps",
             steps: [
-                .init(caption: "first", boxes: [.init(label: "box", text: "<b>&", tone: .good)]),
+                .init(caption: "first", boxes: [.init(label: "box", text: "<b>&", tone: .good, share: 0.5)]),
                 .init(caption: "second", boxes: []),
             ]
         )
@@ -56,9 +56,31 @@ struct TourTests {
         #expect(page.contains("<h2>A &quot;title&quot;</h2>") && page.contains("here &amp; now"))
         #expect(page.contains("&lt;td&gt;") && page.contains("<td class=\"number\">7</td>"))
         #expect(page.contains("&lt;b&gt;&amp;") && page.contains("&lt;script&gt;"))
-        #expect(page.ranges(of: "<svg").count == 4 && page.ranges(of: "<script>").count == 1)
+        #expect(page.ranges(of: "<svg").count == 3 && page.ranges(of: "<script>").count == 1)
         #expect(page.contains("1 of 2: first") && page.contains("2 of 2: second"))
+        #expect(page.contains("width=\"110\" height=\"4\" class=\"series0\""), "Half of the bar's 220.")
         #expect(page.contains("M50 10H740V200"), "The curve holds its value until the next point.")
+    }
+
+    @Test func `six figures can be stepped through, made from what was measured`() async throws {
+        let scene = try TourScene(pause: .zero)
+        func steps(_ chapter: TourChapter) throws -> [TourSteps.Step] {
+            let all = chapter.exhibits.compactMap { if case .steps(let steps) = $0 { steps } else { nil } }
+            return try #require(all.first).steps
+        }
+        let looks = try steps(try await scene.lifetimes())
+        #expect(
+            looks.map { $0.boxes[1].text }.prefix(4) == [
+                "asks the server", "served from memory", "served from memory", "asks the server",
+            ]
+        )
+        #expect(looks.map { $0.boxes[0].share }.prefix(4) == [0, 0.6, 0.2, 0])
+        let pages = try steps(try await scene.paging())
+        #expect(
+            pages.count == 12 && pages[1].boxes[0].tone == .bad && pages[1].boxes[2].text == "20 posts, 0 seen before"
+        )
+        // The others are in `eviction`, `reads`, `taps` and, with a child process, `death`.
+        #expect(try steps(try await scene.reads()).count == 6)
     }
 
     @Test func `chapters are chosen by name`() throws {

@@ -8,71 +8,9 @@ import Testing
 @testable import LarderBackend
 @testable import LarderServer
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 @Suite("Your own data", .oneMinute)
 struct CollectionTests {
-    private static let todos = """
-        [{"id":1,"title":"flour","done":false,"price":3,"by":{"name":"Ana"},"tags":["food"]},
-         {"id":2,"title":"Bread","done":true,"price":2.5,"by":{"name":"Bo"},"tags":[]},
-         {"id":7,"title":"wash & dry","done":false,"price":10,"by":{"name":"Ana"},"tags":["home","food"]},
-         {"id":4,"title":"nap","done":true,"price":null,"by":{"name":"Cy"},"tags":[]}]
-        """
-
-    /// A directory with these files, removed at the end.
-    private static func directory(_ files: [String: String]) throws -> ScratchDirectory {
-        let directory = try ScratchDirectory()
-        for (name, text) in files {
-            guard let file = unsafe fopen(directory.path + "/" + name, "w") else { continue }
-            _ = unsafe fputs(text, file)
-            unsafe fclose(file)
-        }
-        return directory
-    }
-
-    private struct Shop {
-        let backend: MockBackend
-        private let directory: ScratchDirectory
-
-        init(
-            _ files: [String: String] = ["todos.json": CollectionTests.todos],
-            _ change: (inout MockBackend.Configuration) -> Void = { _ in }
-        ) throws {
-            directory = try CollectionTests.directory(files)
-            var configuration = MockBackend.Configuration()
-            configuration.seed = 7
-            configuration.disableConnectionTimeouts()
-            change(&configuration)
-            backend = try MockBackend.start(.collections(directory: directory.path), configuration)
-        }
-
-        func send(_ method: String, _ target: String, _ body: String? = nil, _ fields: [String: String] = [:]) throws
-            -> RawClient
-        {
-            let client = try RawClient(port: backend.port)
-            var text = "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            for (name, value) in fields.sorted(by: { $0.key < $1.key }) { text += "\(name): \(value)\r\n" }
-            if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
-            try client.send(text + "\r\n" + (body ?? ""))
-            return client
-        }
-
-        func ask(_ method: String, _ target: String, _ body: String? = nil, _ fields: [String: String] = [:])
-            async throws -> RawReply
-        {
-            try await send(method, target, body, fields).reply(isHead: method == "HEAD")
-        }
-
-        /// The identifiers in a list.
-        func ids(_ target: String) async throws -> [Int64] {
-            let reply = try await ask("GET", target)
-            return try reply.json.array?.compactMap { $0["id"]?.integer } ?? []
-        }
-    }
+    private typealias Shop = CollectionShop
 
     @Test(
         arguments: [
@@ -271,7 +209,7 @@ struct CollectionTests {
     }
 
     @Test func `the description names the collections and their members`() async throws {
-        let shop = try Shop(["db.json": #"{"todos":\#(Self.todos),"empty":[]}"#])
+        let shop = try Shop(["db.json": #"{"todos":\#(Shop.todos),"empty":[]}"#])
         #expect(shop.backend.collections == ["empty", "todos"])
         let json = try await shop.ask("GET", "/openapi.json").json
         #expect(json["paths"]?["/todos/{id}"]?["patch"] != nil && json["paths"]?["/empty"]?["get"] != nil)
@@ -281,19 +219,23 @@ struct CollectionTests {
 
     @Test(
         arguments: [
-            (["a.json": "[1"], "a.json: is not JSON"), (["a.json": "{}"], "a.json: must be an array of objects"),
+            (["a.json": "[1"], "a.json: is not JSON"),
+            (["a.json": "{}"], "a.json: must be an array of objects, such as [{\"id\": 1}]"),
             (["a.json": #"[{"id":1},2]"#], "a.json[1]: must be an object"),
-            (["a.json": "[{}]"], "a.json[0].id: is missing"),
-            (["a.json": #"[{"id":1},{"id":"1"}]"#], "a.json[1].id: 1 is also the id of [0]"),
+            (["a.json": "[{}]"], "a.json[0].id: is missing; add"),
+            (
+                ["a.json": #"[{"id":1},{"id":"1"}]"#],
+                "a.json[1].id: 1 is also the id of [0]; each document needs its own"
+            ),
             (["a.json": #"[{"id":true}]"#], "a.json[0].id: must be an integer or a text"),
             (["db.json": #"{"b":[{"id":null}]}"#], "db.json: b[0].id: must be"),
-            (["live.json": "[]"], "/live is a path"),
+            (["live.json": "[]"], "/live is a path of the server; choose another name"),
             (["a b.json": "[]"], "the name must be"), ([:], "has no collections"),
             (["db.json": "{}", "a.json": "[]"], "use one or the others"),
         ] as [([String: String], String)]
     )
     func `a bad file is named with the index and the member`(files: [String: String], message: String) throws {
-        let folder = try Self.directory(files)
+        let folder = try Shop.directory(files)
         let error = #expect(throws: CollectionError.self) {
             _ = try MockBackend.start(.collections(directory: folder.path))
         }

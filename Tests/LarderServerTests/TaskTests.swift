@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderSQLite
 import LarderTime
 import TestSupport
 import Testing
@@ -252,6 +253,49 @@ struct TaskTests {
         #expect(try await scene.ask("GET", "/v1/tasks", as: nil).status == 401)
         #expect(try await scene.ask("GET", "/v1/tasks/task_1", as: nil).status == 401)
         #expect(try await scene.ask("GET", "/v1/tasks/task_0").status == 404)
+        await scene.backend.stop()
+    }
+
+    @Test func `a filtered list is a part of an index in the order of the list`() async throws {
+        let scene = try Scene()
+        let filters: [(query: TaskQuery, index: String)] = [
+            (TaskQuery(), "tasks_by_due"), (TaskQuery(statuses: 0b001), "tasks_by_status"),
+            (TaskQuery(statuses: 0b101), "tasks_by_status"), (TaskQuery(assignee: .nobody), "tasks_by_assignee"),
+            (TaskQuery(assignee: .person(1)), "tasks_by_assignee"),
+            (TaskQuery(statuses: 0b010, assignee: .person(1)), "tasks_by_assignee"),
+        ]
+        let plans = try scene.backend.main.world.read { store in
+            try filters.map { filter in
+                try [true, false].flatMap { isAscending in
+                    try store.tasks.scans(filter.query, isAscending: isAscending).flatMap {
+                        try $0.statement.queryPlan()
+                    }
+                }
+            }
+        }
+        for (filter, steps) in zip(filters, plans) {
+            #expect(
+                !steps.isEmpty && steps.allSatisfy { $0.hasPrefix("SEARCH tasks USING INDEX \(filter.index) (") },
+                "\(filter.query): \(steps)"
+            )
+        }
+        await scene.backend.stop()
+    }
+
+    @Test(arguments: ["status=open,done", "status=started", "assignee=user_1&status=open,started", "assignee=none"])
+    func `pages of a filtered list have each task once, in both orders`(filter: String) async throws {
+        let scene = try Scene()
+        for order in ["due", "-due", "created"] {
+            let all = try ids(try await scene.ask("GET", "/v1/tasks?limit=100&sort=\(order)&\(filter)"))
+            var (seen, cursor): ([String], String?) = ([], nil)
+            repeat {
+                let after = cursor.map { "&after=\($0)" } ?? ""
+                let page = try await scene.ask("GET", "/v1/tasks?limit=3&sort=\(order)&\(filter)\(after)")
+                seen += try ids(page)
+                cursor = try page.json["nextCursor"]?.string
+            } while cursor != nil && seen.count <= all.count
+            #expect(seen == all && !all.isEmpty, "\(order)")
+        }
         await scene.backend.stop()
     }
 }

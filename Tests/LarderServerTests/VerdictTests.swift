@@ -142,4 +142,30 @@ struct VerdictTests {
         let texts = [0.04, 0.3, 1, 9.94, 9.96, 41, 61.6].map { ExchangeVerdict.seconds(.seconds($0)) }
         #expect(texts == ["0 s", "0.3 s", "1 s", "9.9 s", "10 s", "41 s", "62 s"])
     }
+
+    @Test func `what the journal has dropped is not held against a client`() async throws {
+        let stage = try Stage { $0.journalCapacity = 4 }
+        for number in 2...6 {
+            _ = try await stage.ask("GET", "/v1/profiles/user_\(number)")
+            #expect(await verdicts(stage).last == ["nothing was held"])
+        }
+        _ = try await stage.ask("GET", profile)
+        #expect(await verdicts(stage).last == ["nothing was held"])
+        // The oldest entry that the journal has is still compared with.
+        _ = try await stage.ask("GET", "/v1/profiles/user_5")
+        #expect(await verdicts(stage).last?.first?.hasPrefix("was fresh for") ?? false)
+        await stage.backend.stop()
+    }
+
+    @Test func `the memory of the judge is bounded by the capacity of the journal`() async throws {
+        let stage = try Stage()
+        for number in 1...60 { _ = try await stage.ask("GET", "/v1/profiles/user_\(number)") }
+        var judge = ExchangeJudge(capacity: 10)
+        for entry in stage.world.world.control.journal.entries {
+            _ = judge.judge(entry)
+            #expect(judge.memoryCount <= 2 * 10, "after \(entry.number)")
+        }
+        #expect(judge.memoryCount >= 10)
+        await stage.backend.stop()
+    }
 }

@@ -20,7 +20,8 @@ extension TourScene {
         let cache = try LarderCache(configuration)
         defer { cache.close() }
         let asked = Mutex(0)
-        let value = Resource<Int>("value", freshness: .timeToLive(.seconds(300))) { _ in
+        let lifetime = Duration.seconds(300)
+        let value = Resource<Int>("value", freshness: .timeToLive(lifetime)) { _ in
             .value(
                 asked.withLock { count in
                     count += 1
@@ -30,23 +31,46 @@ extension TourScene {
         }
         var curve = TourCurves.Curve(label: "a look every two minutes", points: [])
         var rows: [[TourValue]] = []
+        var steps: [TourSteps.Step] = []
+        func left() -> Duration {
+            cache.stored(value)?.expiresAt.map { max(.zero, $0 - clock.now) } ?? .zero
+        }
+        func box(_ label: String, _ left: Duration) -> TourSteps.Box {
+            TourSteps.Box(
+                label: label,
+                text: "\(TourValue.duration(left).text) of \(TourValue.duration(lifetime).text)",
+                tone: left > .zero ? .good : .warning,
+                share: Double(left.nanosecondsSaturating) / Double(lifetime.nanosecondsSaturating)
+            )
+        }
         for second in stride(from: 0, through: 900, by: 30) {
             if second % 120 == 0 {
                 let before = cache.stored(value)?.freshness.description ?? "missing"
                 let count = asked.withLock { $0 }
+                let leftBefore = left()
                 _ = try await cache.value(value)
-                rows.append([
-                    .duration(.seconds(second)), .text(before),
-                    .text(asked.withLock { $0 } > count ? "asks the server" : "served from memory"),
-                ])
+                let asks = asked.withLock { $0 } > count
+                let result = asks ? "asks the server" : "served from memory"
+                rows.append([.duration(.seconds(second)), .text(before), .text(result)])
+                steps.append(
+                    TourSteps.Step(
+                        caption:
+                            "look \(rows.count), after \(TourValue.duration(.seconds(second)).text): the value was \(before)",
+                        boxes: [
+                            box("lifetime left before", leftBefore),
+                            TourSteps.Box(label: "this look", text: result, tone: asks ? .warning : .good),
+                            box("lifetime left after", left()),
+                        ]
+                    )
+                )
             }
-            let left = cache.stored(value)?.expiresAt.map { max(.zero, $0 - clock.now) } ?? .zero
-            curve.points.append((Double(second), Double(left.nanosecondsSaturating) / 1e9))
+            curve.points.append((Double(second), Double(left().nanosecondsSaturating) / 1e9))
             clock.advance(by: .seconds(30))
         }
         chapter.exhibits = [
             .curves(TourCurves(title: "Lifetime", x: "s", y: "seconds that are left", curves: [curve])),
             .table(TourTable(title: "The looks", columns: ["at", "was", "result"], rows: rows)),
+            .steps(TourSteps(title: "Look by look", steps: steps)),
         ]
         let count = asked.withLock { $0 }
         chapter.answer =

@@ -15,33 +15,62 @@ extension TourScene {
             columns: ["pages by", "seen twice", "never seen", "requests", "bytes"],
             [(name: "position", value: false), (name: "cursor", value: true)]
         ) { isByCursor in
-            let (seen, kept, traffic) = try await page(isByCursor)
-            return (doubled: seen.count - Set(seen).count, missed: kept.subtracting(seen).count, traffic: traffic)
+            let (pages, kept, traffic) = try await page(isByCursor)
+            let seen = pages.flatMap { $0 }
+            return (
+                pages: pages, doubled: seen.count - Set(seen).count, missed: kept.subtracting(seen).count,
+                traffic: traffic
+            )
         } row: {
             [.count($0.doubled), .count($0.missed), .count($0.traffic.requests), .bytes($0.traffic.bytes)]
         }
-        chapter.exhibits = [.table(table)]
+        let steps = Self.steps([("by position", results[0].pages), ("by cursor", results[1].pages)])
+        chapter.exhibits = [.table(table), .steps(steps)]
         chapter.answer =
             "By position \(results[0].doubled) posts came twice and \(results[0].missed) never, because the list moves under the position. By "
             + "cursor \(results[1].doubled) and \(results[1].missed): a cursor names the post after which the next page begins."
         return chapter
     }
 
-    /// Reads all pages; the identifiers in order, those that existed before and after, and the traffic.
-    private func page(_ isByCursor: Bool) async throws -> (seen: [String], kept: Set<String>, traffic: TourTraffic) {
+    /// The pages of both clients, side by side.
+    private static func steps(_ clients: [(name: String, pages: [[String]])]) -> TourSteps {
+        var seen = clients.map { _ in Set<String>() }
+        let steps = (0..<(clients.map(\.pages.count).max() ?? 0)).map { number in
+            let boxes = clients.enumerated().compactMap { index, client -> [TourSteps.Box]? in
+                guard number < client.pages.count else { return nil }
+                let page = client.pages[number]
+                let doubled = page.count { seen[index].contains($0) }
+                seen[index].formUnion(page)
+                return [
+                    TourSteps.Box(
+                        label: client.name,
+                        text: "\(page.count) posts, \(doubled) seen before",
+                        tone: doubled > 0 ? .bad : .good,
+                        share: Double(page.count - doubled) / Double(max(1, page.count))
+                    ),
+                    TourSteps.Box(label: "seen so far", text: "\(seen[index].count) different posts"),
+                ]
+            }
+            return TourSteps.Step(caption: "page \(number + 1); the bar is its new part", boxes: boxes.flatMap { $0 })
+        }
+        return TourSteps(title: "Page by page, while posts come and go", steps: steps)
+    }
+
+    /// Reads all pages; the identifiers of each, those that existed before and after, and the traffic.
+    private func page(_ isByCursor: Bool) async throws -> (pages: [[String]], kept: Set<String>, traffic: TourTraffic) {
         let world = try world()
         let client = try await PlainClient(world, "reader", keeps: nil, attempts: 1)
         let before = try await all(client)
         let last = await world.journal().last?.number ?? 0
         // The newest of these would never be reached by a reader who has passed them.
         let doomed = before.suffix(40).reversed().map { $0 }
-        var seen: [String] = []
+        var pages: [[String]] = []
         var cursor: String?
         for number in 0..<12 {
             let position = isByCursor ? cursor.map { "&after=\($0)" } ?? "" : ""
             let path = isByCursor ? "/v1/feed?limit=20\(position)" : "/v1/feed/pages?limit=20&page=\(number + 1)"
             let page: Page<Post> = try await client.get(path)
-            seen += page.items.map(\.id)
+            pages.append(page.items.map(\.id))
             cursor = page.nextCursor
             for post in 0..<2 {
                 try world.act("POST", "/v1/posts", as: Self.other, "{\"text\":\"news \(number).\(post)\"}")
@@ -50,7 +79,7 @@ extension TourScene {
             if isByCursor, cursor == nil { break }
         }
         let traffic = await TourTraffic(world, after: last)
-        return (seen, Set(before).intersection(try await all(client)), traffic)
+        return (pages, Set(before).intersection(try await all(client)), traffic)
     }
 
     private func all(_ client: PlainClient) async throws -> [String] {

@@ -71,12 +71,39 @@ extension TourScene {
                 )
             )
         ]
+        chapter.exhibits.append(
+            .steps(
+                TourSteps(
+                    title: "The same tap, network by network",
+                    steps: zip(networks, taps).map { network, taps in Self.step(network, taps.later, taps.waiting) }
+                )
+            )
+        )
         let slowest = taps.compactMap(\.later.shown).max() ?? .zero
         let failed = taps.filter { $0.waiting.error != "none" }.count
         chapter.answer =
             "Write-behind showed each tap within \(TourValue.duration(slowest).text) whatever the network did, and each was counted once. The "
             + "plain request made the person wait, and ended with an error on \(failed) of \(networks.count) networks."
         return chapter
+    }
+
+    /// What a person sees of one tap with both strategies; each bar is a part of the longest time.
+    private static func step(_ network: Network, _ later: Tap, _ waiting: Tap) -> TourSteps.Step {
+        let taps = [("write-behind", later), ("plain request", waiting)]
+        let all = taps.flatMap { [$0.1.shown, $0.1.durable, $0.1.known].compactMap { $0?.nanosecondsSaturating } }
+        let longest = Double(max(1, all.max() ?? 1))
+        let boxes = taps.flatMap { name, tap in
+            [("shown", tap.shown), ("on disk", tap.durable), ("known", tap.known)].map { event, time in
+                TourSteps.Box(
+                    label: "\(name): \(event)",
+                    text: time.map { "after \(TourValue.duration($0).text)" } ?? "never; error \(tap.error)",
+                    tone: time.map { $0 < .milliseconds(100) ? .good : .warning } ?? .bad,
+                    share: time.map { Double($0.nanosecondsSaturating) / longest } ?? 0
+                )
+            }
+        }
+        let effects = taps.map { "\($0.0) \($0.1.effect)" }.joined(separator: ", ")
+        return TourSteps.Step(caption: "Network: \(network.name). Likes counted: \(effects)", boxes: boxes)
     }
 
     /// A client that has the feed, and a post to like.

@@ -146,6 +146,8 @@ struct TourSteps: Sendable {
         let label: String
         let text: String
         var tone = Tone.neutral
+        /// The length of a bar in the box, in 0...1; nil for none.
+        var share: Double?
     }
 
     struct Step: Sendable {
@@ -161,6 +163,7 @@ struct TourSteps: Sendable {
             let boxes = step.boxes.map { box in
                 JSONValue.members([
                     ("label", .string(box.label)), ("text", .string(box.text)), ("tone", .string(box.tone.rawValue)),
+                    ("share", box.share.map { .number($0) } ?? .null),
                 ])
             }
             return JSONValue.members([("caption", .string(step.caption)), ("boxes", .array(boxes))])

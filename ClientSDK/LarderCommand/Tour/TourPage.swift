@@ -2,7 +2,7 @@ import Foundation
 import Larder
 
 /// The chapters of the tour as one HTML page that needs no other file: tables, and drawings as SVG. Steps are shown one by one with
-/// buttons or the arrow keys; without scripts all are shown.
+/// buttons, the arrow keys, Home and End; without scripts all are shown.
 struct TourPage {
     let chapters: [TourChapter]
     /// The date and the machine, for the reader of the page.
@@ -104,25 +104,29 @@ struct TourPage {
 
     private static func html(_ steps: TourSteps) -> String {
         let count = steps.steps.count
-        let pages = steps.steps.enumerated().map { number, step in
-            let boxes = step.boxes.enumerated().map { index, box in
-                """
-                <g transform="translate(\(index % 3 * 252) \(index / 3 * 78))">
-                <rect width="244" height="70" rx="6" class="box \(box.tone.rawValue)"/>
-                <text x="12" y="26" class="label">\(escaped(box.label))</text>
-                <text x="12" y="50">\(escaped(box.text))</text></g>
-                """
+        let pages = steps.steps.enumerated().map { index, step in
+            let boxes = step.boxes.map { box in
+                let bar = box.share.map { share in
+                    let width = number(220 * min(1, max(0, share)))
+                    return "<rect x=\"12\" y=\"60\" width=\"220\" height=\"4\" class=\"rest\"/>"
+                        + "<rect x=\"12\" y=\"60\" width=\"\(width)\" height=\"4\" class=\"series0\"/>"
+                }
+                return """
+                    <svg viewBox="0 0 244 72" role="img"><rect x="1" y="1" width="242" height="70" rx="6" \
+                    class="box \(box.tone.rawValue)"/><text x="12" y="24" class="label">\(escaped(box.label))</text>
+                    <text x="12" y="48">\(escaped(box.text))</text>\(bar ?? "")</svg>
+                    """
             }
-            let height = (step.boxes.count + 2) / 3 * 78
             return """
-                <div class="step"><p>\(number + 1) of \(count): \(escaped(step.caption))</p>
-                \(drawing("<svg viewBox=\"0 0 760 \(height)\" role=\"img\">\(boxes.joined())</svg>"))</div>
+                <div class="step"><p>\(index + 1) of \(count): \(escaped(step.caption))</p>
+                <div class="boxes">\(boxes.joined())</div></div>
                 """
         }
         let buttons = "<button class=\"back\">Back</button> <button class=\"next\">Next</button>"
         return figure(
             steps.title,
-            "<div class=\"steps\" tabindex=\"0\">\(pages.joined())<p class=\"buttons\" hidden>\(buttons)</p></div>"
+            "<div class=\"steps\" tabindex=\"0\" role=\"group\" aria-label=\"\(escaped(steps.title))\" aria-live=\"polite\">"
+                + "<p class=\"buttons\" hidden>\(buttons)</p>\(pages.joined())</div>"
         )
     }
 
@@ -150,22 +154,26 @@ struct TourPage {
         .series0{fill:var(--a)}.series1{fill:var(--b)}.series2{fill:var(--c)}.series3{fill:var(--d)}
         .box{stroke:var(--rule)}.neutral{fill:var(--neutral)}.good{fill:var(--good)}.warning{fill:var(--warning)}
         .bad{fill:var(--bad)}.absent{fill:var(--absent)}.answer{border-left:4px solid var(--a);padding-left:12px}
-        button{font:inherit;padding:4px 14px}
+        .rest{fill:var(--rule)}.boxes{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:8px}
+        .boxes svg{min-width:0}button{font:inherit;padding:8px 18px}
         """
 
     private static let script = """
         for (const figure of document.querySelectorAll('.steps')) {
           const steps = [...figure.querySelectorAll('.step')];
+          const [back, next] = [figure.querySelector('.back'), figure.querySelector('.next')];
           let at = 0;
           const show = by => {
             at = Math.min(steps.length - 1, Math.max(0, at + by));
             steps.forEach((step, index) => { step.hidden = index !== at; });
+            back.disabled = at === 0;
+            next.disabled = at === steps.length - 1;
           };
           figure.querySelector('.buttons').hidden = false;
-          figure.querySelector('.back').onclick = () => show(-1);
-          figure.querySelector('.next').onclick = () => show(1);
+          back.onclick = () => show(-1);
+          next.onclick = () => show(1);
           figure.onkeydown = event => {
-            const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+            const by = { ArrowLeft: -1, ArrowRight: 1, Home: -at, End: steps.length - 1 - at }[event.key];
             if (by) { event.preventDefault(); show(by); }
           };
           show(0);

@@ -49,7 +49,8 @@ struct TourText {
                 let isNumber = values.map { if case .text = $0[index] { false } else { true } } ?? false
                 return isNumber ? space + cells[index] : cells[index] + space
             }
-            return "  " + padded.joined(separator: "  ")
+            let text = "  " + padded.joined(separator: "  ")
+            return String(text.dropLast(text.reversed().prefix { $0 == " " }.count))
         }
         terminal.line(terminal.paint(line(table.columns, nil), .dim))
         for (row, cells) in zip(table.rows, rows) { terminal.line(line(cells, row)) }

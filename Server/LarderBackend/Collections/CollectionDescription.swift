@@ -103,24 +103,27 @@ enum CollectionDescription {
     }
 
     /// The members of the documents with the types that they have.
-    private static func schema(_ documents: [JSONValue]) -> JSONValue {
-        var types: [(name: String, types: [String])] = []
+    ///
+    /// - Complexity: O(members of all documents).
+    static func schema(_ documents: [JSONValue]) -> JSONValue {
+        var found: [(name: String, types: [String])] = []
+        var indices: [String: Int] = [:]
         for document in documents {
             for member in document.object?.members ?? [] {
                 let type = type(of: member.value)
-                if let index = types.firstIndex(where: { $0.name == member.name }) {
-                    if !types[index].types.contains(type) { types[index].types.append(type) }
+                if let index = indices[member.name] {
+                    if !found[index].types.contains(type) { found[index].types.append(type) }
                 } else {
-                    types.append((member.name, [type]))
+                    indices[member.name] = found.count
+                    found.append((member.name, [type]))
                 }
             }
         }
-        var properties = JSONObject()
-        for (name, types) in types {
+        let properties = found.map { name, types in
             let type: JSONValue = types.count == 1 ? .string(types[0]) : .array(types.map { .string($0) })
-            properties[name] = object(["type": type])
+            return JSONObject.Member(name: name, value: object(["type": type]))
         }
-        return object(["type": .string("object"), "properties": .object(properties)])
+        return object(["type": .string("object"), "properties": .object(JSONObject(properties))])
     }
 
     private static func type(of value: JSONValue) -> String {

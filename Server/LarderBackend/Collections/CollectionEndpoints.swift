@@ -43,10 +43,9 @@ enum CollectionEndpoints {
     // MARK: Reading
 
     private static func index(_ call: inout Call) throws(Problem) -> Answer {
-        var members = JSONObject()
-        for name in call.world.collections { members[name] = .string("/\(name)") }
-        for path in ["changes", "live", "openapi.json"] { members[path] = .string("/\(path)") }
-        let body = DocumentJSON.encode(.object(members))
+        let names = call.world.collections + ["changes", "live", "openapi.json"]
+        let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
+        let body = DocumentJSON.encode(.object(JSONObject(members)))
         return .representation(
             Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .documents)
         )
@@ -57,8 +56,8 @@ enum CollectionEndpoints {
         let current = call
         return .representation(
             try call.read { store in
-                guard try store.documents.isNumbered(name) != nil else { throw missing(name) }
-                let page = try CollectionPage(name, try CollectionQuery(current), in: store)
+                guard try store.documents.isNumbered(name) != nil else { throw missing(name, current.world) }
+                let page = try CollectionPage(try CollectionQuery(current, of: name), in: store)
                 return Representation(
                     body: page.body,
                     cacheControl: CachePolicy.revalidate,
@@ -90,15 +89,17 @@ enum CollectionEndpoints {
     /// The document of the path.
     private static func existing(_ call: Call, in store: Store) throws -> DocumentRow {
         let (name, id) = (call.parameters[0], call.parameters[1])
-        guard try store.documents.isNumbered(name) != nil else { throw missing(name) }
+        guard try store.documents.isNumbered(name) != nil else { throw missing(name, call.world) }
         guard let row = try store.documents.find(name, id) else {
-            throw ProblemType.notFound("/\(name) has no document \(id.prefix(DocumentID.lengthMaximum)).")
+            throw ProblemType.notFound(
+                "/\(name) has no document \(id.prefix(DocumentID.lengthMaximum)). GET /\(name) lists all."
+            )
         }
         return row
     }
 
-    private static func missing(_ name: String) -> Problem {
-        ProblemType.notFound("There is no collection \(name.prefix(64)); GET / lists all.")
+    private static func missing(_ name: String, _ world: World) -> Problem {
+        ProblemType.notFound(CollectionNames.reasonMissing(name, in: world))
     }
 
     // MARK: Writing
@@ -106,7 +107,7 @@ enum CollectionEndpoints {
     private static func create(_ call: inout Call) throws(Problem) -> Answer {
         let name = call.parameters[0]
         let seed = call.world.seed
-        guard call.world.collections.contains(name) else { throw missing(name) }
+        guard call.world.collections.contains(name) else { throw missing(name, call.world) }
         let body = try call.jsonObject()
         var given: DocumentID?
         if let value = body["id"] {
@@ -119,7 +120,9 @@ enum CollectionEndpoints {
             var document = body
             if let wanted {
                 guard try store.documents.find(name, wanted.text) == nil else {
-                    throw ProblemType.documentExists("/\(name) has a document \(wanted.text).")
+                    throw ProblemType.documentExists(
+                        "/\(name) has a document \(wanted.text). Replace it with PUT, or send no `id` to get a new one."
+                    )
                 }
                 id = wanted
             } else {

@@ -6,38 +6,34 @@ struct CollectionPage {
     private var items: [[UInt8]] = []
     private(set) var lines: [UInt8] = []
 
-    /// - Parameter list: the name of the collection.
-    init(_ list: String, _ query: CollectionQuery, in store: Store) throws {
+    init(_ query: CollectionQuery, in store: Store) throws {
+        let documents = store.documents
         switch query.page {
         case .offset(let start, let limit):
             let total: Int
             if query.isWhole {
-                total = try store.documents.count(list)
-                items = try store.documents.slice(list, from: start, limit: limit).map(\.json)
+                total = try documents.count(query.collection)
+                items = try documents.slice(query.collection, from: start, limit: limit).map(\.json)
             } else {
-                let all = try Self.selected(list, query, in: store)
-                total = all.count
-                items = all.dropFirst(start).prefix(limit).map(\.row.json)
+                let list = try CollectionList(query, in: store)
+                total = list.count
+                items = try list.documents(from: start, limit: limit).map(\.json)
             }
             lines.append("X-Total-Count: ")
             lines.append(decimal: Int64(total))
             lines.append("\r\n")
             if query.isPaged || total > limit { appendLinks(query, start: start, limit: limit, total: total) }
         case .cursor(let cursor, let limit):
-            let rest: [Selected]
-            if query.isWhole {
-                let rows = try store.documents.documents(list, after: cursor?.place ?? 0, limit: limit + 1)
-                rest = rows.map { Selected(row: $0, keys: []) }
-            } else {
-                let all = try Self.selected(list, query, in: store)
-                rest =
-                    cursor.map { cursor in
-                        all.filter { Self.order(cursor.keys, cursor.place, $0.keys, $0.row.place, query) < 0 }
-                    } ?? all
-            }
-            items = rest.prefix(limit).map(\.row.json)
-            if rest.count > limit, let last = rest.prefix(limit).last {
-                let next = CollectionCursor(keys: last.keys, place: last.row.place).text(digest: query.digest)
+            let list = query.isWhole ? nil : try CollectionList(query, in: store)
+            // One more than the page, to see whether there is a next one.
+            let rows =
+                if let list {
+                    try list.documents(from: try cursor.map { try list.index(after: $0) } ?? 0, limit: limit + 1)
+                } else { try documents.documents(query.collection, after: cursor?.place ?? 0, limit: limit + 1) }
+            items = rows.prefix(limit).map(\.json)
+            if rows.count > limit, let last = rows.prefix(limit).last {
+                let keys = try list?.keys(of: last) ?? []
+                let next = CollectionCursor(keys: keys, place: last.place).text(digest: query.digest)
                 appendLinks([("next", Self.target(query, [("cursor", next), ("limit", String(limit))]))])
             }
         }
@@ -49,40 +45,6 @@ struct CollectionPage {
         body.append(items: items)
         body.append("]")
         return body
-    }
-
-    // MARK: Selection
-
-    private struct Selected {
-        let row: DocumentRow
-        let keys: [JSONValue]
-    }
-
-    /// The documents that pass the filters, in the order of the list. Cost: reads the whole collection.
-    private static func selected(_ list: String, _ query: CollectionQuery, in store: Store) throws -> [Selected] {
-        var all: [Selected] = []
-        for row in try store.documents.documents(list) {
-            let document = try JSONParser.parse(row.json)
-            guard try query.includes(document) else { continue }
-            let keys = query.keys.map { DocumentJSON.key(DocumentJSON.value($0.path, in: document)) }
-            all.append(Selected(row: row, keys: keys))
-        }
-        guard !query.keys.isEmpty else { return all }
-        return all.sorted { order($0.keys, $0.row.place, $1.keys, $1.row.place, query) < 0 }
-    }
-
-    private static func order(
-        _ left: [JSONValue],
-        _ leftPlace: Int64,
-        _ right: [JSONValue],
-        _ rightPlace: Int64,
-        _ query: CollectionQuery
-    ) -> Int {
-        for (index, key) in query.keys.enumerated() {
-            let order = DocumentJSON.order(left[index], right[index])
-            if order != 0 { return key.isDescending ? -order : order }
-        }
-        return leftPlace < rightPlace ? -1 : leftPlace > rightPlace ? 1 : 0
     }
 
     // MARK: Links

@@ -32,6 +32,7 @@ struct CollectionQuery: Sendable {
         case cursor(CollectionCursor?, limit: Int)
     }
 
+    let collection: String
     private(set) var filters: [Filter] = []
     /// The lowercase text of `q`.
     private(set) var text: String?
@@ -44,14 +45,22 @@ struct CollectionQuery: Sendable {
     /// The parameters that select and sort.
     private(set) var others: [QueryString.Item] = []
 
-    /// Identifies the list that a cursor belongs to.
+    /// The list that the request asks for a page of.
+    var list: DocumentLists.Key {
+        DocumentLists.Key(collection: collection, parameters: others.flatMap { [$0.name, $0.value] })
+    }
+
+    /// Identifies the list in its cursors.
     var digest: UInt64 {
-        ContentHash.hash64(Array(others.map { "\($0.name)=\($0.value)" }.joined(separator: "&").utf8).span)
+        // As JSON, so that the ends of names and values are part of the text.
+        let texts = ([list.collection] + list.parameters).map { JSONValue.string($0) }
+        return ContentHash.hash64(DocumentJSON.encode(.array(texts)).span)
     }
 
     var isWhole: Bool { filters.isEmpty && text == nil && keys.isEmpty }
 
-    init(_ call: Call) throws(Problem) {
+    init(_ call: Call, of collection: String) throws(Problem) {
+        self.collection = collection
         guard let query = QueryString(parsing: Array(call.request.query ?? [])) else {
             throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
         }
@@ -174,6 +183,11 @@ struct CollectionQuery: Sendable {
             return false
         }
         return true
+    }
+
+    /// The keys to sort a document by.
+    func keys(of document: JSONValue) -> [JSONValue] {
+        keys.map { DocumentJSON.key(DocumentJSON.value($0.path, in: document)) }
     }
 
     private static func passes(_ value: JSONValue?, _ filter: Filter) throws(Problem) -> Bool {

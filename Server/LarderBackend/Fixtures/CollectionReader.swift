@@ -17,8 +17,6 @@ package struct CollectionError: Error, Sendable, CustomStringConvertible {
 /// Reads the user's own collections from a directory: each `NAME.json` is an array of objects with an `id`, or `db.json` is an
 /// object of such arrays.
 package enum CollectionReader {
-    /// Paths of the server itself.
-    private static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
     private static let nameLengthMaximum = 64
 
     /// - Throws: an error that names the file, the index and the member.
@@ -31,7 +29,7 @@ package enum CollectionReader {
             }
             let path = directory + "/db.json"
             guard case .object(let object) = try value(path) else {
-                throw CollectionError("\(path): must be an object of arrays")
+                throw CollectionError("\(path): must be an object of arrays, such as {\"todos\": [{\"id\": 1}]}")
             }
             for member in object.members {
                 contents.collections.append(try collection(member.name, member.value, "\(path): \(member.name)"))
@@ -50,7 +48,8 @@ package enum CollectionReader {
 
     private static func files(in directory: String) throws(CollectionError) -> [String] {
         guard let handle = unsafe opendir(directory) else {
-            throw CollectionError("\(directory): \(unsafe String(cString: strerror(errno)))")
+            let reason = unsafe String(cString: strerror(errno))
+            throw CollectionError("\(directory): \(reason); larder-server init DIR writes an example")
         }
         defer { unsafe closedir(handle) }
         var names: [String] = []
@@ -85,20 +84,28 @@ package enum CollectionReader {
         guard isPlain, !name.isEmpty, name.utf8.count <= nameLengthMaximum, name.utf8.first != UInt8(ascii: "_") else {
             throw CollectionError("\(place): the name must be 1 to 64 letters, digits, - and _, and not begin with _")
         }
-        guard !reserved.contains(name) else { throw CollectionError("\(place): /\(name) is a path of the server") }
-        guard case .array(let elements) = value else { throw CollectionError("\(place): must be an array of objects") }
+        guard !CollectionNames.reserved.contains(name) else {
+            throw CollectionError("\(place): /\(name) is a path of the server; choose another name")
+        }
+        guard case .array(let elements) = value else {
+            throw CollectionError("\(place): must be an array of objects, such as [{\"id\": 1}]")
+        }
         var collection = WorldContents.Collection(name: name, isNumbered: true)
         var indices: [String: Int] = [:]
         for (index, element) in elements.enumerated() {
             guard case .object(let object) = element else {
                 throw CollectionError("\(place)[\(index)]: must be an object")
             }
-            guard let member = object["id"] else { throw CollectionError("\(place)[\(index)].id: is missing") }
+            guard let member = object["id"] else {
+                throw CollectionError("\(place)[\(index)].id: is missing; add an integer or a text")
+            }
             guard let id = DocumentID(member) else {
                 throw CollectionError("\(place)[\(index)].id: must be an integer or a text of 1 to 200 bytes")
             }
             if let first = indices.updateValue(index, forKey: id.text) {
-                throw CollectionError("\(place)[\(index)].id: \(id.text) is also the id of [\(first)]")
+                throw CollectionError(
+                    "\(place)[\(index)].id: \(id.text) is also the id of [\(first)]; each document needs its own"
+                )
             }
             if !id.isNumber { collection.isNumbered = false }
             collection.documents.append((id, DocumentJSON.encode(element)))

@@ -41,9 +41,11 @@ final class DocumentTable {
     private let numbering: Statement
     private let insertCollection: Statement
     private let upsert: Statement
-    private let newestPlace: Statement
-    private let greatestNumber: Statement
+    private let takePlace: Statement
+    private let lastPlace: Statement
+    private let lastNumber: Statement
     private let select: Statement
+    private let selectNumber: Statement
     private let selectRow: Statement
     private let update: Statement
     private let remove: Statement
@@ -67,14 +69,23 @@ final class DocumentTable {
             json = excluded.json, deleted = 0, version = version + 1, updated = excluded.updated
             """
         )
-        newestPlace = try database.prepare("SELECT max(place) FROM documents WHERE collection = ? AND deleted = 0")
-        greatestNumber = try database.prepare(
-            "SELECT max(CAST(id AS INTEGER)) FROM documents WHERE collection = ? AND is_number = 1"
+        takePlace = try database.prepare(
+            """
+            UPDATE collections SET last_place = last_place + 1, last_number = max(last_number, ?2) WHERE name = ?1
+            """
         )
+        lastPlace = try database.prepare("SELECT last_place FROM collections WHERE name = ?")
+        lastNumber = try database.prepare("SELECT last_number FROM collections WHERE name = ?")
         select = try database.prepare(
             """
             SELECT number, place, json, version, updated FROM documents
             WHERE collection = ? AND id = ? AND deleted = 0
+            """
+        )
+        selectNumber = try database.prepare(
+            """
+            SELECT number, place, json, version, updated FROM documents
+            WHERE number = ? AND collection = ? AND deleted = 0
             """
         )
         selectRow = try database.prepare(
@@ -135,10 +146,14 @@ final class DocumentTable {
     /// Appends a document to its collection. There must be none with its identifier.
     func add(_ id: DocumentID, _ json: [UInt8], to collection: String, at: WallTime) throws(SQLiteError) -> DocumentRow
     {
+        let place = try nextPlace(collection)
+        try takePlace.bind(collection, at: 1)
+        try takePlace.bind(id.isNumber ? Int64(id.text) ?? 0 : 0, at: 2)
+        try takePlace.run()
         try upsert.bind(collection, at: 1)
         try upsert.bind(id.text, at: 2)
         try upsert.bind(id.isNumber ? 1 : 0 as Int64, at: 3)
-        try upsert.bind(try nextPlace(collection), at: 4)
+        try upsert.bind(place, at: 4)
         try upsert.bind(json, at: 5)
         try upsert.bind(at.milliseconds, at: 6)
         try upsert.run()
@@ -148,18 +163,18 @@ final class DocumentTable {
         return row
     }
 
-    /// The place after the last document.
+    /// The place after all that the collection's documents have or had: a cursor of a deleted document skips no new one.
     func nextPlace(_ collection: String) throws(SQLiteError) -> Int64 {
-        defer { newestPlace.reset() }
-        try newestPlace.bind(collection, at: 1)
-        return try newestPlace.step() ? newestPlace.int64(0) + 1 : 1
+        defer { lastPlace.reset() }
+        try lastPlace.bind(collection, at: 1)
+        return try lastPlace.step() ? lastPlace.int64(0) + 1 : 1
     }
 
     /// The greatest number that a document has or had; 0 without any.
     func greatestNumber(_ collection: String) throws(SQLiteError) -> Int64 {
-        defer { greatestNumber.reset() }
-        try greatestNumber.bind(collection, at: 1)
-        return try greatestNumber.step() ? greatestNumber.int64(0) : 0
+        defer { lastNumber.reset() }
+        try lastNumber.bind(collection, at: 1)
+        return try lastNumber.step() ? lastNumber.int64(0) : 0
     }
 
     func find(_ collection: String, _ id: String) throws(SQLiteError) -> DocumentRow? {
@@ -167,6 +182,13 @@ final class DocumentTable {
         try select.bind(collection, at: 1)
         try select.bind(id, at: 2)
         return try select.step() ? Self.current(select) : nil
+    }
+
+    func find(_ number: Int64, in collection: String) throws(SQLiteError) -> DocumentRow? {
+        defer { selectNumber.reset() }
+        try selectNumber.bind(number, at: 1)
+        try selectNumber.bind(collection, at: 2)
+        return try selectNumber.step() ? Self.current(selectNumber) : nil
     }
 
     func replace(_ row: DocumentRow) throws(SQLiteError) {

@@ -31,6 +31,10 @@ final class TaskTable {
     /// Scans of the filtered list, each in one direction.
     private let byDueAscending: Statement
     private let byDueDescending: Statement
+    private let byStatusAscending: Statement
+    private let byStatusDescending: Statement
+    private let byAssigneeAscending: Statement
+    private let byAssigneeDescending: Statement
     private let byRowAscending: Statement
     private let byRowDescending: Statement
 
@@ -61,6 +65,34 @@ final class TaskTable {
             """
             SELECT id, head, status, assignee, due, version, updated FROM tasks
             WHERE (due, id) < (?1, ?2) AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
+            AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
+            """
+        )
+        byStatusAscending = try database.prepare(
+            """
+            SELECT id, head, status, assignee, due, version, updated FROM tasks
+            WHERE status = ?3 AND ?4 < 0 AND (due, id) > (?1, ?2)
+            AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
+            """
+        )
+        byStatusDescending = try database.prepare(
+            """
+            SELECT id, head, status, assignee, due, version, updated FROM tasks
+            WHERE status = ?3 AND ?4 < 0 AND (due, id) < (?1, ?2)
+            AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
+            """
+        )
+        byAssigneeAscending = try database.prepare(
+            """
+            SELECT id, head, status, assignee, due, version, updated FROM tasks
+            WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) > (?1, ?2)
+            AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
+            """
+        )
+        byAssigneeDescending = try database.prepare(
+            """
+            SELECT id, head, status, assignee, due, version, updated FROM tasks
+            WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) < (?1, ?2)
             AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
             """
         )
@@ -161,34 +193,56 @@ final class TaskTable {
         form: ItemForm = .whole
     ) throws(SQLiteError) -> TaskPage {
         let isAscending = query.order.isAscending != isBackward
-        let statement =
-            query.order.isByDue
-            ? (isAscending ? byDueAscending : byDueDescending) : (isAscending ? byRowAscending : byRowDescending)
-        defer { statement.reset() }
         let edge: Int64 = isAscending ? .min : .max
-        try statement.bind(place?.key ?? (query.order.isByDue ? edge : 0), at: 1)
-        try statement.bind(place?.row ?? edge, at: 2)
-        try statement.bind(query.statuses, at: 3)
-        try statement.bind(query.assignee.stored, at: 4)
-        try statement.bind(query.due.lowerBound, at: 5)
-        try statement.bind(query.due.upperBound, at: 6)
-        try statement.bind(Int64(limit + 1), at: 7)
-        var page = TaskPage()
-        while try statement.step() {
-            guard page.items.count < limit else {
-                page.hasMore = true
-                break
+        var found: [(place: TaskPlace, json: [UInt8])] = []
+        let scans = scans(query, isAscending: isAscending)
+        for (statement, statuses) in scans {
+            defer { statement.reset() }
+            try statement.bind(place?.key ?? (query.order.isByDue ? edge : 0), at: 1)
+            try statement.bind(place?.row ?? edge, at: 2)
+            try statement.bind(statuses, at: 3)
+            try statement.bind(query.assignee.stored, at: 4)
+            try statement.bind(query.due.lowerBound, at: 5)
+            try statement.bind(query.due.upperBound, at: 6)
+            try statement.bind(Int64(limit + 1), at: 7)
+            while try statement.step() {
+                var json: [UInt8] = []
+                switch form {
+                case .whole: Self.appendCurrent(statement, to: &json)
+                case .index: json.append(entryOf: EntityID(.task, statement.int64(0)), version: statement.int64(5))
+                }
+                let place = TaskPlace(key: query.order.isByDue ? statement.int64(4) : 0, row: statement.int64(0))
+                found.append((place, json))
             }
-            var json: [UInt8] = []
-            switch form {
-            case .whole: Self.appendCurrent(statement, to: &json)
-            case .index: json.append(entryOf: EntityID(.task, statement.int64(0)), version: statement.int64(5))
-            }
-            let place = TaskPlace(key: query.order.isByDue ? statement.int64(4) : 0, row: statement.int64(0))
-            page.items.append((place, json))
         }
+        if scans.count > 1 {
+            found.sort { left, right in
+                let (first, second) = isAscending ? (left.place, right.place) : (right.place, left.place)
+                return (first.key, first.row) < (second.key, second.row)
+            }
+        }
+        var page = TaskPage(items: Array(found.prefix(limit)), hasMore: found.count > limit)
         if isBackward { page.items.reverse() }
         return page
+    }
+
+    /// The scans whose results make the list, each with its third parameter: a status, or the set of statuses.
+    ///
+    /// A list with a filter is a part of an index in its order, or the union of such parts: its cost follows the page. The lists
+    /// by creation are the table, in its order.
+    func scans(_ query: TaskQuery, isAscending: Bool) -> [(statement: Statement, statuses: Int64)] {
+        guard query.order.isByDue else {
+            return [(isAscending ? byRowAscending : byRowDescending, query.statuses)]
+        }
+        if query.assignee != .anyone {
+            return [(isAscending ? byAssigneeAscending : byAssigneeDescending, query.statuses)]
+        }
+        guard query.statuses != TaskQuery().statuses else {
+            return [(isAscending ? byDueAscending : byDueDescending, query.statuses)]
+        }
+        return TaskStatus.allCases.filter { query.statuses >> $0.rawValue & 1 == 1 }.map {
+            (isAscending ? byStatusAscending : byStatusDescending, $0.rawValue)
+        }
     }
 
     /// Appends the task of a statement's current row: id, head, status, assignee, due, version and updated in columns 0 to 6.

@@ -11,7 +11,12 @@ package enum WorldSchema {
 
     /// Differs between any two versions of the schema.
     package static var fingerprint: UInt64 {
-        ContentHash.hash64(Array((tables.description + tasks.description + documents.description).utf8).span)
+        ContentHash.hash64(
+            Array(
+                (tables.description + tasks.description + documents.description + counters.description
+                    + taskFilters.description).utf8
+            ).span
+        )
     }
 
     package static var migrations: Migrations {
@@ -21,6 +26,8 @@ package enum WorldSchema {
                 Migration("world") { database throws(SQLiteError) in try database.execute(tables) },
                 Migration("tasks") { database throws(SQLiteError) in try database.execute(tasks) },
                 Migration("documents") { database throws(SQLiteError) in try database.execute(documents) },
+                Migration("document counters") { database throws(SQLiteError) in try database.execute(counters) },
+                Migration("task filters") { database throws(SQLiteError) in try database.execute(taskFilters) },
             ]
         )
     }
@@ -136,5 +143,21 @@ package enum WorldSchema {
             UNIQUE (collection, id)
         );
         CREATE INDEX documents_by_place ON documents (collection, place) WHERE deleted = 0;
+        """
+
+    /// last_place, last_number: the greatest ones that a document of the collection ever had. Neither is given again.
+    private static let counters: StaticString = """
+        ALTER TABLE collections ADD COLUMN last_place INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE collections ADD COLUMN last_number INTEGER NOT NULL DEFAULT 0;
+        UPDATE collections SET
+            last_place = ifnull((SELECT max(place) FROM documents WHERE collection = name), 0),
+            last_number = ifnull(
+                (SELECT max(CAST(id AS INTEGER)) FROM documents WHERE collection = name AND is_number = 1), 0
+            );
+        """
+
+    private static let taskFilters: StaticString = """
+        CREATE INDEX tasks_by_status ON tasks (status, due, id);
+        CREATE INDEX tasks_by_assignee ON tasks (assignee, due, id);
         """
 }

@@ -26,18 +26,18 @@ package final class World: Sendable {
     let limiter: RateLimiter?
     package let hooks: any WorldHooks
     private let instances: Mutex<InstanceSource>
-    private let store: Mutex<Confined>
-    private let names: Mutex<[String]>
-    private let isCollections: Atomic<Bool>
+    let store: Mutex<Confined>
+    let names: Mutex<[String]>
+    let isCollections: Atomic<Bool>
     private let commits = Atomic<Int64>(0)
     let heartbeat = Mutex<TimerID?>(nil)
     /// Whether commits wait for a disk, so that sharing commits pays.
     private let groupsCommits: Bool
 
     /// `@unchecked Sendable`: a store is made in `init` or `replace`, put behind the mutex there, and from then on only ever
-    /// reached by the closures that the methods here run under it. Nothing of it leaves them, because their results are
-    /// `Sendable`.
-    private struct Confined: @unchecked Sendable {
+    /// reached by the closures that the methods here and in `World+States.swift` run under it. Nothing of it leaves them, because
+    /// their results are `Sendable`.
+    struct Confined: @unchecked Sendable {
         var store: Store
         /// The histories that continued the world's origin, which a reset returns to.
         var origins: [UInt64] = []
@@ -230,7 +230,7 @@ package final class World: Sendable {
     /// Commits the pending batch.
     package func settle() { store.withLock { settle(&$0) } }
 
-    private func settle(_ confined: inout Confined) {
+    func settle(_ confined: inout Confined) {
         guard !confined.batch.isEmpty else { return }
         let (batch, replies) = (confined.batch, confined.replies)
         confined.batch.removeAll(keepingCapacity: true)
@@ -283,112 +283,8 @@ package final class World: Sendable {
     /// Whether the control plane cannot affect an exchange on the path.
     package func isUntouched(_ path: ArraySlice<UInt8>) -> Bool { clock.followsSystem && !hooks.affects(path) }
 
-    // MARK: Past states
-
-    /// Starts recording how to undo each commit. Further calls have no effect.
-    package func rememberHistory() throws(Problem) {
-        do {
-            try store.withLock { confined in
-                settle(&confined)
-                if confined.history == nil {
-                    confined.history = try StateHistory(confined.store.database, from: commitCount, at: clock.now)
-                }
-            }
-        } catch { throw Self.problem(error) }
-    }
-
-    /// Reads an earlier state, as far back as the history reaches.
-    func readPast<Result: Sendable>(
-        upTo limit: StateHistory.Limit,
-        _ body: (Store) throws -> Result
-    ) throws(Problem) -> Result {
-        do {
-            return try store.withLock { confined in
-                settle(&confined)
-                guard let history = confined.history else { return try body(confined.store) }
-                let store = confined.store
-                return try history.asItWas(limit, now: clock.now, newest: commitCount) { try body(store) }
-            }
-        } catch { throw Self.problem(error) }
-    }
-
-    /// Removes all tombstones: readers of the change feed that have not read them must resync.
-    package func forgetTombstones() throws(Problem) {
-        try write { store, commit in try store.forgetTombstones(before: commit.now + .seconds(1)) }
-    }
-
-    // MARK: Whole states
-
-    /// The state as an image from which other worlds can start.
-    package func image() throws(Problem) -> DatabaseImage {
-        do {
-            return try store.withLock { confined in
-                settle(&confined)
-                return try confined.store.database.image()
-            }
-        } catch { throw Self.problem(error) }
-    }
-
-    /// Replaces the state. Tokens stay valid for the common part of both histories and otherwise lead to a resync; live
-    /// channels are closed so that their clients read on.
-    ///
-    /// - Parameter isOrigin: whether the image is the state that the world began with.
-    package func replace(with image: DatabaseImage, isOrigin: Bool = false) throws(Problem) {
-        do {
-            var options = Database.Options()
-            options.pageCacheKibibytes = 256
-            let database = try Database(.image(image), options)
-            let store = try Store(database, instance: newInstance())
-            try store.branch(newInstance())
-            let confined = Confined(store: store)
-            try self.store.withLock { current in
-                settle(&current)
-                var next = confined
-                next.origins = current.origins
-                // The lagging replica now lags behind the new state.
-                if hooks.readsPast {
-                    next.history = try StateHistory(store.database, from: commitCount, at: clock.now)
-                }
-                if isOrigin {
-                    // All these histories began at the origin.
-                    for instance in current.origins { try next.store.share(instance) }
-                    next.origins = current.origins.suffix(100) + [next.store.instance]
-                }
-                current = next
-                let collections = try current.store.documents.collections()
-                names.withLock { $0 = collections }
-                isCollections.store(!collections.isEmpty, ordering: .releasing)
-                stamp.raise(.all)
-                cache.removeAll()
-                authenticator.forgetAll()
-                authenticator.forgetHandles()
-            }
-            live.endAll()
-        } catch { throw Self.problem(error) }
-    }
-
-    /// Starts a new history: earlier tokens stay valid here, later ones are valid in this world only.
-    package func branch() throws(Problem) {
-        let instance = newInstance()
-        do { try store.withLock { try $0.store.branch(instance) } } catch { throw Self.problem(error) }
-    }
-
-    /// Starts a history that shares nothing with earlier ones: all issued tokens become invalid. Returns the ended histories.
-    package func endHistories() throws(Problem) -> Set<UInt64> {
-        let instance = newInstance()
-        do {
-            return try store.withLock { confined in
-                settle(&confined)
-                let ended = try confined.store.beginAnew(instance)
-                // Live channels stay open; the next event has a token of the new history.
-                live.continueHistory(as: instance)
-                return ended
-            }
-        } catch { throw Self.problem(error) }
-    }
-
     /// The identity of a new history.
-    private func newInstance() -> UInt64 { instances.withLock { $0.next() } }
+    func newInstance() -> UInt64 { instances.withLock { $0.next() } }
 
     /// The problem for an error. It does not reveal statements, tables or columns.
     package static func problem(_ error: any Error) -> Problem {

@@ -73,7 +73,7 @@ enum FaultEndpoints {
         if let reason = fault.match.reasonNobodyMatches(in: call.world) {
             return [.init(name: "neverMatches", value: .string(reason))]
         }
-        if call.plane.hasDomain, let reason = fault.reasonItIsNotServed {
+        if call.plane.hasDomain, let reason = fault.reasonItIsNotServed(by: call.plane.backend, in: call.world) {
             return [.init(name: "notServed", value: .string(reason))]
         }
         return []
@@ -261,7 +261,9 @@ extension ControlPlane {
                 if case .set(let faults) = operation {
                     warnings += faults.compactMap { fault in
                         (fault.reasonItNeverMatches ?? fault.match.reasonNobodyMatches(in: world)
-                            ?? (hasDomain ? fault.reasonItIsNotServed : nil)).map { "\(fault.id): \($0)" }
+                            ?? (hasDomain ? fault.reasonItIsNotServed(by: backend, in: world) : nil)).map {
+                                "\(fault.id): \($0)"
+                            }
                     }
                 }
             }

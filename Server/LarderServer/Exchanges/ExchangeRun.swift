@@ -316,7 +316,9 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// Rewrites paths in a reply so that they address the requested world.
     private func localize(_ mutator: inout ReplyMutator) {
-        if let location = mutator.field("location"), location.hasPrefix("/v1/") {
+        if let location = mutator.field("location"), location.hasPrefix("/"), !location.hasPrefix("//"),
+            !location.hasPrefix(world.basePath + "/")
+        {
             mutator.setField("location", "Location", world.basePath + location)
         }
         guard mutator.field("content-type")?.contains("json") ?? false else { return }

@@ -160,23 +160,6 @@ public struct Fault: Sendable, Hashable {
         return nil
     }
 
-    /// Why the fault only matches requests that the API does not serve; nil if the API serves them or the fault itself replies.
-    /// Such a fault applies like any other, but the path may be misspelled.
-    var reasonItIsNotServed: String? {
-        if case .respond = action { return nil }
-        guard let path = match.path, PathPattern(path)?.isLiteral ?? false else { return nil }
-        let method = match.method.map { Method($0) } ?? .get
-        let bytes = Array(path.utf8)
-        switch Router(APIRoutes.all).match(method, path: bytes[...]) {
-        case .route: return nil
-        case .otherMethods(let others):
-            guard match.method != nil, method != .head, method != .options else { return nil }
-            return "\(path) takes \(others.map { $0.rawValue }.joined(separator: ", ")), not \(method.rawValue)."
-        case .none:
-            return bytes.starts(with: "/v1/".utf8) ? "The API has nothing at \(path)." : nil
-        }
-    }
-
     var json: JSONValue {
         var when = match.json.object ?? JSONObject()
         let standard = Occurrence()

@@ -16,7 +16,9 @@ struct ConductInspector {
     }
 
     private mutating func run() -> ConductReport {
-        var judge = ExchangeJudge()
+        // All entries are compared, also those of a recording whose numbers have gaps.
+        let span = (entries.last?.number ?? 0) - (entries.first?.number ?? 0) + 1
+        var judge = ExchangeJudge(capacity: span)
         var retryGaps: [(number: Int, gap: Duration)] = []
         var waste: [Int: (bytes: Int, time: Duration)] = [:]
         var (sent, saved, savedByCoding) = (0, 0, 0)

@@ -1,4 +1,5 @@
 import LarderBackend
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderTime
@@ -6,8 +7,8 @@ import LarderTime
 /// Judges exchanges one by one, in the order of the journal, by what each device knew at the time.
 ///
 /// The conduct report and the verdicts on entries ask the same questions, and both are answered here. A device is what
-/// `JournalEntry.device` says. State is bounded: of more than `countMaximum` requests the oldest are forgotten, which can only
-/// hide a verdict.
+/// `JournalEntry.device` says. State is bounded as the journal is: an exchange is compared with the last `capacity` ones, and what
+/// earlier ones said is forgotten, which can only hide a verdict.
 struct ExchangeJudge {
     /// What the journal says about an entry.
     struct Judgement {
@@ -47,14 +48,25 @@ struct ExchangeJudge {
         let isReload: Bool
     }
 
-    static let countMaximum = 16_384
-
+    private let capacity: Int
     /// The two latest downloads of each resource: an overlapping one must not hide the one before.
-    private var downloads = RecentTable<[Download]>(countMaximum)
-    private var rejections = RecentTable<Rejection>(countMaximum)
-    private var flights = RecentTable<[Flight]>(countMaximum)
-    private var failedBodies = RecentTable<(number: Int, key: String)>(countMaximum)
+    private var downloads: RecentTable<[Download]>
+    private var rejections: RecentTable<Rejection>
+    private var flights: RecentTable<[Flight]>
+    private var failedTransfers: RecentTable<(number: Int, key: String)>
     private static let flightsMaximum = 64
+
+    /// - Parameter capacity: how many entries the journal keeps.
+    init(capacity: Int) {
+        self.capacity = capacity
+        downloads = RecentTable(capacity: capacity)
+        rejections = RecentTable(capacity: capacity)
+        flights = RecentTable(capacity: capacity)
+        failedTransfers = RecentTable(capacity: capacity)
+    }
+
+    /// How many values the judge keeps, at most four times the capacity.
+    var memoryCount: Int { downloads.count + rejections.count + flights.count + failedTransfers.count }
 
     /// Judges the next entry of the journal. Frames have no verdict.
     mutating func judge(_ entry: JournalEntry) -> Judgement {
@@ -69,7 +81,7 @@ struct ExchangeJudge {
             note(entry, resource)
         } else if entry.request.method != .head, entry.request.method != .options {
             // What the client held may have changed by its own request (RFC 9111 section 4.4).
-            if entry.status < 400 { expire(resource) }
+            if entry.status < 400 { expire(resource, by: entry.number) }
             if entry.request.method == .post { judgeKey(entry, request, &judgement) }
         }
         return judgement
@@ -79,10 +91,11 @@ struct ExchangeJudge {
         let isReload = entry.isReload
         let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
         // What was in flight when the rejection was sent is no retry.
-        if let rejection = rejections[request], rejection.ended <= entry.started {
+        if var rejection = rejections[request], rejection.ended <= entry.started {
             let gap = entry.startedInWorld - rejection.at
             if isReload, !rejection.isReloaded {
-                rejections[request]?.isReloaded = true
+                rejection.isReloaded = true
+                rejections.set(rejection, for: request, by: entry.number)
             } else {
                 judgement.retryGap = gap
                 if entry.startedInWorld < rejection.until {
@@ -97,7 +110,7 @@ struct ExchangeJudge {
             }
         }
         guard failed else {
-            rejections[request] = nil
+            rejections.set(nil, for: request, by: entry.number)
             return
         }
         var wait = Duration.zero
@@ -107,7 +120,7 @@ struct ExchangeJudge {
         let end = entry.endedInWorld
         var rejection = Rejection(number: entry.number, at: end, until: end + wait, ended: entry.ended)
         rejection.isReloaded = isReload && rejections[request]?.isReloaded ?? false
-        rejections[request] = rejection
+        rejections.set(rejection, for: request, by: entry.number)
     }
 
     private mutating func judgeFlights(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
@@ -120,7 +133,7 @@ struct ExchangeJudge {
             bytesSent: entry.bytesSent,
             isReload: entry.isReload
         )
-        let known = flights[request] ?? []
+        let known = (flights[request] ?? []).filter { $0.number > entry.number - capacity }
         // The later one of two that overlap is the duplicate. A reload may overtake what a cache may answer.
         for other in known where other.started > flight.started && (!other.isReload || flight.isReload) {
             judgement.addDuplicate(other.number, of: flight.number, other.bytesSent, other.ended - other.started, entry)
@@ -131,13 +144,15 @@ struct ExchangeJudge {
         if let earlier {
             judgement.addDuplicate(entry.number, of: earlier.number, entry.bytesSent, entry.duration, entry)
         }
-        flights[request] = (known + [flight]).suffix(Self.flightsMaximum)
+        flights.set((known + [flight]).suffix(Self.flightsMaximum), for: request, by: entry.number)
     }
 
     private func judgeRead(_ entry: JournalEntry, _ resource: String, _ judgement: inout Judgement) {
         guard entry.status == 200 || entry.status == 304 else { return }
         // A request that was sent before the first reply had arrived could not know of it.
-        let earlier = downloads[resource]?.last { $0.ended <= entry.started && $0.mayBeStored }
+        let earlier = downloads[resource]?.last {
+            $0.ended <= entry.started && $0.mayBeStored && $0.number > entry.number - capacity
+        }
         guard let earlier else {
             if entry.status == 200, judgement.verdicts.isEmpty { judgement.add(entry, .first, "nothing was held") }
             return
@@ -181,16 +196,17 @@ struct ExchangeJudge {
             freshFor: entry.freshness,
             mayBeStored: !(entry.replyField("cache-control")?.contains("no-store") ?? false)
         )
-        downloads[resource] = (known + [download]).suffix(2)
+        downloads.set((known + [download]).suffix(2), for: resource, by: entry.number)
     }
 
-    private mutating func expire(_ resource: String) {
+    private mutating func expire(_ resource: String, by entry: Int) {
         guard let known = downloads[resource] else { return }
-        downloads[resource] = known.map { download in
+        let expired = known.map { download in
             var download = download
             download.freshFor = .zero
             return download
         }
+        downloads.set(expired, for: resource, by: entry)
     }
 
     private mutating func judgeKey(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
@@ -198,13 +214,14 @@ struct ExchangeJudge {
         guard let key = entry.request.fields[.idempotencyKey] else {
             return judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", nil, rule: .keyMissing)
         }
-        let body = request + String(decoding: entry.request.body, as: UTF8.self)
-        if let earlier = failedBodies[body], earlier.key != key {
+        // Bodies are kept as hashes: the journal already keeps their bytes.
+        let transfer = request + " " + Base64.encodeURL(SHA256.hash(entry.request.body))
+        if let earlier = failedTransfers[transfer], earlier.key != key {
             let text = "the same transfer was sent again with another key"
             judgement.add(entry, .keyChanged, text, earlier.number, rule: .keyChanged)
         }
         let hasFailed = entry.status == 0 || entry.status >= 500 || !entry.isComplete
-        failedBodies[body] = hasFailed ? (entry.number, key) : nil
+        failedTransfers.set(hasFailed ? (entry.number, key) : nil, for: transfer, by: entry.number)
     }
 }
 
@@ -270,39 +287,5 @@ extension JournalEntry {
             }
         }
         return .zero
-    }
-}
-
-/// A dictionary that forgets its oldest keys.
-private struct RecentTable<Value> {
-    private var values: [String: Value] = [:]
-    private var order: [String] = []
-    private let countMaximum: Int
-
-    init(_ countMaximum: Int) { self.countMaximum = countMaximum }
-
-    subscript(key: String) -> Value? {
-        get { values[key] }
-        set {
-            if values.updateValueIfKnown(newValue, key) { return }
-            guard let newValue else { return }
-            values[key] = newValue
-            order.append(key)
-            // Half at once, so that the cost of each addition stays constant.
-            guard order.count > 2 * countMaximum || values.count > countMaximum else { return }
-            let dropped = order.prefix(order.count / 2)
-            order.removeFirst(dropped.count)
-            let kept = Set(order)
-            for key in dropped where !kept.contains(key) { values[key] = nil }
-        }
-    }
-}
-
-extension Dictionary {
-    /// Replaces or removes the value of a key that is known; false if it is not.
-    fileprivate mutating func updateValueIfKnown(_ value: Value?, _ key: Key) -> Bool {
-        guard let index = index(forKey: key) else { return false }
-        if let value { values[index] = value } else { remove(at: index) }
-        return true
     }
 }

@@ -5,12 +5,15 @@ import Synchronization
 /// Entries are judged when verdicts are asked for, each once, and the verdicts of entries that the journal has dropped are dropped.
 final class VerdictBook: Sendable {
     private struct State {
-        var judge = ExchangeJudge()
+        var judge: ExchangeJudge
         var position = Journal.Position()
         var verdicts: [Int: [ExchangeVerdict]] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    /// - Parameter capacity: that of the journal.
+    init(capacity: Int) { state = Mutex(State(judge: ExchangeJudge(capacity: capacity))) }
 
     /// The verdicts on the stored entries, by number.
     ///
@@ -19,7 +22,7 @@ final class VerdictBook: Sendable {
         state.withLock { state in
             let (news, wasCleared) = journal.entries(after: &state.position)
             if wasCleared {
-                state.judge = ExchangeJudge()
+                state.judge = ExchangeJudge(capacity: journal.capacity)
                 state.verdicts = [:]
             }
             for entry in news {

@@ -15,7 +15,7 @@ package final class WorldControl: WorldHooks {
     let actors = ScriptedActorSet()
     let recording = Recording()
     let heldReports = HeldReports()
-    private let verdictBook = VerdictBook()
+    private let verdictBook: VerdictBook
     private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
@@ -25,6 +25,7 @@ package final class WorldControl: WorldHooks {
     init(seed: UInt64, journalCapacity: Int, headFaults: HeadFaultCount) {
         faults = FaultSet(seed: seed, allHeads: headFaults)
         journal = Journal(capacity: journalCapacity)
+        verdictBook = VerdictBook(capacity: journalCapacity)
     }
 
     /// Whether nothing except faults is set that could affect an exchange.

@@ -16,7 +16,7 @@ final class WorldRegistry: Sendable {
         let time: WallTime
     }
 
-    private struct Entry {
+    struct Entry {
         let world: World
         /// The initial state, for a reset; nil for a world in a database file.
         let origin: DatabaseImage?
@@ -29,7 +29,7 @@ final class WorldRegistry: Sendable {
         func isExpired(at now: MonotonicTime) -> Bool { idleLimit.map { now - lastUse >= $0 } ?? false }
     }
 
-    private struct State {
+    struct State {
         var entries: [String: Entry] = [:]
         /// The names of worlds that are being made. They count towards the limit.
         var reserved: Set<String> = []
@@ -39,10 +39,10 @@ final class WorldRegistry: Sendable {
     }
 
     let main: World
-    private let options: WorldOptions
+    let options: WorldOptions
     private let mainSource: WorldSource
     private let seed: UInt64
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     static let snapshotsMaximum = 64
     private static let templatesMaximum = 8
@@ -110,10 +110,9 @@ final class WorldRegistry: Sendable {
 
     func unknown(_ id: String) -> Problem {
         let known = state.withLock { Array($0.entries.keys) }
-        let nearest = known.map { (distance: Self.distance($0, id), id: $0) }
-            .sorted { ($0.distance, $0.id) < ($1.distance, $1.id) }.prefix(5)
+        let nearest = NearestName.sorted(known, by: id).prefix(5)
         var problem = ProblemType.unknownWorld("There is no world '\(id.prefix(64))'.")
-        problem.extensions["nearest"] = .array(nearest.map { .string($0.id) })
+        problem.extensions["nearest"] = .array(nearest.map { .string($0) })
         return problem
     }
 
@@ -303,91 +302,6 @@ final class WorldRegistry: Sendable {
         world.stamp.raise(.all)
     }
 
-    // MARK: Snapshots
-
-    /// Stores the present state under a name; it replaces a snapshot with that name.
-    ///
-    /// - Parameter isKept: whether it is also written to the directory of snapshots.
-    func takeSnapshot(_ name: String, of id: String, isKept: Bool = false) throws(Problem) -> Snapshot {
-        try Self.check(name: name, "name")
-        let world = try world(id)
-        let snapshot = Snapshot(image: try world.image(), time: world.clock.now)
-        try state.withLock { state throws(Problem) in
-            guard let entry = state.entries[id] else { throw unknownLocked(id) }
-            guard entry.snapshots[name] != nil || entry.snapshots.count < Self.snapshotsMaximum else {
-                throw ProblemType.limitReached(
-                    "A world has at most \(Self.snapshotsMaximum) snapshots.",
-                    limit: Self.snapshotsMaximum
-                )
-            }
-            state.entries[id]?.snapshots[name] = snapshot
-        }
-        if isKept {
-            let path = try path(of: name)
-            do { try snapshot.image.write(to: path) } catch {
-                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error.summary)")
-            }
-        }
-        return snapshot
-    }
-
-    private func unknownLocked(_ id: String) -> Problem {
-        ProblemType.unknownWorld("The world '\(id)' was removed.")
-    }
-
-    /// Restores a snapshot from memory or from the directory of snapshots. A clock that does not follow the system is set back
-    /// too.
-    func restore(_ name: String, in id: String) throws(Problem) {
-        try Self.check(name: name, "name")
-        let world = try world(id)
-        if let snapshot = state.withLock({ $0.entries[id]?.snapshots[name] }) {
-            guard world.clock.followsSystem || snapshot.time - world.clock.now <= world.clock.remaining else {
-                throw ProblemType.invalidParameter(
-                    "The snapshot is of \(snapshot.time.rfc3339()), which is beyond the range of the world's clock. Make a new world."
-                )
-            }
-            try world.replace(with: snapshot.image)
-            if !world.clock.followsSystem { world.clock.set(to: snapshot.time) }
-            return
-        }
-        guard options.snapshotsDirectory != nil, Database.fileExists(try path(of: name)) else {
-            let names = snapshots(of: id).map(\.name).joined(separator: ", ")
-            throw ProblemType.notFound(
-                "There is no snapshot '\(name)'. Existing snapshots: \(names.isEmpty ? "none" : names)."
-            )
-        }
-        try world.replace(with: try keptImage(name))
-    }
-
-    /// A snapshot from the directory of snapshots, migrated to this program's schema.
-    private func keptImage(_ name: String) throws(Problem) -> DatabaseImage {
-        do {
-            let database = try Database(.image(try DatabaseImage(opening: try path(of: name))))
-            try WorldSchema.migrations.run(on: database)
-            return try database.image()
-        } catch let problem as Problem {
-            throw problem
-        } catch {
-            let reason = SQLiteError.summary(of: error)
-            throw ProblemType.invalidParameter("The snapshot '\(name)' cannot be used: \(reason)")
-        }
-    }
-
-    func snapshots(of id: String) -> [(name: String, snapshot: Snapshot)] {
-        state.withLock { $0.entries[id]?.snapshots ?? [:] }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-    }
-
-    /// The initial state of a world.
-    func origin(of id: String) -> DatabaseImage? { state.withLock { $0.entries[id]?.origin } }
-
-    /// The name was validated: it cannot leave the directory.
-    private func path(of name: String) throws(Problem) -> String {
-        guard let directory = options.snapshotsDirectory else {
-            throw ProblemType.invalidParameter("Start the server with --snapshots DIR to keep snapshots in files.")
-        }
-        return directory + "/" + name + ".larder"
-    }
-
     // MARK: Names
 
     static func check(name: String, _ member: String) throws(Problem) {
@@ -411,20 +325,4 @@ final class WorldRegistry: Sendable {
     }
 
     private static func taken(_ id: String) -> Problem { ProblemType.nameTaken("A world '\(id)' already exists.") }
-
-    /// The edit distance of two names (Levenshtein).
-    private static func distance(_ left: String, _ right: String) -> Int {
-        let (left, right) = (Array(left.utf8.prefix(64)), Array(right.utf8.prefix(64)))
-        var row = Array(0...right.count)
-        for (index, byte) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in right.indices {
-                let cost = diagonal + (right[column] == byte ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(cost, row[column] + 1, diagonal + 1)
-            }
-        }
-        return row[right.count]
-    }
 }

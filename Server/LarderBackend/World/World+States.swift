@@ -1,0 +1,110 @@
+package import LarderHTTP
+package import LarderSQLite
+import LarderTime
+import Synchronization
+
+extension World {
+    // MARK: Past states
+
+    /// Starts recording how to undo each commit. Further calls have no effect.
+    package func rememberHistory() throws(Problem) {
+        do {
+            try store.withLock { confined in
+                settle(&confined)
+                if confined.history == nil {
+                    confined.history = try StateHistory(confined.store.database, from: commitCount, at: clock.now)
+                }
+            }
+        } catch { throw Self.problem(error) }
+    }
+
+    /// Reads an earlier state, as far back as the history reaches.
+    func readPast<Result: Sendable>(
+        upTo limit: StateHistory.Limit,
+        _ body: (Store) throws -> Result
+    ) throws(Problem) -> Result {
+        do {
+            return try store.withLock { confined in
+                settle(&confined)
+                guard let history = confined.history else { return try body(confined.store) }
+                let store = confined.store
+                return try history.asItWas(limit, now: clock.now, newest: commitCount) { try body(store) }
+            }
+        } catch { throw Self.problem(error) }
+    }
+
+    /// Removes all tombstones: readers of the change feed that have not read them must resync.
+    package func forgetTombstones() throws(Problem) {
+        try write { store, commit in try store.forgetTombstones(before: commit.now + .seconds(1)) }
+    }
+
+    // MARK: Whole states
+
+    /// The state as an image from which other worlds can start.
+    package func image() throws(Problem) -> DatabaseImage {
+        do {
+            return try store.withLock { confined in
+                settle(&confined)
+                return try confined.store.database.image()
+            }
+        } catch { throw Self.problem(error) }
+    }
+
+    /// Replaces the state. Tokens stay valid for the common part of both histories and otherwise lead to a resync; live
+    /// channels are closed so that their clients read on.
+    ///
+    /// - Parameter isOrigin: whether the image is the state that the world began with.
+    package func replace(with image: DatabaseImage, isOrigin: Bool = false) throws(Problem) {
+        do {
+            var options = Database.Options()
+            options.pageCacheKibibytes = 256
+            let database = try Database(.image(image), options)
+            let store = try Store(database, instance: newInstance())
+            try store.branch(newInstance())
+            let confined = Confined(store: store)
+            try self.store.withLock { current in
+                settle(&current)
+                var next = confined
+                next.origins = current.origins
+                // The lagging replica now lags behind the new state.
+                if hooks.readsPast {
+                    next.history = try StateHistory(store.database, from: commitCount, at: clock.now)
+                }
+                if isOrigin {
+                    // All these histories began at the origin.
+                    for instance in current.origins { try next.store.share(instance) }
+                    next.origins = current.origins.suffix(100) + [next.store.instance]
+                }
+                current = next
+                let collections = try current.store.documents.collections()
+                names.withLock { $0 = collections }
+                isCollections.store(!collections.isEmpty, ordering: .releasing)
+                stamp.raise(.all)
+                cache.removeAll()
+                authenticator.forgetAll()
+                authenticator.forgetHandles()
+            }
+            live.endAll()
+        } catch { throw Self.problem(error) }
+    }
+
+    /// Starts a new history: earlier tokens stay valid here, later ones are valid in this world only.
+    package func branch() throws(Problem) {
+        let instance = newInstance()
+        do { try store.withLock { try $0.store.branch(instance) } } catch { throw Self.problem(error) }
+    }
+
+    /// Starts a history that shares nothing with earlier ones: all issued tokens become invalid. Returns the ended histories.
+    package func endHistories() throws(Problem) -> Set<UInt64> {
+        let instance = newInstance()
+        do {
+            return try store.withLock { confined in
+                settle(&confined)
+                let ended = try confined.store.beginAnew(instance)
+                // Live channels stay open; the next event has a token of the new history.
+                live.continueHistory(as: instance)
+                return ended
+            }
+        } catch { throw Self.problem(error) }
+    }
+}
