@@ -28,6 +28,9 @@ public struct NetworkBehavior: Sendable, Hashable {
     /// Whether the network has returned and this client still waits for its turn (`DegradationPolicy.ResumeSpread`): no
     /// automatic request begins. Set by the monitor.
     public package(set) var isReturning = false
+    /// Whether the network counts as offline only because requests have failed. A person's refresh is then sent whatever
+    /// `allowsUserRefresh` says, and its success ends that state. Set by the monitor.
+    public package(set) var isOfflineByExperience = false
 
     /// Whether stale values may be refreshed automatically now.
     public var refreshesByItself: Bool { allowsRefresh && !isReturning }

@@ -6,25 +6,30 @@ package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
     package let cause: String
     /// The name of the read policy; nil for what is no read.
     package let policy: String?
+    /// Whether a person waits for the reply. Such a request is sent while only failed requests say that there is no network.
+    package private(set) var isUserInitiated: Bool
 
     /// The reason of the requests that the current task sends; nil: unknown.
     @TaskLocal package static var current: RequestReason?
 
-    package init(_ subject: String, cause: String, policy: String? = nil) {
+    package init(_ subject: String, cause: String, policy: String? = nil, isUserInitiated: Bool = false) {
         self.subject = subject
         self.cause = cause
         self.policy = policy
+        self.isUserInitiated = isUserInitiated
     }
 
     /// Such as `feed: stale (expired), policy staleWhileRevalidate`.
     package var description: String { "\(subject): \(cause)" + (policy.map { ", policy \($0)" } ?? "") }
 
-    /// Runs `work`, whose requests have this reason.
+    /// Runs `work`, whose requests have this reason. What a user-initiated request needs, as a new access token, is user-initiated too.
     package func around<Value: Sendable, Failure: Error>(
         isolation: isolated (any Actor)? = #isolation,
         _ work: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        let result: Result<Value, Failure> = await Self.$current.withValue(self) {
+        var reason = self
+        if Self.current?.isUserInitiated == true { reason.isUserInitiated = true }
+        let result: Result<Value, Failure> = await Self.$current.withValue(reason) {
             do throws(Failure) { return .success(try await work()) } catch { return .failure(error) }
         }
         return try result.get()

@@ -101,7 +101,7 @@ extension Simulation {
                 start("\(device.name) signs in") { await device.signIn() }
             }
             for device in devices { device.decideRejected() }
-            return devices.allSatisfy { $0.isDrained && $0.isSignedIn && !$0.believesOffline }
+            return devices.allSatisfy { $0.isDrained && $0.isSignedIn }
                 && unfinished(for: .zero).isEmpty
         }
         guard !isDone else {
@@ -110,7 +110,6 @@ extension Simulation {
         }
         for device in devices {
             expect(device.isRunning && device.isSignedIn, .hang, "\(device.name) does not run, or nobody is signed in")
-            expect(!device.believesOffline, .hang, "\(device.name) has not noticed that the network is back")
             for entry in device.client?.cache.outbox.entries ?? [] {
                 find(
                     .outbox,
@@ -286,9 +285,6 @@ extension Device {
 
     /// Whether everything was sent or given up.
     var isDrained: Bool { client?.cache.outbox.entries.isEmpty ?? false }
-
-    /// Whether the app has not noticed yet that the network is back. Until its next probe, within a minute, reads are rejected.
-    var believesOffline: Bool { client?.network?.isOffline ?? false }
 
     /// The entities that the device holds, for the server's oracle.
     var held: [String: Int]? {

@@ -46,7 +46,7 @@ extension Device {
         case .signOut: try await signOut(client)
         case .background:
             client.pause()
-            try? await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(Int(choice % 60)))
+            try await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(Int(choice % 60)))
             if generation == self.generation { client.start() }
         case .trimMemory: client.cache.trimMemory(toBytes: 0)
         default: break
@@ -264,7 +264,8 @@ extension Device {
                 return
             } catch {
                 simulation.note("\(name): cannot sign in, \(error.code.rawValue)")
-                try? await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(5))
+                // Cancelled at the end of the run: nobody signs in any more.
+                do { try await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(5)) } catch { return }
             }
         }
     }

@@ -115,7 +115,7 @@ public final class NetworkMonitor: Sendable {
     public var behavior: NetworkBehavior {
         if let known = state.withLock({ settled($0)?.behavior }) { return known }
         let level = current.level
-        return state.withLock { Self.behavior($0, level) }
+        return state.withLock { self.behavior($0, level) }
     }
 
     /// The last decision if time alone cannot have changed it; all other changes decide anew.
@@ -132,8 +132,9 @@ public final class NetworkMonitor: Sendable {
         return state.withLock { behaviorChanges.subscribe(limit: 1, first: $0.toldBehavior ?? present) }
     }
 
-    private static func behavior(_ state: Core, _ level: NetworkLevel) -> NetworkBehavior {
+    private func behavior(_ state: Core, _ level: NetworkLevel) -> NetworkBehavior {
         var behavior = state.policy[level]
+        behavior.isOfflineByExperience = level == .offline && isExperience(state)
         behavior.isReturning = state.resume.due != nil
         return behavior
     }
@@ -149,9 +150,9 @@ public final class NetworkMonitor: Sendable {
         }
     }
 
-    /// Whether `admits` would allow a request now. Asking does not use up a probe.
+    /// Whether `admits` would allow a request of the current task now. Asking does not use up a probe.
     public var mayTry: Bool {
-        if level != .offline { return true }
+        if level != .offline || behavior.isOfflineByExperience && Self.isUserWaiting { return true }
         let now = clock.uptime
         return nextProbe.map { $0 <= now } ?? false
     }
@@ -164,18 +165,22 @@ public final class NetworkMonitor: Sendable {
         }
     }
 
+    /// Whether the current task sends a person's refresh.
+    private static var isUserWaiting: Bool { RequestReason.current?.isUserInitiated == true }
+
     private func isExperience(_ state: Core) -> Bool { state.override == nil && isConnected(state.status) }
 
-    /// Whether to send an automatic request.
+    /// Whether to send a request of the current task.
     ///
-    /// Never if the system reports no network. If only measurements say so, one request is allowed from time to time, because
-    /// otherwise nothing would find out that the server is back.
+    /// Never if the system reports no network. If only measurements say so, a person's refresh is allowed, and one automatic request
+    /// from time to time, because otherwise nothing would find out that the server is back.
     public func admits() -> Bool {
         var admitted = true
         decide { state, now in
             let level = self.level(of: state).0
             if level == .offline {
-                admitted = self.isExperience(state) && state.estimator.takeProbe(at: now)
+                // A person's refresh does not use up a probe: its failure must not delay the next one.
+                admitted = self.isExperience(state) && (Self.isUserWaiting || state.estimator.takeProbe(at: now))
             }
         }
         return admitted
@@ -280,7 +285,7 @@ public final class NetworkMonitor: Sendable {
                 outcome.wakeups = changes.post(new)
             }
             if state.resume.take(at: now) { outcome.resumed = resumptions.post(now) }
-            let behavior = Self.behavior(state, level)
+            let behavior = self.behavior(state, level)
             if behavior != state.toldBehavior {
                 state.toldBehavior = behavior
                 outcome.changed = behaviorChanges.post(behavior)

@@ -88,7 +88,8 @@ extension Node {
         let reason = RequestReason(
             key.description,
             cause: cause ?? (isForced ? "a refresh" : freshness(content, options, at: now).description),
-            policy: options.policy.name
+            policy: options.policy.name,
+            isUserInitiated: isForced
         )
         flight.run(Task { await reason.around { await self.carryOut(flight, context) } })
         return flight

@@ -64,7 +64,9 @@ extension Node {
 
     /// - Throws: `.offline` if a user refresh cannot succeed. The shown value stays.
     func checkUserRefresh() throws(LarderError) {
-        guard !core.configuration.networkBehavior().allowsUserRefresh else { return }
+        let conduct = core.configuration.networkBehavior()
+        // Without a refresh nothing might find out for a minute that the network is back.
+        guard !conduct.allowsUserRefresh, !conduct.isOfflineByExperience else { return }
         throw LarderError(
             .offline,
             "\"\(key)\" cannot be refreshed: the network is unavailable or restricted. The stored value is shown. Try again "

@@ -112,7 +112,7 @@ extension Node {
     /// Reads once.
     func read(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let start = core.configuration.monotonicClock.uptime
-        let snapshot = try await repeating(options, withdraws: false) { () async throws(LarderError) in
+        let snapshot = try await repeating(options, withdraws: false) { options async throws(LarderError) in
             try await answer(options)
         }
         tellFirstContent(from: snapshot.source, since: start)
@@ -183,7 +183,7 @@ extension Node {
     ) async throws(LarderError) {
         let mayFallBack = permits(options.policy.fallback, content, freshness, isBare: options.isBare, at: now)
         guard let fallbackDelay = options.policy.fallbackDelay, mayFallBack,
-            flight.limit(within: options.timeout, at: now).map({ fallbackDelay < $0 }) ?? true
+            flight.limit(within: options.wait, at: now).map({ fallbackDelay < $0 }) ?? true
         else { return try await wait(for: flight, options) }
         do {
             try await wait(for: flight, fallbackDelay)
@@ -204,13 +204,13 @@ extension Node {
     /// Waits for a request, no longer than the reader's own timeout, and leaves it.
     private func wait(for flight: Flight, _ options: ReadOptions) async throws(LarderError) {
         defer { flight.leave() }
-        guard let limit = flight.limit(within: options.timeout, at: core.now()) else { return try await flight.wait() }
+        guard let limit = flight.limit(within: options.wait, at: core.now()) else { return try await flight.wait() }
         do {
             try await wait(for: flight, limit)
         } catch let error as TimeLimitExceeded {
             throw LarderError(
                 .timedOut,
-                "\"\(key)\" did not come within \(error.limit). The request that another read began goes on for that read.",
+                "\"\(key)\" did not come within \(options.timeout ?? error.limit). If another read waits for the request, it goes on.",
                 cause: error
             )
         } catch {
@@ -256,7 +256,7 @@ extension Node {
             let since = MonotonicTime(
                 nanoseconds: now.uptime.nanoseconds &- min(limit.nanosecondsSaturating, now.uptime.nanoseconds)
             )
-            return try await repeating(options, withdraws: true) { () async throws(LarderError) in
+            return try await repeating(options, withdraws: true) { options async throws(LarderError) in
                 try await refresh(since: isGood ? since : now.uptime, options, cause: "a gate")
             }
         } catch {

@@ -6,30 +6,33 @@ import Synchronization
 extension Node {
     /// Reads, and reads again after a 429 or 503 with a short `Retry-After` (RFC 9110 section 10.2.3).
     ///
-    /// The limits are the time limit of the read and those of `CacheConfiguration.readRetry`.
+    /// The limits are the time limit of the read, which covers all attempts and the waits between them, and those of
+    /// `CacheConfiguration.readRetry`.
     ///
     /// - Parameter withdraws: whether a repetition takes a token of the retry budget here; a read by policy takes it itself.
     /// - Throws: the error of the last attempt.
     func repeating(
         _ options: ReadOptions,
         withdraws: Bool,
-        _ read: () async throws(LarderError) -> Snapshot<Value>
+        _ read: (ReadOptions) async throws(LarderError) -> Snapshot<Value>
     ) async throws(LarderError) -> Snapshot<Value> {
         let policy = core.configuration.readRetry
         let start = core.now().uptime
         let limit = min(options.timeout ?? policy.elapsedMaximum, policy.elapsedMaximum)
+        var options = options
         var attempt = 1
         while true {
             let due: MonotonicTime
-            do { return try await read() } catch {
+            do { return try await read(options) } catch {
                 guard attempt < policy.attemptsMaximum, error.asksForShortPause,
-                    let time = state.withLock({ $0.flight == nil ? $0.retryAt : nil }), time - start <= limit,
+                    let time = state.withLock({ $0.flight == nil ? $0.retryAt : nil }), time - start < limit,
                     !withdraws || core.readRetryBudget.withLock({ $0.withdraw() })
                 else { throw error }
                 due = time
             }
             do { try await core.configuration.monotonicClock.sleep(until: due) } catch { throw LarderError(error) }
             attempt += 1
+            if let timeout = options.timeout { options.remaining = max(timeout - (core.now().uptime - start), .zero) }
         }
     }
 }

@@ -8,6 +8,9 @@ struct ReadOptions: Sendable {
     var demands: DiskEntity.Completeness
     /// How long the reader waits for a request; nil: no limit.
     var timeout: Duration?
+    /// How much of `timeout` is left to a read that is repeated; nil: all of it. A request that it starts may take the whole `timeout`,
+    /// because other readers may join it.
+    var remaining: Duration?
     /// Whether the reader gets the value alone, without its freshness.
     var isBare = false
     /// The sensitive fields that the reader uses.
@@ -20,6 +23,9 @@ struct ReadOptions: Sendable {
         self.timeout = timeout
         self.fields = fields
     }
+
+    /// How long the reader still waits; nil: no limit.
+    var wait: Duration? { remaining ?? timeout }
 
     /// The bound of bounded staleness; nil: none.
     var bound: Duration? {

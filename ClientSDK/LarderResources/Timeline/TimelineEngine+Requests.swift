@@ -98,12 +98,6 @@ extension TimelineEngine {
     private func ask(_ position: PageRequest.Position, at place: TimelinePlace, isForced: Bool = false) async throws
         -> Bool
     {
-        guard core.configuration.mayUseNetwork() else {
-            throw LarderError(
-                .offline,
-                "The network may not be used at present: no page of \"\(node.key)\" was requested."
-            )
-        }
         let resource = resource
         let order = core.order.begin()
         defer { core.order.end(order) }
@@ -119,7 +113,11 @@ extension TimelineEngine {
             mustRevalidate: renewed != nil
         )
         let cause = renewed == nil ? "a page was asked for" : "the page must be confirmed"
-        let reason = RequestReason(node.key.description, cause: isForced ? "a refresh of a page" : cause)
+        let reason = RequestReason(
+            node.key.description,
+            cause: isForced ? "a refresh of a page" : cause,
+            isUserInitiated: isForced
+        )
         if case .older(let cursor) = position {
             request.stored = await core.reading { self.storedItems(cursor, at: moment) }
         }
@@ -129,8 +127,16 @@ extension TimelineEngine {
                 resource.timeout,
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
-            ) { [request] in
-                try await reason.around { () async throws in try await resource.fetch(request) }
+            ) { [request, core, key = node.key] in
+                try await reason.around { () async throws in
+                    guard core.configuration.mayUseNetwork() else {
+                        throw LarderError(
+                            .offline,
+                            "The network may not be used at present: no page of \"\(key)\" was requested."
+                        )
+                    }
+                    return try await resource.fetch(request)
+                }
             }
         } catch let error as TimeLimitExceeded {
             throw LarderError(.timedOut, "A page of \"\(node.key)\" did not come within \(error.limit).", cause: error)

@@ -106,7 +106,8 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     ///
     /// - Parameter isUserInitiated: whether it is requested although the last request has just failed.
     func load(_ place: TimelinePlace, isUserInitiated: Bool = false) async throws(LarderError) {
-        guard core.configuration.networkBehavior().allowsPaging else {
+        let conduct = core.configuration.networkBehavior()
+        guard conduct.allowsPaging || isUserInitiated && conduct.isOfflineByExperience else {
             // Only the caller gets this error, because the shown list is not affected.
             throw LarderError(
                 .offline,

@@ -95,6 +95,22 @@ struct NetworkUpkeepTests {
         #expect(monitor.admits() && !monitor.admits() && !monitor.mayTry)
     }
 
+    @Test func `a person's request is admitted while only measurements say offline, and what it needs too`() async {
+        let source = NetworkMonitor.ManualSource()
+        let monitor = monitor(source)
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        let due = monitor.nextProbe
+        #expect(monitor.behavior.isOfflineByExperience && !monitor.mayTry && !monitor.admits())
+        let asked = RequestReason("feed", cause: "a refresh", isUserInitiated: true)
+        let renewal = RequestReason("session", cause: "the access token must be renewed")
+        await asked.around { await renewal.around { #expect(monitor.mayTry && monitor.admits() && monitor.admits()) } }
+        await renewal.around { #expect(!monitor.mayTry && !monitor.admits()) }
+        #expect(monitor.nextProbe == due)
+        source.set(isConnected: false)
+        await asked.around { #expect(!monitor.mayTry && !monitor.admits()) }
+        #expect(!monitor.behavior.isOfflineByExperience)
+    }
+
     @Test func `while measurements say offline, probes are sent until one finds the network`()
         async throws
     {

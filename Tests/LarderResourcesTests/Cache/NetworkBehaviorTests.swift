@@ -1,4 +1,3 @@
-import LarderDevice
 import LarderResources
 import LarderTesting
 import LarderTime
@@ -7,6 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import LarderDevice
 @testable import LarderEvents
 
 @Suite("Cache: network behavior", .oneMinute)
@@ -49,6 +49,12 @@ struct NetworkBehaviorTests {
 
         func goOffline() {
             network.set(isConnected: false)
+            tell()
+        }
+
+        /// Reports failed requests, while the system reports a network.
+        func fail(_ count: Int) {
+            for _ in 0..<count { monitor.note(NetworkSample(.unreachable)) }
             tell()
         }
 
@@ -118,6 +124,56 @@ struct NetworkBehaviorTests {
         #expect(scene.monitor.behavior.isReturning)
         scene.prepare("new")
         #expect(try await scene.cache.refresh(scene.note()).value?.text == "new")
+    }
+
+    /// Whether the system reports a network while requests fail.
+    @Test
+    func `a refresh is sent while only failed requests say that there is no network, and its reply ends that state`()
+        async throws
+    {
+        let scene = try Scene()
+        scene.prepare("old")
+        _ = try await scene.cache.value(scene.note())
+        scene.fail(3)
+        let probe = try #require(scene.monitor.nextProbe)
+        #expect(scene.monitor.isOffline && !scene.monitor.mayTry)
+        // What a policy asks for, without a person, waits for the probe.
+        let spared = try await scene.cache.snapshot(scene.note(.interactive, .networkFirst(timeout: nil)))
+        #expect(spared.value?.text == "old" && scene.script.requests.count == 1)
+        scene.script.prepare(failure: LarderError(.timedOut, "slow"))
+        let failed = await #expect(throws: LarderError.self) { try await scene.cache.refresh(scene.note()) }
+        scene.fail(1)
+        #expect(failed?.code == .timedOut && scene.script.requests.count == 2)
+        #expect(scene.monitor.nextProbe == probe, "A person's failure does not delay the probe.")
+        scene.prepare("new")
+        #expect(try await scene.cache.refresh(scene.note()).value?.text == "new")
+        scene.monitor.note(NetworkSample(.reply, latency: .milliseconds(5)))
+        #expect(scene.monitor.level == .constrained && scene.monitor.mayTry)
+        // The word of the system, and that of the app, still hold.
+        scene.monitor.setOverride(.offline)
+        await #expect(throws: LarderError.self) { try await scene.cache.refresh(scene.note()) }
+        scene.monitor.setOverride(nil)
+        scene.goOffline()
+        await #expect(throws: LarderError.self) { try await scene.cache.refresh(scene.note()) }
+        #expect(scene.script.requests.count == 3)
+    }
+
+    @Test func `a person's refresh of a timeline is sent while only failed requests say that there is no network`()
+        async throws
+    {
+        let scene = try Scene()
+        let pages = PageSource()
+        pages.prepare([9, 8, 7], next: "c")
+        let timeline = scene.cache.timeline(pages.resource())
+        _ = try await timeline.snapshot()
+        scene.fail(3)
+        await #expect(throws: LarderError.self) { try await timeline.loadOlder() }
+        #expect(pages.requests.count == 1)
+        pages.prepare([10, 9, 8], next: "d")
+        try await timeline.refresh()
+        pages.prepare([6, 5], next: nil)
+        try await timeline.loadOlder(isUserInitiated: true)
+        #expect(pages.requests.count == 3)
     }
 
     @Test func `bounded staleness is not refreshed offline and once after the network returns`() async throws {

@@ -186,6 +186,37 @@ struct ReadBackOffTests {
         #expect(try await reading.value == "a" && source.requests.count == 2)
     }
 
+    @Test(arguments: [false, true])
+    func `the time limit of a read covers its attempts and the waits between them`(isGate: Bool) async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        var word = word(source)
+        word.timeout = .seconds(4)
+        let resource = word
+        source.prepare(failure: Self.busy(.seconds(1)))
+        let start = scene.clock.uptime
+        let reading = Task {
+            isGate ? try await cache.requireValidated(resource, within: .zero).value : try await cache.value(resource)
+        }
+        try await wait { $0.nextWakeUp.map { $0 - start <= .milliseconds(1_500) } ?? false }
+        scene.clock.advance(by: .milliseconds(1_500))
+        // This request is not answered.
+        await source.waitForRequests(2)
+        // The limit of the request and that of the reader, who has less time left.
+        try await wait { $0.sleeperCount == 2 }
+        #expect(scene.clock.nextWakeUp == start + .seconds(4))
+        scene.clock.advance(by: .milliseconds(2_500))
+        let error = await #expect(throws: LarderError.self) { try await reading.value }
+        #expect((error?.cause as? LarderError ?? error)?.code == .timedOut && source.requests.count == 2)
+        #expect(scene.clock.uptime - start == .seconds(4))
+    }
+
+    /// Lets other tasks run until the clock is in a state.
+    private func wait(_ isReached: (ManualClock) -> Bool) async throws {
+        for _ in 0..<200_000 where !isReached(scene.clock) { await Task.yield() }
+        try #require(isReached(scene.clock))
+    }
+
     @Test func `a read is not repeated beyond its time limit, after a long Retry-After, or instead of a stored value`()
         async throws
     {
