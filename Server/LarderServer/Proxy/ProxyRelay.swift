@@ -122,7 +122,8 @@ final class ProxyRelay: Sendable {
         switch failure {
         case .unreachable(let why): ProblemType.badGateway("\(authority) cannot be reached: \(why)")
         case .timedOut(let why): ProblemType.gatewayTimeout("\(authority): \(why)")
-        case .invalid(let why): ProblemType.badGateway("The reply of \(authority) is not valid HTTP: \(why)")
+        case .invalid(let why):
+            ProblemType.badGateway("The reply of \(authority) is not complete and valid HTTP: \(why)")
         case .tooMany(let count):
             ProblemType.unavailable("\(count) requests already wait for a connection to \(authority).")
         }
