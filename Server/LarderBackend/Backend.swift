@@ -315,9 +315,7 @@ extension Reply {
             let prepared = PreparedResponse(status: response.status, head: response.serializedHead(), body: body)
             changed.content = .prepared(prepared, extra: lines)
         case .prepared(let prepared, let extra): changed.content = .prepared(prepared, extra: extra + lines)
-        case .eventStream(var fields, let handler):
-            for (name, value) in Self.fields(in: lines) { fields.add(name, value) }
-            changed.content = .eventStream(fields, handler)
+        case .eventStream(let extra, let handler): changed.content = .eventStream(extra: extra + lines, handler)
         case .webSocket: break
         }
         return changed

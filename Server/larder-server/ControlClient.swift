@@ -126,7 +126,7 @@ struct ControlClient {
         var (status, body): (Int, [UInt8]) = (0, [])
         for event in events {
             switch event {
-            case .head(let code, _): status = code.code
+            case .head(let head): status = head.status.code
             case .content(let bytes): body.append(contentsOf: bytes)
             case .end: break
             }

@@ -43,7 +43,7 @@ package enum BodyFraming: Sendable, Hashable {
     ///
     /// - Parameter isHead: whether the request was a `HEAD`.
     package init(_ response: ResponseHead, isHead: Bool) throws(HTTPWireError) {
-        let length = try Self.length(response.fields)
+        let length = try Self.length(response.lines)
         let coding = try Self.lastTransferCoding(response)
         if isHead || response.status.hasNoContent {
             self = .none
@@ -56,7 +56,7 @@ package enum BodyFraming: Sendable, Hashable {
 
     /// Returns the last transfer coding in lower case; nil if there is none.
     private static func lastTransferCoding(_ response: ResponseHead) throws(HTTPWireError) -> String? {
-        guard let text = response.fields.combined(.transferEncoding) else { return nil }
+        guard let text = response.lines.combined(.transferEncoding) else { return nil }
         guard response.minorVersion >= 1 else { throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.") }
         let codings = FieldList.members(of: text.lowercased())
         guard codings.count(where: { $0 == "chunked" }) <= 1 else {
@@ -66,10 +66,10 @@ package enum BodyFraming: Sendable, Hashable {
         return last
     }
 
-    private static func length(_ fields: Fields) throws(HTTPWireError) -> Int? {
+    private static func length(_ fields: FieldLines) throws(HTTPWireError) -> Int? {
         var length: Int?
-        for text in fields.values(of: .contentLength) {
-            for member in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for line in fields.lines where fields.isNamed(line, "content-length") {
+            for member in fields.text(line.value).split(separator: ",", omittingEmptySubsequences: false) {
                 let stated = try Self.length(FieldList.trimmed(member))
                 guard length == nil || length == stated else {
                     throw HTTPWireError(.malformed, "There are two different Content-Lengths.")
@@ -91,9 +91,10 @@ package enum BodyFraming: Sendable, Hashable {
 extension ResponseHead {
     /// Whether another request may follow on the connection (RFC 9112 §9.3).
     package func keepsAlive(after framing: BodyFraming) -> Bool {
-        let options = fields.values(of: .connection).flatMap(FieldList.members).map { $0.lowercased() }
+        let options = FieldList.members(of: lines.combined(.connection)?.lowercased() ?? "")
         // A response with both lengths may be an attack: nothing follows it (RFC 9112 §6.3).
-        let isAmbiguous = fields.contains(.transferEncoding) && fields.contains(.contentLength)
+        let isAmbiguous =
+            lines.range(of: "transfer-encoding") != nil && lines.range(of: "content-length") != nil
         let isOffered = minorVersion > 0 || options.contains("keep-alive")
         return isOffered && !options.contains("close") && framing != .untilClose && !isAmbiguous
     }

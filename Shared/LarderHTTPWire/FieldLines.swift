@@ -2,8 +2,8 @@ package import LarderHTTP
 
 /// The field lines of a head (RFC 9112 §5): an index into its bytes. Reading them needs no dictionary, and a string only for a
 /// requested value.
-package struct FieldLines: Sendable {
-    package struct Line: Sendable {
+package struct FieldLines: Sendable, Hashable {
+    package struct Line: Sendable, Hashable {
         package let name: Range<Int32>
         package let value: Range<Int32>
     }
@@ -72,14 +72,80 @@ package struct FieldLines: Sendable {
     ///
     /// - Parameter name: in lower case.
     package func range(of name: StaticString) -> Range<Int>? {
-        let length = name.utf8CodeUnitCount
-        for line in lines where line.name.count == length {
-            let start = Int(line.name.lowerBound)
-            var index = 0
-            while index < length, unsafe Self.lowercased(head[start + index]) == name.utf8Start[index] { index += 1 }
-            if index == length { return Int(line.value.lowerBound)..<Int(line.value.upperBound) }
+        for line in lines where isNamed(line, name) {
+            return Int(line.value.lowerBound)..<Int(line.value.upperBound)
         }
         return nil
+    }
+
+    /// Whether a line has that name.
+    ///
+    /// - Parameter name: in lower case.
+    package func isNamed(_ line: Line, _ name: StaticString) -> Bool {
+        let length = name.utf8CodeUnitCount
+        guard line.name.count == length else { return false }
+        let start = Int(line.name.lowerBound)
+        var index = 0
+        while index < length, unsafe Self.lowercased(head[start + index]) == name.utf8Start[index] { index += 1 }
+        return index == length
+    }
+
+    /// The field lines without those with certain names, behind the same start line.
+    package func removing(_ isRemoved: (Line) -> Bool) -> FieldLines {
+        var kept = Array(head[..<Self.endOfLine(head, from: 0)])
+        var lines: [Line] = []
+        for line in self.lines where !isRemoved(line) {
+            kept.append(contentsOf: [0x0D, 0x0A])
+            let offset = Int32(kept.count) - line.name.lowerBound
+            kept.append(contentsOf: head[Int(line.name.lowerBound)..<Int(line.value.upperBound)])
+            lines.append(
+                Line(
+                    name: (line.name.lowerBound + offset)..<(line.name.upperBound + offset),
+                    value: (line.value.lowerBound + offset)..<(line.value.upperBound + offset)
+                )
+            )
+        }
+        return FieldLines(head: kept, lines: lines)
+    }
+
+    private init(head: [UInt8], lines: [Line]) {
+        self.head = head
+        self.lines = lines
+    }
+
+    /// The field lines with each continuation line joined to its field with a space (RFC 9112 §5.2).
+    func unfolded() -> FieldLines {
+        guard lines.contains(where: { $0.name.isEmpty }) else { return self }
+        var joined = Array(head[..<Self.endOfLine(head, from: 0)])
+        var lines: [Line] = []
+        for line in self.lines {
+            let value = head[Int(line.value.lowerBound)..<Int(line.value.upperBound)]
+            if line.name.isEmpty, let last = lines.popLast() {
+                joined.append(0x20)
+                joined.append(contentsOf: value)
+                lines.append(Line(name: last.name, value: last.value.lowerBound..<Int32(joined.count)))
+            } else {
+                joined.append(contentsOf: [0x0D, 0x0A])
+                let start = Int32(joined.count)
+                joined.append(contentsOf: head[Int(line.name.lowerBound)..<Int(line.name.upperBound)])
+                joined.append(contentsOf: [0x3A, 0x20])
+                let valueStart = Int32(joined.count)
+                joined.append(contentsOf: value)
+                let nameEnd = start + Int32(line.name.count)
+                lines.append(Line(name: start..<nameEnd, value: valueStart..<Int32(joined.count)))
+            }
+        }
+        return FieldLines(head: joined, lines: lines)
+    }
+
+    /// The bytes of a line, from its name to the end of its value.
+    package func bytes(of line: Line) -> ArraySlice<UInt8> {
+        head[Int(line.name.lowerBound)..<Int(line.value.upperBound)]
+    }
+
+    /// The bytes of a line's value.
+    package func value(of line: Line) -> ArraySlice<UInt8> {
+        head[Int(line.value.lowerBound)..<Int(line.value.upperBound)]
     }
 
     /// The number of field lines with that name.
@@ -88,7 +154,8 @@ package struct FieldLines: Sendable {
     /// All field lines in order, as they were written.
     package var all: [(name: String, value: String)] { lines.map { (text($0.name), text($0.value)) } }
 
-    func text(_ range: Range<Int32>) -> String {
+    /// A part of the head; bytes that are not UTF-8 are replaced.
+    package func text(_ range: Range<Int32>) -> String {
         String(decoding: head[Int(range.lowerBound)..<Int(range.upperBound)], as: UTF8.self)
     }
 

@@ -3,32 +3,40 @@ package import LarderHTTP
 /// The status line and the fields of a response (RFC 9112 §4, §5).
 package struct ResponseHead: Sendable, Hashable {
     package let status: Status
-    package let fields: Fields
     /// The digit after `HTTP/1.`.
     package let minorVersion: UInt8
+    /// The field lines as they were received, without continuation lines.
+    package let lines: FieldLines
 
     /// Parses a complete head without its empty line.
     package init(_ head: [UInt8]) throws(HTTPWireError) {
         let lineEnd = FieldLines.endOfLine(head, from: 0)
         (status, minorVersion) = try Self.statusLine(head[..<lineEnd])
-        let lines = try FieldLines(head, from: lineEnd + 2, acceptsFolds: true).lines
+        lines = try FieldLines(head, from: lineEnd + 2, acceptsFolds: true).unfolded()
+    }
+
+    /// The fields as text. Bytes that are not UTF-8 are read as ISO 8859-1, which old servers send.
+    ///
+    /// - Complexity: one string for each name and value.
+    package var fields: Fields {
         var fields = Fields()
-        var index = 0
-        while index < lines.count {
-            let line = lines[index]
-            guard let name = FieldName(Self.text(head, line.name)) else {
-                throw HTTPWireError(.malformed, "A field line does not begin with a name and a colon.")
-            }
-            var value = Self.text(head, line.value)
-            index += 1
-            // A continuation line is joined with a space (RFC 9112 §5.2).
-            while index < lines.count, lines[index].name.isEmpty {
-                value += " " + Self.text(head, lines[index].value)
-                index += 1
-            }
-            fields.add(name, value)
+        for line in lines.lines {
+            // `FieldLines` has checked that names are tokens.
+            guard let name = FieldName(lines.text(line.name)) else { continue }
+            fields.add(name, text(line.value))
         }
-        self.fields = fields
+        return fields
+    }
+
+    /// The status line with the reason that was received, as a line of HTTP/1.1 with its CRLF.
+    package var statusLine: [UInt8] {
+        let received = lines.head[..<FieldLines.endOfLine(lines.head, from: 0)]
+        var line = Array("HTTP/1.1".utf8)
+        line.append(contentsOf: received.dropFirst(line.count))
+        // The space stands before an empty reason too (RFC 9112 §4).
+        if received.count == 12 { line.append(0x20) }
+        line.append(contentsOf: "\r\n".utf8)
+        return line
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
@@ -46,9 +54,8 @@ package struct ResponseHead: Sendable, Hashable {
         return (Status(code: code), line[7] - UInt8(ascii: "0"))
     }
 
-    /// Bytes that are not UTF-8 are read as ISO 8859-1, which old servers send.
-    private static func text(_ head: [UInt8], _ range: Range<Int32>) -> String {
-        let bytes = head[Int(range.lowerBound)..<Int(range.upperBound)]
+    private func text(_ range: Range<Int32>) -> String {
+        let bytes = lines.head[Int(range.lowerBound)..<Int(range.upperBound)]
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }

@@ -1,4 +1,4 @@
-package import LarderHTTP
+import LarderHTTP
 
 /// Reads one HTTP/1 response from bytes in any pieces (RFC 9112). A value without I/O.
 ///
@@ -7,7 +7,7 @@ package import LarderHTTP
 package struct ResponseReader: Sendable {
     package enum Event: Sendable, Hashable {
         /// The head of the final response. Interim responses (1xx) are skipped (RFC 9110 §15.2).
-        case head(Status, Fields)
+        case head(ResponseHead)
         case content([UInt8])
         case end
     }
@@ -167,7 +167,7 @@ package struct ResponseReader: Sendable {
         }
         let framing = try BodyFraming(head, isHead: isHead)
         keepsAlive = head.keepsAlive(after: framing)
-        events.append(.head(head.status, head.fields))
+        events.append(.head(head))
         switch framing {
         case .none:
             state = .complete

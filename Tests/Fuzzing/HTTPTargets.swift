@@ -74,9 +74,9 @@ private func response(_ pieces: [ArraySlice<UInt8>], isHead: Bool) -> (String, [
     var heads = 0
     for (index, event) in events.enumerated() {
         switch event {
-        case .head(let status, let fields):
+        case .head(let head):
             heads += 1
-            end += " \(status.code) " + fields.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
+            end += " \(head.status.code) " + head.fields.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
         case .content(let bytes): content += bytes
         case .end: require(index == events.count - 1, "An event follows the end.")
         }

@@ -42,7 +42,7 @@ final class EchoHandler: ExchangeHandler {
         func opened(_ handle: WebSocketHandle) { self.handle.withLock { $0 = handle } }
         func received(text: [UInt8]) { handle.withLock { $0 }?.send(text: text) }
         func received(binary: [UInt8]) { handle.withLock { $0 }?.send(binary: binary) }
-        func closed(code: UInt16?, reason: String) {}
+        func closed(_ ending: WebSocketEnding) {}
     }
 
     /// Serves while `body` runs.

@@ -26,9 +26,9 @@ import Testing
         var ends = 0
         for event in events {
             switch event {
-            case .head(let status, let fields):
-                whole.status = status.code
-                whole.fields = fields.map { "\($0.name): \($0.value)" }
+            case .head(let head):
+                whole.status = head.status.code
+                whole.fields = head.fields.map { "\($0.name): \($0.value)" }
             case .content(let bytes): whole.body += String(decoding: bytes, as: UTF8.self)
             case .end: ends += 1
             }

@@ -78,6 +78,14 @@ struct ProxyTests {
         #expect(await pair.proxy.world.journal().map(\.status) == [200, 200, 304])
     }
 
+    @Test func `only the control plane's own path and those below it are not sent on`() async throws {
+        let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nown!")
+        let proxy = try Self.proxy(to: server.url)
+        #expect(try await proxy.ask("GET", "/_larderfoo").text == "own!")
+        #expect(try await proxy.ask("GET", "/_larder/nothing").problem == "not-found")
+        #expect(try await proxy.ask("GET", "/_larder").status != 502)
+    }
+
     @Test func `a lost reply leaves the write at the server, and a duplicate makes two`() async throws {
         let pair = try Pair()
         func count() async throws -> Int {

@@ -60,6 +60,9 @@ package final class RawClient {
         guard result == 0 else { throw Failure(reason: "nothing listens on port \(port)") }
     }
 
+    /// Takes over a connected socket.
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
     deinit { close(descriptor) }
 
     package func send(_ text: String) throws { try send(Array(text.utf8)) }

@@ -78,9 +78,9 @@ extension SocketConnection {
         if state.reader.isComplete { return served(exchange, events, &state) }
         for event in events {
             switch event {
-            case .head(let status, let fields):
-                if status.code >= 400 { stopUpload(&state) }
-                exchange.inbox.responded((status, fields))
+            case .head(let head):
+                if head.status.code >= 400 { stopUpload(&state) }
+                exchange.inbox.responded((head.status, head.fields))
             case .content(let bytes):
                 switch exchange.inbox.received(bytes) {
                 case .more: break

@@ -131,7 +131,7 @@ final class SocketExchange: ReplyExchange {
         var pieces: [[UInt8]] = []
         for event in rest {
             switch event {
-            case .head(let status, let fields): head = (status, fields)
+            case .head(let received): head = (received.status, received.fields)
             case .content(let bytes): pieces.append(bytes)
             case .end: break
             }

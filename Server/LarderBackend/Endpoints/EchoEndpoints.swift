@@ -55,5 +55,5 @@ final class EchoWebSocket: WebSocketHandler {
 
     func received(binary: [UInt8]) { handle.withLock { $0 }?.send(binary: binary) }
 
-    func closed(code: UInt16?, reason: String) { handle.withLock { $0 = nil } }
+    func closed(_ ending: WebSocketEnding) { handle.withLock { $0 = nil } }
 }

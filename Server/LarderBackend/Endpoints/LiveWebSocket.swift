@@ -107,7 +107,7 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
         )
     }
 
-    func closed(code: UInt16?, reason: String) {
+    func closed(_ ending: WebSocketEnding) {
         let last = state.withLock { state in
             defer { state = State() }
             return state

@@ -5,7 +5,7 @@ import LarderWebSocket
 /// A complete request.
 package struct Request: Sendable {
     package let method: Method
-    package let fields: FieldLines
+    package private(set) var fields: FieldLines
     package var body: [UInt8] = []
     /// The minor version of HTTP/1: 0 or 1.
     package let minorVersion: Int
@@ -29,6 +29,11 @@ package struct Request: Sendable {
 
     package var targetText: String { String(decoding: targetBytes, as: UTF8.self) }
 
+    /// The bytes that `droppingPathPrefix` has removed from the path.
+    package var droppedPrefix: ArraySlice<UInt8> {
+        fields.head[(target.lowerBound - droppedPrefixCount)..<target.lowerBound]
+    }
+
     /// The path, percent-encoded.
     package var path: ArraySlice<UInt8> { fields.head[target.lowerBound..<pathEnd] }
 
@@ -45,7 +50,9 @@ package struct Request: Sendable {
     }
 
     /// Whether the request is a WebSocket upgrade (RFC 6455 §4.1).
-    package var isWebSocketUpgrade: Bool { WebSocketHandshake.isUpgrade(handshakeField) }
+    package var isWebSocketUpgrade: Bool {
+        fields.range(of: "upgrade") != nil && WebSocketHandshake.isUpgrade(handshakeField)
+    }
 
     /// The subprotocols that a WebSocket client offers.
     package var offeredSubprotocols: [String] {
@@ -109,16 +116,11 @@ extension Request {
         self.exchangeIndex = exchangeIndex
     }
 
-    /// The request without the fields with these names.
-    package func removing(_ names: [FieldName]) -> Request {
-        let kept = fields.all.filter { field in !names.contains { $0 == FieldName(field.name) } }
-        guard kept.count < fields.all.count,
-            var request = try? Request(method, targetText, kept, body: body)
-        else { return self }
-        request.connection = connection
-        request.exchangeIndex = exchangeIndex
-        request.peer = peer
-        request.wasAnnounced = wasAnnounced
+    /// The request without the fields with these names. The other bytes are unchanged.
+    package func removing(_ names: [StaticString]) -> Request {
+        guard names.contains(where: { fields.range(of: $0) != nil }) else { return self }
+        var request = self
+        request.fields = fields.removing { line in names.contains { fields.isNamed(line, $0) } }
         return request
     }
 }

@@ -50,14 +50,21 @@ extension Response {
         var head: [UInt8] = []
         head.reserveCapacity(256)
         head.append(contentsOf: "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n".utf8)
-        for field in fields {
-            head.append(contentsOf: field.name.description.utf8)
-            head.append(contentsOf: ": ".utf8)
-            head.append(contentsOf: field.value.utf8)
-            head.append(contentsOf: "\r\n".utf8)
-        }
+        fields.append(to: &head)
         // A 304 could only state the length of the corresponding 200, which is not known here (RFC 9110 §8.6).
         if !status.hasNoContent { head.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8) }
         return head
+    }
+}
+
+extension Fields {
+    /// Appends complete field lines, each with its CRLF.
+    func append(to lines: inout [UInt8]) {
+        for field in self {
+            lines.append(contentsOf: field.name.description.utf8)
+            lines.append(contentsOf: ": ".utf8)
+            lines.append(contentsOf: field.value.utf8)
+            lines.append(contentsOf: "\r\n".utf8)
+        }
     }
 }

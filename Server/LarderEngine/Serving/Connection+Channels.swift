@@ -17,10 +17,14 @@ extension Connection {
         }
     }
 
-    func startStream(_ pendingReply: PendingReply, _ fields: Fields, _ handler: any EventStreamHandler, _ reply: Reply)
-    {
+    func startStream(
+        _ pendingReply: PendingReply,
+        _ extra: [UInt8],
+        _ handler: any EventStreamHandler,
+        _ reply: Reply
+    ) {
         let channel = EventStreamChannel(handler, isChunked: pendingReply.request.minorVersion == 1, self)
-        begin(pendingReply, .ok, channel.head(fields), reply)
+        begin(pendingReply, .ok, channel.head(extra), reply)
         guard pendingReply.request.method != .head else {
             closesAfterOutput = true
             return

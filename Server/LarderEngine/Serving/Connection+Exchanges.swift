@@ -24,6 +24,11 @@ extension Connection {
         process()
     }
 
+    func watchAbandonment(_ index: Int, _ body: @escaping @Sendable () -> Void) {
+        guard pendingReply != nil, index == exchangeCount else { return }
+        pendingReply?.abandoned = body
+    }
+
     func send(_ index: Int, _ bytes: [UInt8]) {
         guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
         pendingReply?.bytesSent += bytes.count

@@ -67,6 +67,8 @@ extension Connection {
     func peerEnded() {
         hasPeerEnded = true
         guard pendingReply?.silence == nil else { return close() }
+        // A peer that has gone looks like one that only sends no more. Work that can be cancelled is.
+        guard pendingReply?.abandoned == nil else { return close() }
         if case .http = mode, pendingReply != nil || !output.isEmpty || mustResume, !isLingering {
             closesAfterOutput = closesAfterOutput || (pendingReply == nil && !mustResume)
             return setInterest()
@@ -95,7 +97,7 @@ extension Connection {
                 )
             )
         }
-        pendingReply = nil
+        pendingReply.take()?.abandoned?()
         reportRecords(areComplete: false)
         switch mode {
         case .webSocket(let channel): channel.connectionClosed()

@@ -29,6 +29,8 @@ final class Connection {
         var bytesSent = 0
         /// Whether nothing more will ever be sent.
         var silence: ExchangeNote?
+        /// Called if the peer goes away first.
+        var abandoned: (@Sendable () -> Void)?
     }
 
     let descriptor: Int32
@@ -232,7 +234,7 @@ final class Connection {
         case .response(let response):
             write(response.status, response.serializedHead(), [], response.body, pendingReply, reply)
         case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
-        case .eventStream(let fields, let handler): startStream(pendingReply, fields, handler, reply)
+        case .eventStream(let extra, let handler): startStream(pendingReply, extra, handler, reply)
         }
     }
 

@@ -9,9 +9,9 @@ import Synchronization
 /// `@unchecked Sendable`: the stored properties below the line "Confined" are used on the loop's thread only. Other threads
 /// reach it only through the mailbox, which is a `Mutex`, and `connection(_:)` traps on another thread.
 package final class EventLoop: @unchecked Sendable {
-    private typealias Job = (run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
+    typealias Job = (run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
 
-    private struct Mailbox {
+    struct Mailbox {
         var jobs: [Job] = []
         var endings: [@Sendable () -> Void] = []
         var hasEnded = false
@@ -20,39 +20,39 @@ package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let configuration: ServerConfiguration
     let handler: any ExchangeHandler
-    private let census: ConnectionCounter
-    private let wakeUp: WakeUp
-    private let mailbox = Mutex(Mailbox())
+    let census: ConnectionCounter
+    let wakeUp: WakeUp
+    let mailbox = Mutex(Mailbox())
     private let lastTimer = Atomic<UInt64>(0)
     private let thread = Atomic<UInt>(0)
 
     // Confined.
     /// Released when the loop ends: the last loop closes the port.
-    private var listener: Listener?
-    private let poller: any Poller
-    private var connections: [UInt64: Connection] = [:]
+    var listener: Listener?
+    let poller: any Poller
+    var connections: [UInt64: Connection] = [:]
     /// By descriptor: the system assigns the lowest free one.
-    private var descriptors: [Connection?] = []
+    var descriptors: [Connection?] = []
     /// The users of other descriptors than those of served connections.
     private var users: [Int32: any DescriptorUser] = [:]
-    private var pools: [UpstreamAddress: UpstreamPool] = [:]
-    private var lastUpstream: UInt64 = 0
+    var pools: [UpstreamPool] = []
+    var lastUpstream: UInt64 = 0
     private var timers = TimerQueue()
     private var dirty: [Connection] = []
     /// Connections with requests that were read and wait for earlier replies.
     private var resuming: [Connection] = []
     /// Jobs from the mailbox; those before `nextJob` have run.
-    private var jobs: [Job] = []
-    private var nextJob = 0
+    var jobs: [Job] = []
+    var nextJob = 0
     private var endOfTurn: [@Sendable () -> Void] = []
-    private var registration: ManualClock.Registration?
-    private var nextSweep = MonotonicTime(nanoseconds: 0)
-    private var isListening = false
-    private var isStopping = false
+    var registration: ManualClock.Registration?
+    var nextSweep = MonotonicTime(nanoseconds: 0)
+    var isListening = false
+    var isStopping = false
     // By the system's clock, even if the server's clock is manual: they concern the process.
-    private var stopDeadline: MonotonicTime?
+    var stopDeadline: MonotonicTime?
     /// Set while the system has no free descriptor for another connection.
-    private var nextListen: MonotonicTime?
+    var nextListen: MonotonicTime?
     /// The time of the current turn, used on the hot path.
     private(set) var now = MonotonicTime(nanoseconds: 0)
     private(set) var date = DateField()
@@ -266,62 +266,6 @@ package final class EventLoop: @unchecked Sendable {
         return connections[id]
     }
 
-    private func listen(_ shouldListen: Bool) {
-        nextListen = nil
-        guard shouldListen != isListening, let listener else { return }
-        isListening = shouldListen
-        if shouldListen {
-            do {
-                try poller.watch(listener.descriptor, for: .read, isShared: configuration.loops > 1)
-            } catch {
-                preconditionFailure("The loop cannot watch its listener: \(error)")
-            }
-        } else {
-            poller.forget(listener.descriptor)
-        }
-    }
-
-    /// Listens on another socket, or on none. The loop no longer uses the earlier one.
-    func replaceListener(_ next: Listener?) {
-        guard !isStopping else { return }
-        listen(false)
-        listener = next
-        listen(true)
-    }
-
-    private func acceptConnections(from listener: Listener) {
-        // A bounded number per turn, so that existing connections are served too.
-        for _ in 0..<64 {
-            switch listener.accept() {
-            case .connection(let descriptor, let peer): admit(descriptor, peer)
-            case .none: return
-            case .exhausted:
-                // Without free descriptors the listener stays ready; pausing it avoids a busy loop.
-                listen(false)
-                nextListen = SystemMonotonicClock().uptime + .milliseconds(100)
-                return
-            }
-        }
-    }
-
-    private func admit(_ descriptor: Int32, _ peer: SocketAddress) {
-        let (id, count) = census.enter()
-        let connection = Connection(descriptor, id: id, peer: peer, loop: self)
-        if connections.isEmpty { nextSweep = now + .seconds(1) }
-        connections[id] = connection
-        while descriptors.count <= Int(descriptor) { descriptors.append(nil) }
-        descriptors[Int(descriptor)] = connection
-        watch(connection, for: .read)
-        if count > configuration.connectionsMaximum {
-            connection.reject(
-                Rejection(
-                    .tooManyConnections,
-                    "The limit of \(configuration.connectionsMaximum) connections is reached."
-                )
-            )
-        }
-    }
-
     func watch(_ connection: Connection, for interest: Readiness) {
         do {
             try poller.watch(connection.descriptor, for: interest, isShared: false)
@@ -336,6 +280,17 @@ package final class EventLoop: @unchecked Sendable {
         descriptors[Int(connection.descriptor)] = nil
         poller.forget(connection.descriptor)
         census.leave()
+    }
+
+    func watch(_ descriptor: Int32, for interest: Readiness, user: any DescriptorUser) throws(EngineError) {
+        if connections.isEmpty, users.isEmpty { nextSweep = now + .seconds(1) }
+        users[descriptor] = user
+        try poller.watch(descriptor, for: interest, isShared: false)
+    }
+
+    func forget(_ descriptor: Int32) {
+        guard users.removeValue(forKey: descriptor) != nil else { return }
+        poller.forget(descriptor)
     }
 
     /// Holds a connection's output until the end of the turn's events.
@@ -372,7 +327,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Writes a connection's output before the loop waits again.
     func markDirty(_ connection: Connection) { dirty.append(connection) }
 
-    private func flushDirty() {
+    func flushDirty() {
         while !dirty.isEmpty {
             let batch = dirty
             dirty.removeAll(keepingCapacity: true)
@@ -383,72 +338,6 @@ package final class EventLoop: @unchecked Sendable {
     private func sweep() {
         nextSweep = now + .seconds(1)
         for connection in Array(connections.values) { connection.checkDeadlines(now) }
-        for pool in pools.values { pool.checkDeadlines(now) }
-    }
-
-    // MARK: Requests to other servers
-
-    /// Sends a request to another server. Must be called on the loop's thread; `receive` is called there.
-    package func send(
-        _ request: UpstreamRequest,
-        to address: UpstreamAddress,
-        _ receive: @escaping @Sendable (UpstreamEvent) -> Void
-    ) -> UpstreamTask {
-        precondition(isCurrent, "Requests to other servers must be sent on the loop's thread.")
-        lastUpstream += 1
-        let pool = pools[address] ?? UpstreamPool(address, self)
-        pools[address] = pool
-        pool.begin(UpstreamExchange(id: lastUpstream, request: request, receive: receive))
-        return UpstreamTask(loop: self, id: lastUpstream)
-    }
-
-    /// The connection that carries an exchange with another server. On the loop's thread only.
-    func upstreamConnection(_ exchange: UInt64) -> UpstreamConnection? {
-        precondition(isCurrent, "Connections must be used on their loop's thread.")
-        return pools.values.lazy.compactMap { $0.connection(exchange) }.first
-    }
-
-    func watch(_ descriptor: Int32, for interest: Readiness, user: any DescriptorUser) throws(EngineError) {
-        if connections.isEmpty, users.isEmpty { nextSweep = now + .seconds(1) }
-        users[descriptor] = user
-        try poller.watch(descriptor, for: interest, isShared: false)
-    }
-
-    func forget(_ descriptor: Int32) {
-        guard users.removeValue(forKey: descriptor) != nil else { return }
-        poller.forget(descriptor)
-    }
-
-    // MARK: Stopping
-
-    func beginStop(grace: Duration) {
-        guard !isStopping else { return }
-        isStopping = true
-        listen(false)
-        stopDeadline = SystemMonotonicClock().uptime + grace
-        for connection in Array(connections.values) { connection.beginStop() }
-        flushDirty()
-    }
-
-    private func end() {
-        registration = nil
-        listener = nil
-        repeatableReplies = RepeatableReplyCache()
-        for pool in pools.values { pool.end() }
-        pools = [:]
-        poller.forget(wakeUp.descriptor)
-        let (endings, dropped) = mailbox.withLock { mailbox in
-            mailbox.hasEnded = true
-            defer {
-                mailbox.jobs.removeAll()
-                mailbox.endings.removeAll()
-            }
-            return (mailbox.endings, mailbox.jobs)
-        }
-        for job in jobs[nextJob...] { job.otherwise?() }
-        for job in dropped { job.otherwise?() }
-        jobs = []
-        nextJob = 0
-        for ending in endings { ending() }
+        for pool in pools { pool.checkDeadlines(now) }
     }
 }

@@ -53,11 +53,9 @@ final class EventStreamChannel {
         self.connection = connection
     }
 
-    func head(_ fields: Fields) -> [UInt8] {
-        var head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-        for field in fields { head += "\(field.name): \(field.value)\r\n" }
-        head += isChunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"
-        return Array(head.utf8)
+    func head(_ extra: [UInt8]) -> [UInt8] {
+        let framing = isChunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"
+        return Array("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n".utf8) + extra + framing.utf8
     }
 
     func start() { handler.opened(EventStreamHandle(loop: connection.loop, connection: connection.id)) }

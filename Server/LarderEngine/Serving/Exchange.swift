@@ -91,6 +91,12 @@ package struct Exchange: Sendable {
         withConnection { $0.complete($1, reply) }
     }
 
+    /// Calls a function if the peer goes away before the exchange is answered. Replaces an earlier one. A peer that ends its
+    /// sending side counts as gone, as for nginx. Must be called on the loop's thread; `body` is called there.
+    package func whenAbandoned(_ body: @escaping @Sendable () -> Void) {
+        loop.connection(connection)?.watchAbandonment(index, body)
+    }
+
     /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
     package func send(_ bytes: [UInt8]) { withConnection { $0.send($1, bytes) } }
 

@@ -20,6 +20,10 @@ package struct ServerConfiguration: Sendable {
     package var webSocketMessageBytesMaximum = 1 << 20
     /// The maximum silence on a WebSocket or an event stream before a heartbeat.
     package var heartbeat: Duration = .seconds(30)
+    /// The maximum number of connections of each loop to one other server.
+    package var upstreamConnectionsMaximum = 128
+    /// The maximum number of requests of each loop that wait for one of these connections.
+    package var upstreamWaitingMaximum = 1_024
     package var poller = PollerChoice.automatic
     package var monotonic: any MonotonicClock = SystemMonotonicClock()
     package var wall: any WallClock = SystemWallClock()

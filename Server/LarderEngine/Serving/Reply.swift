@@ -8,8 +8,8 @@ package struct Reply: Sendable {
         case prepared(PreparedResponse, extra: [UInt8])
         /// The connection becomes a WebSocket if the request is a valid upgrade (RFC 6455).
         case webSocket(WebSocketAcceptance)
-        /// A stream of Server-Sent Events with these additional fields.
-        case eventStream(Fields, any EventStreamHandler)
+        /// A stream of Server-Sent Events; `extra` are complete field lines.
+        case eventStream(extra: [UInt8], any EventStreamHandler)
     }
 
     package var content: Content
@@ -32,7 +32,9 @@ package struct Reply: Sendable {
     package static func webSocket(_ acceptance: WebSocketAcceptance) -> Reply { Reply(.webSocket(acceptance)) }
 
     package static func eventStream(_ fields: Fields, _ handler: any EventStreamHandler) -> Reply {
-        Reply(.eventStream(fields, handler))
+        var lines: [UInt8] = []
+        fields.append(to: &lines)
+        return Reply(.eventStream(extra: lines, handler))
     }
 }
 

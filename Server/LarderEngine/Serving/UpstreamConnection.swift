@@ -17,12 +17,16 @@ final class UpstreamConnection {
         /// The bytes of a response to an upgrade, until its head is complete.
         case upgrade(HeadScanner, [UInt8])
         case tunnel
+        /// A tunnel whose pending bytes are written before it is closed; input is discarded.
+        case closing
         case closed
     }
 
     static let connectTimeout = Duration.seconds(10)
     /// The maximum silence of the server before and within a response. Event streams and WebSockets may be silent.
     static let responseTimeout = Duration.seconds(60)
+    /// The maximum time without progress after the end of a tunnel.
+    static let closeTimeout = Duration.seconds(10)
     private static let outputBytesMaximum = 4 << 20
 
     private unowned let pool: UpstreamPool
@@ -30,12 +34,14 @@ final class UpstreamConnection {
     private var phase = Phase.closed
     private var exchange: UpstreamExchange?
     private var reader = ResponseReader()
-    private var output: [UInt8] = []
-    private var sentCount = 0
+    private var output = ByteQueue()
+    /// What the poller reports.
+    private var interest: Readiness = []
     private var deadline: MonotonicTime?
     /// Whether it has carried an exchange before this one.
     private var isReused = false
-    private var closesAfterOutput = false
+    /// Whether the current exchange has received anything.
+    private var hasResponse = false
     private var isClosed = false
 
     init(_ pool: UpstreamPool) { self.pool = pool }
@@ -57,6 +63,7 @@ final class UpstreamConnection {
             descriptor = try places[place % places.count].connect()
             phase = .connecting(place: place % places.count, tried: tried + 1)
             deadline = loop.now + Self.connectTimeout
+            interest = .write
             try loop.watch(descriptor, for: .write, user: self)
         } catch { connectionFailed(error.description, place, tried + 1) }
     }
@@ -79,9 +86,11 @@ final class UpstreamConnection {
         reader = ResponseReader(isHead: exchange.request.method == .head)
         phase = exchange.request.isUpgrade ? .upgrade(HeadScanner(skipsEmptyLines: false), []) : .exchange
         deadline = loop.now + Self.responseTimeout
-        output = exchange.request.head
-        output.append(contentsOf: exchange.request.body)
-        sentCount = 0
+        hasResponse = false
+        output = ByteQueue()
+        output.append(
+            exchange.request.body.isEmpty ? exchange.request.head : exchange.request.head + exchange.request.body
+        )
         flush()
     }
 
@@ -89,36 +98,41 @@ final class UpstreamConnection {
 
     func send(_ bytes: [UInt8]) {
         guard case .tunnel = phase else { return }
-        output.append(contentsOf: bytes)
+        output.append(bytes)
         // A server that does not read what a client sends is given up.
-        guard output.count - sentCount <= Self.outputBytesMaximum else {
-            return fail(.timedOut("The server does not read."))
-        }
+        guard output.count <= Self.outputBytesMaximum else { return fail(.timedOut("The server does not read.")) }
         flush()
     }
 
+    /// Writes the pending bytes, ends the sending side, and closes when the server has closed too, or after `closeTimeout`
+    /// without progress.
     func closeAfterOutput() {
-        closesAfterOutput = true
-        if output.isEmpty { cancel() }
+        guard case .tunnel = phase else { return cancel() }
+        exchange?.receive = { _ in }
+        phase = .closing
+        deadline = loop.now + Self.closeTimeout
+        flush()
     }
 
     private func flush() {
-        while sentCount < output.count {
-            switch SystemCall.send(descriptor, output, from: sentCount) {
-            case .count(let count): sentCount += count
+        while !output.isEmpty {
+            switch SystemCall.send(descriptor, output.bytes, from: output.start) {
+            case .count(let count):
+                output.removeFirst(count)
+                if case .closing = phase { deadline = loop.now + Self.closeTimeout }
             case .wouldBlock: return watch([.read, .write])
             // A server may answer and close before it has read everything: its response is read first.
-            case .failed: sentCount = output.count
+            case .failed: output = ByteQueue()
             }
         }
-        output.removeAll(keepingCapacity: output.count < 64 << 10)
-        sentCount = 0
-        if closesAfterOutput { return cancel() }
+        if case .closing = phase { shutdown(descriptor, Int32(SHUT_WR)) }
         watch(.read)
     }
 
-    private func watch(_ interest: Readiness) {
-        do throws(EngineError) { try loop.watch(descriptor, for: interest, user: self) } catch {
+    private func watch(_ wanted: Readiness) {
+        guard wanted != interest else { return }
+        interest = wanted
+        do throws(EngineError) { try loop.watch(descriptor, for: wanted, user: self) } catch {
             fail(.unreachable(error.description))
         }
     }
@@ -131,6 +145,8 @@ final class UpstreamConnection {
         case .failed(let code): lost(SystemCall.describe(code))
         case .count(0): peerEnded()
         case .count(let count):
+            hasResponse = true
+            if case .closing = phase { return }
             if deadline != nil { deadline = loop.now + Self.responseTimeout }
             loop.readBuffer.withBytes(count) { received($0) }
         }
@@ -156,7 +172,7 @@ final class UpstreamConnection {
             }
         case .tunnel:
             exchange?.receive(.content(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }))
-        case .connecting, .closed: return
+        case .connecting, .closing, .closed: return
         }
     }
 
@@ -171,7 +187,7 @@ final class UpstreamConnection {
         }
         phase = .tunnel
         deadline = nil
-        exchange?.receive(.head(head.status, head.fields))
+        exchange?.receive(.head(head))
         let rest = Array(bytes[(range.upperBound + 4)...])
         if !rest.isEmpty { exchange?.receive(.content(rest)) }
     }
@@ -180,9 +196,9 @@ final class UpstreamConnection {
         guard let exchange else { return }
         for event in events {
             switch event {
-            case .head(let status, let fields):
-                if fields[.contentType]?.lowercased().hasPrefix("text/event-stream") ?? false { deadline = nil }
-                exchange.receive(.head(status, fields))
+            case .head(let head):
+                if head.isEventStream { deadline = nil }
+                exchange.receive(.head(head))
             case .content(let bytes): exchange.receive(.content(bytes))
             case .end:
                 let (id, isReusable) = (exchange.id, reader.keepsAlive && output.isEmpty)
@@ -230,7 +246,7 @@ final class UpstreamConnection {
             let exchange = exchange
             cancel()
             exchange?.receive(.end)
-        case .idle: cancel()
+        case .idle, .closing: cancel()
         case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
         }
     }
@@ -239,7 +255,7 @@ final class UpstreamConnection {
     /// may have closed it before the request arrived (RFC 9112 §9.3.1).
     private func lost(_ reason: String) {
         guard var exchange else { return cancel() }
-        guard isReused, !reader.hasBegun, exchange.request.isIdempotent, !exchange.wasRepeated else {
+        guard isReused, !hasResponse, exchange.request.isIdempotent, !exchange.wasRepeated else {
             return fail(.unreachable(reason))
         }
         exchange.wasRepeated = true

@@ -1,4 +1,5 @@
 package import LarderHTTP
+package import LarderHTTPWire
 import LarderTime
 
 /// A request to another server, as bytes.
@@ -25,7 +26,7 @@ package struct UpstreamRequest: Sendable {
 /// What arrives for a request to another server.
 package enum UpstreamEvent: Sendable {
     /// The head of the final response; 101 only for an accepted upgrade.
-    case head(Status, Fields)
+    case head(ResponseHead)
     /// A piece of the content, or bytes after a 101.
     case content([UInt8])
     /// The response is complete, or the peer has closed the connection after a 101.
@@ -48,13 +49,15 @@ package struct UpstreamTask: Sendable {
     package let loop: EventLoop
     let id: UInt64
 
-    /// Closes the connection; nothing more is received.
-    package func cancel() { withConnection { $0.cancel() } }
+    /// Closes the connection, or gives up the place in the queue for one; nothing more is received.
+    package func cancel() {
+        loop.execute { [loop, id] in loop.cancelUpstream(id) }
+    }
 
     /// Sends bytes after a 101.
     package func send(_ bytes: [UInt8]) { withConnection { $0.send(bytes) } }
 
-    /// Closes the connection after the pending bytes; nothing more is received.
+    /// Closes the connection after the pending bytes, or when the server has not read for ten seconds; nothing more is received.
     package func finish() { withConnection { $0.closeAfterOutput() } }
 
     private func withConnection(_ body: @escaping @Sendable (UpstreamConnection) -> Void) {
@@ -69,7 +72,20 @@ package struct UpstreamTask: Sendable {
 struct UpstreamExchange {
     let id: UInt64
     let request: UpstreamRequest
-    let receive: @Sendable (UpstreamEvent) -> Void
+    var receive: @Sendable (UpstreamEvent) -> Void
+    /// When the wait for a connection ends.
+    let deadline: MonotonicTime
     /// Whether it was already sent on a reused connection that was closed.
     var wasRepeated = false
+}
+
+extension ResponseHead {
+    /// Whether the content is a stream of server-sent events.
+    package var isEventStream: Bool {
+        guard let type = lines.range(of: "content-type") else { return false }
+        let prefix = "text/event-stream".utf8
+        return lines.head[type].prefix(prefix.count).elementsEqual(prefix) { byte, expected in
+            byte == expected || byte | 0x20 == expected
+        }
+    }
 }

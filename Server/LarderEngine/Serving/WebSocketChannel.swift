@@ -7,8 +7,8 @@ package protocol WebSocketHandler: AnyObject, Sendable {
     func opened(_ handle: WebSocketHandle)
     func received(text: [UInt8])
     func received(binary: [UInt8])
-    /// The connection is over. The code is nil if the peer sent none or vanished.
-    func closed(code: UInt16?, reason: String)
+    /// The connection is over.
+    func closed(_ ending: WebSocketEnding)
     /// Whether the handler sends pings itself, by its own clock.
     var ownsHeartbeat: Bool { get }
 }
@@ -17,15 +17,28 @@ extension WebSocketHandler {
     package var ownsHeartbeat: Bool { false }
 }
 
+/// How a WebSocket ended.
+package enum WebSocketEnding: Sendable, Hashable {
+    /// With a close frame of the peer, or of this server after an error of the peer. A frame without a code is 1005 in the API of
+    /// browsers.
+    case closed(code: UInt16?, reason: String)
+    /// Without a close frame: 1006 in the API of browsers (RFC 6455 §7.1.5).
+    case vanished
+}
+
 /// The acceptance of a WebSocket upgrade.
 package struct WebSocketAcceptance: Sendable {
     let handler: any WebSocketHandler
     let subprotocols: [String]
+    let extra: [UInt8]
 
-    /// - Parameter subprotocols: the supported ones; the client's first match is selected.
-    package init(handler: any WebSocketHandler, subprotocols: [String] = []) {
+    /// - Parameters:
+    ///   - subprotocols: the supported ones; the client's first match is selected.
+    ///   - extra: complete field lines for the 101.
+    package init(handler: any WebSocketHandler, subprotocols: [String] = [], extra: [UInt8] = []) {
         self.handler = handler
         self.subprotocols = subprotocols
+        self.extra = extra
     }
 }
 
@@ -63,8 +76,8 @@ package struct WebSocketHandle: Sendable {
         }
     }
 
-    /// Begins the closing handshake.
-    package func close(code: UInt16, reason: String) {
+    /// Begins the closing handshake; without a code the close frame is empty.
+    package func close(code: UInt16?, reason: String) {
         withChannel { $0.close(code: code, reason: reason) }
     }
 
@@ -113,7 +126,7 @@ final class WebSocketChannel {
     private var hasSentClose = false
     private var awaitsPong = false
     private var isOver = false
-    private var closeInfo: (code: UInt16?, reason: String) = (nil, "")
+    private var ending = WebSocketEnding.vanished
 
     private init(_ handler: any WebSocketHandler, _ connection: Connection) {
         self.handler = handler
@@ -147,7 +160,7 @@ final class WebSocketChannel {
         if let chosen = WebSocketHandshake.subprotocol(offered: offered, supported: acceptance.subprotocols) {
             head += "Sec-WebSocket-Protocol: \(chosen)\r\n"
         }
-        return (Array(head.utf8), WebSocketChannel(acceptance.handler, connection))
+        return (Array(head.utf8) + acceptance.extra, WebSocketChannel(acceptance.handler, connection))
     }
 
     func start() { handler.opened(WebSocketHandle(loop: connection.loop, connection: connection.id)) }
@@ -163,10 +176,10 @@ final class WebSocketChannel {
             case .ping(let payload): if !hasSentClose { send(.pong, payload) }
             case .pong: break
             case .close(let code, let reason):
-                closeInfo = (code?.rawValue, reason)
+                ending = .closed(code: code?.rawValue, reason: reason)
                 finish(code, "", lingers: false)
             case .failed(let code, let reason):
-                closeInfo = (code.rawValue, reason)
+                ending = .closed(code: code.rawValue, reason: reason)
                 // The peer does not know of the close yet and may be in the middle of a message: its bytes are read and
                 // discarded, so that the code is not lost in a reset.
                 finish(code, reason, lingers: true)
@@ -179,10 +192,10 @@ final class WebSocketChannel {
         connection.sendChannel(frame)
     }
 
-    func close(code: UInt16, reason: String) {
+    func close(code: UInt16?, reason: String) {
         if connection.isLingering { return connection.close() }
         guard !hasSentClose, !isOver else { return }
-        sendClose(WebSocketCloseCode(rawValue: code), reason)
+        sendClose(code.map { WebSocketCloseCode(rawValue: $0) }, reason)
         // The peer has one heartbeat interval to answer.
         awaitsPong = true
     }
@@ -207,7 +220,7 @@ final class WebSocketChannel {
     func connectionClosed() {
         guard !isOver else { return }
         isOver = true
-        handler.closed(code: closeInfo.code, reason: closeInfo.reason)
+        handler.closed(ending)
     }
 
     /// Sends the close frame after the handler's replies to earlier messages, which also go through the loop's mailbox.

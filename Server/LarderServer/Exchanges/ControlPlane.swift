@@ -340,7 +340,7 @@ struct ControlledPath {
     let worldID: String
     /// The length in bytes of the world's prefix in the path.
     let prefixLength: Int
-    /// Whether the request is for the control plane.
+    /// Whether the request is for the control plane: `/_larder` or a path below it.
     let isControl: Bool
 
     /// Nil for a request to `main` without a prefix.
@@ -359,7 +359,8 @@ struct ControlledPath {
             worldID = String(decoding: request.head[range], as: UTF8.self)
         }
         let inner = path[(path.startIndex + prefixLength)...]
-        isControl = inner.starts(with: "/_larder".utf8)
+        let rest = inner.dropFirst("/_larder".utf8.count)
+        isControl = inner.starts(with: "/_larder".utf8) && (rest.isEmpty || rest.first == UInt8(ascii: "/"))
         guard worldID != nil || isControl else { return nil }
         self.worldID = worldID ?? World.mainID
         self.prefixLength = prefixLength

@@ -183,10 +183,10 @@ final class ExchangeRun: @unchecked Sendable {
                     conditions.past = lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1)
                 }
             case .validators(.missing), .validators(.changing), .validators(.wrong):
-                request = request.removing([.ifNoneMatch, .ifModifiedSince])
+                request = request.removing(["if-none-match", "if-modified-since"])
             case .malformedJSON, .truncate(.insideCharacter):
                 // These are about text, which compressed bytes would hide.
-                request = request.removing([.acceptEncoding])
+                request = request.removing(["accept-encoding"])
             case .live(let fault):
                 conditions.live = FrameFilter(fault, decision, world: world, opening: request, subject: note.subject)
             case .duplicate: repeats = max(repeats, 1)
@@ -194,7 +194,7 @@ final class ExchangeRun: @unchecked Sendable {
             }
         }
         // Replies whose text is changed on their way are not compressed.
-        if isAddressedByPath || world.control.current.drift != nil { request = request.removing([.acceptEncoding]) }
+        if isAddressedByPath || world.control.current.drift != nil { request = request.removing(["accept-encoding"]) }
         conditions.holdsKey = key != nil
         dispatch(request, conditions)
     }

@@ -3,10 +3,27 @@ import LarderTime
 import LarderWebSocket
 import Synchronization
 
+/// What a relay passes bytes to after the head of a stream. Called on the loop, in the order of the bytes.
+///
+/// A channel that is released without having been opened cancels its request.
+protocol ProxyChannel: AnyObject, Sendable {
+    func received(_ bytes: [UInt8])
+    /// The server has ended the stream.
+    func ended()
+    /// The server's stream broke off.
+    func failed()
+}
+
+extension ProxyChannel {
+    /// The maximum number of bytes that are kept until the client's side is open, for example while a gate holds the reply. A
+    /// stream with more is cancelled.
+    static var earlyBytesMaximum: Int { 1 << 20 }
+}
+
 /// An event stream of the server, passed on as it arrives.
 ///
 /// A client that reads too slowly is disconnected by the engine.
-final class ProxyEventStream: EventStreamHandler {
+final class ProxyEventStream: EventStreamHandler, ProxyChannel {
     private struct State {
         var handle: EventStreamHandle?
         /// Bytes that arrived before the client's stream was open.
@@ -19,6 +36,8 @@ final class ProxyEventStream: EventStreamHandler {
     private let state = Mutex(State())
 
     init(_ task: UpstreamTask?) { self.task = task }
+
+    deinit { if state.withLock({ $0.handle == nil }) { task?.cancel() } }
 
     /// The server sends its own comments.
     var ownsHeartbeat: Bool { true }
@@ -35,11 +54,14 @@ final class ProxyEventStream: EventStreamHandler {
     func closed() { task?.cancel() }
 
     func received(_ bytes: [UInt8]) {
-        let handle = state.withLock { state in
-            if state.handle == nil { state.early += bytes }
-            return state.handle
+        let (handle, isTooMuch) = state.withLock { state -> (EventStreamHandle?, Bool) in
+            guard state.handle == nil, !state.hasFailed else { return (state.handle, false) }
+            state.hasFailed = state.early.count + bytes.count > Self.earlyBytesMaximum
+            if !state.hasFailed { state.early += bytes }
+            return (nil, state.hasFailed)
         }
         handle?.send(bytes)
+        if isTooMuch { task?.cancel() }
     }
 
     func ended() {
@@ -50,7 +72,7 @@ final class ProxyEventStream: EventStreamHandler {
         handle?.finish()
     }
 
-    /// The server's stream broke off: the client's does too.
+    /// The client's stream breaks off too.
     func failed() {
         let handle = state.withLock { state in
             state.hasFailed = true
@@ -61,12 +83,14 @@ final class ProxyEventStream: EventStreamHandler {
 }
 
 /// A WebSocket between a client and the server: messages are passed on in both directions.
-final class ProxyWebSocket: WebSocketHandler {
+final class ProxyWebSocket: WebSocketHandler, ProxyChannel {
     private struct State {
         var handle: WebSocketHandle?
         var parser = WebSocketParser(role: .client)
         /// What arrived before the client's socket was open.
         var early: [WebSocketEvent] = []
+        /// The bytes that `early` was made from.
+        var earlyBytes = 0
         var isOver = false
         var random = SystemRandomNumberGenerator()
     }
@@ -75,6 +99,8 @@ final class ProxyWebSocket: WebSocketHandler {
     private let state = Mutex(State())
 
     init(_ task: UpstreamTask) { self.task = task }
+
+    deinit { if state.withLock({ $0.handle == nil }) { task.cancel() } }
 
     // MARK: From the client
 
@@ -91,8 +117,12 @@ final class ProxyWebSocket: WebSocketHandler {
 
     func received(binary: [UInt8]) { send(.binary, binary) }
 
-    func closed(code: UInt16?, reason: String) {
-        if let code { send(.close, WebSocketEncoder.closePayload(WebSocketCloseCode(rawValue: code), reason)) }
+    /// The server sees what the client did: a close frame with its code, one without a code, or none.
+    func closed(_ ending: WebSocketEnding) {
+        if case .closed(let code, let reason) = ending {
+            let code = code.map { WebSocketCloseCode(rawValue: $0) }
+            send(.close, WebSocketEncoder.closePayload(code, reason))
+        }
         task.finish()
     }
 
@@ -106,18 +136,23 @@ final class ProxyWebSocket: WebSocketHandler {
 
     // MARK: From the server
 
-    /// Called on the loop, in the order of the bytes.
     func received(_ bytes: [UInt8]) {
-        let (events, handle) = state.withLock { state -> ([WebSocketEvent], WebSocketHandle?) in
+        let (events, handle, isTooMuch) = state.withLock { state -> ([WebSocketEvent], WebSocketHandle?, Bool) in
+            guard !state.isOver else { return ([], nil, false) }
             var events: [WebSocketEvent] = []
             state.parser.receive(bytes.span, &events)
-            if state.handle == nil { state.early += events }
-            return (events, state.handle)
+            if state.handle == nil {
+                state.earlyBytes += bytes.count
+                state.isOver = state.earlyBytes > Self.earlyBytesMaximum
+                if !state.isOver { state.early += events }
+            }
+            return (events, state.handle, state.isOver)
         }
         for event in events {
             if case .ping(let payload) = event { send(.pong, payload) }
             if let handle { passOn(event, to: handle) }
         }
+        if isTooMuch { task.cancel() }
     }
 
     private func passOn(_ event: WebSocketEvent, to handle: WebSocketHandle) {
@@ -127,8 +162,7 @@ final class ProxyWebSocket: WebSocketHandler {
         // Each side answers the pings of its own connection.
         case .ping, .pong: break
         case .failed(let code, let reason): handle.close(code: code.rawValue, reason: reason)
-        case .close(let code, let reason):
-            handle.close(code: (code ?? .normal).rawValue, reason: reason)
+        case .close(let code, let reason): handle.close(code: code?.rawValue, reason: reason)
         }
     }
 
@@ -139,4 +173,6 @@ final class ProxyWebSocket: WebSocketHandler {
         }
         handle?.abort()
     }
+
+    func failed() { ended() }
 }

@@ -1,8 +1,6 @@
 import LarderBackend
 import LarderEngine
 import LarderHTTP
-import LarderTime
-import Synchronization
 
 /// Answers requests with the replies of another server.
 ///
@@ -17,76 +15,82 @@ final class ProxyOrigin: Sendable {
     private let authority: String
     /// The path of the URL, without its last slash; it precedes the path of each request.
     private let basePath: String
+    /// The end of the request line, and `Host`.
+    private let beginning: [UInt8]
 
     /// - Throws: if the host has no address.
     init(_ url: HTTPURL) throws(EngineError) {
         address = try UpstreamAddress(host: url.host, port: url.port)
         authority = url.authority
         basePath = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        beginning = Array(" HTTP/1.1\r\nHost: \(url.authority)\r\n".utf8)
     }
 
-    /// Sends a request on, and completes the exchange with the reply.
+    /// Sends a request on, and completes the exchange with the reply. If the client goes away first, the request is cancelled.
     func handle(_ request: Request, _ exchange: Exchange, _ world: World) {
+        let isUpgrade = request.isWebSocketUpgrade
         let outgoing = UpstreamRequest(
             method: request.method,
-            head: head(of: request),
+            head: head(of: request, isUpgrade: isUpgrade),
             body: request.body,
-            isUpgrade: request.isWebSocketUpgrade
+            isUpgrade: isUpgrade
         )
-        let relay = ProxyRelay(request, exchange, world, origin: authority)
-        relay.task = exchange.loop.send(outgoing, to: address) { relay.received($0) }
+        let relay = ProxyRelay(request, exchange, world, authority: authority, basePath: basePath)
+        let task = exchange.loop.send(outgoing, to: address) { relay.received($0) }
+        relay.task = task
+        exchange.whenAbandoned { task.cancel() }
     }
 
-    /// The head of the request to the server, with the empty line (RFC 9110 §7.6).
-    private func head(of request: Request) -> [UInt8] {
-        var head = "\(request.method.rawValue) "
-        head += request.targetText == "*" ? "*" : basePath + request.targetText
-        head += " HTTP/1.1\r\nHost: \(authority)\r\n"
-        let omitted = ProxyFields.omitted(connection: request.fields.combined(.connection))
-        var via = "1.\(request.minorVersion) larder"
-        for (name, value) in request.fields.all {
-            guard let field = FieldName(name) else { continue }
-            if field == .via {
-                via = "\(value), \(via)"
-            } else if !omitted.contains(field), !ProxyFields.own.contains(field) {
-                head += "\(name): \(value)\r\n"
-            }
-        }
-        if request.isWebSocketUpgrade {
-            head += "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-        } else if !request.body.isEmpty || [.post, .put, .patch].contains(request.method) {
-            head += "Content-Length: \(request.body.count)\r\n"
-        }
-        // RFC 7239 §4, §6: an IPv6 address is in brackets and quotes.
-        let peer = request.peer.host.contains(":") ? "\"[\(request.peer.host)]\"" : request.peer.host
-        let host = request.fields.combined(.host).map { ";host=\"\($0)\"" } ?? ""
-        let earlier = request.fields.combined(.forwarded).map { $0 + ", " } ?? ""
-        head += "Via: \(via)\r\nForwarded: \(earlier)for=\(peer)\(host);proto=http\r\n\r\n"
-        return Array(head.utf8)
-    }
-}
-
-/// The fields that concern one connection only.
-enum ProxyFields {
-    /// The fields that the proxy itself writes in requests.
-    static let own: Set<FieldName> = [.host, .contentLength, .forwarded, "Larder-World", "Sec-WebSocket-Extensions"]
-
-    private static let hopByHop: Set<FieldName> = [
-        .connection, .keepAlive, "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
-        .transferEncoding, .upgrade, .expect,
+    /// The fields that the proxy itself writes in requests, or answers.
+    private static let own: [StaticString] = [
+        "host", "content-length", "forwarded", "larder-world", "sec-websocket-extensions",
     ]
 
-    /// The fields that are not passed on: those of RFC 9110 §7.6.1 and those that `Connection` names.
-    static func omitted(connection: String?) -> Set<FieldName> {
-        var names = hopByHop
-        for name in FieldList.members(of: connection ?? "") {
-            if let name = FieldName(name) { names.insert(name) }
+    /// The head of the request to the server, with the empty line (RFC 9110 §7.6).
+    private func head(of request: Request, isUpgrade: Bool) -> [UInt8] {
+        let fields = request.fields
+        var head: [UInt8] = []
+        head.reserveCapacity(fields.head.count + basePath.utf8.count + beginning.count + 256)
+        head.append(contentsOf: request.method.rawValue.utf8)
+        head.append(0x20)
+        let target = request.targetBytes
+        if !target.elementsEqual("*".utf8) {
+            head.append(contentsOf: basePath.utf8)
+            // A path that names only a world is empty.
+            if target.first != UInt8(ascii: "/") { head.append(UInt8(ascii: "/")) }
         }
-        return names
+        head.append(contentsOf: target)
+        head.append(contentsOf: beginning)
+        ProxyFields(fields).append(to: &head, omitting: Self.own, minorVersion: request.minorVersion)
+        if isUpgrade {
+            head.append(contentsOf: "Connection: Upgrade\r\nUpgrade: websocket\r\n".utf8)
+        } else if !request.body.isEmpty || [.post, .put, .patch].contains(request.method) {
+            head.append(contentsOf: "Content-Length: \(request.body.count)\r\n".utf8)
+        }
+        appendForwarded(request, to: &head)
+        head.append(contentsOf: "\r\n".utf8)
+        return head
     }
-}
 
-extension FieldName {
-    static let via: FieldName = "Via"
-    static let forwarded: FieldName = "Forwarded"
+    /// `Forwarded` (RFC 7239 §4).
+    private func appendForwarded(_ request: Request, to head: inout [UInt8]) {
+        let fields = request.fields
+        head.append(contentsOf: "Forwarded: ".utf8)
+        for line in fields.lines where fields.isNamed(line, "forwarded") {
+            head.append(contentsOf: fields.value(of: line))
+            head.append(contentsOf: ", ".utf8)
+        }
+        let peer = request.peer.host.utf8
+        // An IPv6 address is in brackets and quotes (RFC 7239 §6).
+        let isIPv6 = peer.contains(UInt8(ascii: ":"))
+        head.append(contentsOf: isIPv6 ? "for=\"[".utf8 : "for=".utf8)
+        head.append(contentsOf: peer)
+        if isIPv6 { head.append(contentsOf: "]\"".utf8) }
+        if let host = fields.range(of: "host") {
+            head.append(contentsOf: ";host=\"".utf8)
+            head.append(contentsOf: fields.head[host])
+            head.append(UInt8(ascii: "\""))
+        }
+        head.append(contentsOf: ";proto=http\r\n".utf8)
+    }
 }

@@ -9,29 +9,33 @@ import Synchronization
 final class ProxyRelay: Sendable {
     private enum Phase {
         case waiting
-        case collecting(Status, Fields, [UInt8])
-        case eventStream(ProxyEventStream)
-        case webSocket(ProxyWebSocket)
+        case collecting(ResponseHead, [UInt8])
+        case channel
         case done
     }
 
     private struct State {
         var phase = Phase.waiting
         var task: UpstreamTask?
+        /// Weak: a channel whose reply was never sent, because the client was gone or a fault has replaced the reply, is released
+        /// and cancels the request.
+        weak var channel: (any ProxyChannel)?
     }
 
     private let request: Request
     private let exchange: Exchange
     private let world: World
-    /// Host and port of the server, for error replies.
-    private let origin: String
+    /// Host and port of the server.
+    private let authority: String
+    private let basePath: String
     private let state = Mutex(State())
 
-    init(_ request: Request, _ exchange: Exchange, _ world: World, origin: String) {
+    init(_ request: Request, _ exchange: Exchange, _ world: World, authority: String, basePath: String) {
         self.request = request
         self.exchange = exchange
         self.world = world
-        self.origin = origin
+        self.authority = authority
+        self.basePath = basePath
     }
 
     /// The request in flight; set after the first events if they arrive at once.
@@ -43,60 +47,64 @@ final class ProxyRelay: Sendable {
     /// Called on the loop of the exchange.
     func received(_ event: UpstreamEvent) {
         switch event {
-        case .head(let status, let fields): began(status, fields)
+        case .head(let head): began(head)
         case .content(let bytes): received(bytes)
         case .end: ended()
         case .failed(let failure): failed(failure)
         }
     }
 
-    private func began(_ status: Status, _ fields: Fields) {
-        let isStream = fields[.contentType]?.lowercased().hasPrefix("text/event-stream") ?? false
-        if status == .switchingProtocols {
-            openWebSocket(fields)
-        } else if status == .ok, isStream, request.method != .head {
+    private func began(_ head: ResponseHead) {
+        if head.status == .switchingProtocols {
+            openWebSocket(head)
+        } else if head.status == .ok, head.isEventStream, request.method != .head {
             let stream = ProxyEventStream(task)
-            state.withLock { $0.phase = .eventStream(stream) }
-            var passed = Self.passedOn(fields)
-            passed.remove(.contentType)
-            passed.remove(.contentLength)
-            // The engine adds its own.
-            passed.remove(.date)
-            complete(.eventStream(passed, stream))
+            begin(stream)
+            var reply = Reply(.eventStream(extra: Self.streamLines(head), stream))
+            if head.lines.range(of: "date") != nil { reply.date = [] }
+            complete(reply)
         } else {
-            state.withLock { $0.phase = .collecting(status, fields, []) }
+            state.withLock { $0.phase = .collecting(head, []) }
+        }
+    }
+
+    private func begin(_ channel: any ProxyChannel) {
+        state.withLock { state in
+            state.phase = .channel
+            state.channel = channel
         }
     }
 
     private func received(_ bytes: [UInt8]) {
-        let (target, isTooLarge) = state.withLock { state -> (Phase, Bool) in
-            guard case .collecting(let status, let fields, var body) = state.phase else { return (state.phase, false) }
+        let (channel, isTooLarge) = state.withLock { state -> ((any ProxyChannel)?, Bool) in
+            guard case .collecting(let head, var body) = state.phase else { return (state.channel, false) }
             // The array has one owner while it grows.
             state.phase = .done
-            body.append(contentsOf: bytes)
+            if body.isEmpty { body = bytes } else { body.append(contentsOf: bytes) }
             let isTooLarge = body.count > ProxyOrigin.bodyBytesMaximum
-            state.phase = isTooLarge ? .done : .collecting(status, fields, body)
-            return (.waiting, isTooLarge)
+            if !isTooLarge { state.phase = .collecting(head, body) }
+            return (nil, isTooLarge)
         }
-        switch target {
-        case .eventStream(let stream): stream.received(bytes)
-        case .webSocket(let socket): socket.received(bytes)
-        case .waiting, .collecting, .done: break
-        }
+        channel?.received(bytes)
         guard isTooLarge else { return }
         task?.cancel()
         let maximum = ProxyOrigin.bodyBytesMaximum
         complete(
-            ProblemType.badGateway("The reply of \(origin) has more than \(maximum) bytes, the maximum of the proxy.")
-                .reply
+            ProblemType.badGateway(
+                "The reply of \(authority) has more than \(maximum) bytes, the maximum of the proxy."
+            )
+            .reply
         )
     }
 
+    private var channel: (any ProxyChannel)? { state.withLock { $0.channel } }
+
     private func ended() {
         switch state.withLock({ Swift.exchange(&$0.phase, with: .done) }) {
-        case .collecting(let status, let fields, let body): complete(Self.reply(status, fields, body, to: request))
-        case .eventStream(let stream): stream.ended()
-        case .webSocket(let socket): socket.ended()
+        case .collecting(let head, let body):
+            let location = ProxyLocation(authority: authority, basePath: basePath, for: request)
+            complete(Self.reply(head, body, to: request, location))
+        case .channel: channel?.ended()
         case .waiting, .done: break
         }
     }
@@ -105,19 +113,19 @@ final class ProxyRelay: Sendable {
         switch state.withLock({ Swift.exchange(&$0.phase, with: .done) }) {
         // A reply that ended early is not passed on as if it were complete: its head is not sent yet.
         case .waiting, .collecting: complete(problem(failure).reply)
-        case .eventStream(let stream): stream.failed()
-        case .webSocket(let socket): socket.ended()
+        case .channel: channel?.failed()
         case .done: break
         }
     }
 
     private func problem(_ failure: UpstreamFailure) -> Problem {
         switch failure {
-        case .unreachable(let why): ProblemType.badGateway("\(origin) cannot be reached: \(why)")
-        case .timedOut(let why): ProblemType.gatewayTimeout("\(origin): \(why)")
-        case .invalid(let why): ProblemType.badGateway("The reply of \(origin) is not valid HTTP: \(why)")
+        case .unreachable(let why): ProblemType.badGateway("\(authority) cannot be reached: \(why)")
+        case .timedOut(let why): ProblemType.gatewayTimeout("\(authority): \(why)")
+        case .invalid(let why):
+            ProblemType.badGateway("The reply of \(authority) is not complete and valid HTTP: \(why)")
         case .tooMany(let count):
-            ProblemType.unavailable("\(count) requests already wait for a connection to \(origin).")
+            ProblemType.unavailable("\(count) requests already wait for a connection to \(authority).")
         }
     }
 
@@ -129,44 +137,63 @@ final class ProxyRelay: Sendable {
 
     // MARK: Replies
 
-    private static func passedOn(_ fields: Fields) -> Fields {
-        let omitted = ProxyFields.omitted(connection: fields.combined(.connection))
-        var passed = fields
-        passed.removeAll { omitted.contains($0) }
-        return passed
-    }
-
     /// The reply with the server's fields, without those of its connection.
-    static func reply(_ status: Status, _ fields: Fields, _ body: [UInt8], to request: Request) -> Reply {
-        var passed = passedOn(fields)
+    static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
+        let (status, fields) = (head.status, head.lines)
+        var lines = head.statusLine
+        lines.reserveCapacity(fields.head.count + 64)
         // The length of what a GET would have returned (RFC 9110 §8.6).
         let statesOtherLength = request.method == .head || status == .notModified
-        if !statesOtherLength { passed.remove(.contentLength) }
-        if !statesOtherLength, !status.hasNoContent { passed.set(.contentLength, String(body.count)) }
-        let via = passed.combined(.via).map { $0 + ", 1.1 larder" } ?? "1.1 larder"
-        passed.set(.via, via)
-        var head = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
-        for field in passed { head += "\(field.name): \(field.value)\r\n" }
-        let content = PreparedResponse(status: status, head: Array(head.utf8), body: body)
-        var reply = Reply.prepared(content, extra: [])
+        ProxyFields(fields).append(
+            to: &lines,
+            omitting: statesOtherLength ? [] : ["content-length"],
+            minorVersion: Int(head.minorVersion),
+            location: location
+        )
+        if !statesOtherLength, !status.hasNoContent {
+            lines.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8)
+        }
+        var reply = Reply.prepared(PreparedResponse(status: status, head: lines, body: body), extra: [])
         // A recipient with a clock does not replace the origin's date (RFC 9110 §6.6.1).
-        if passed.contains(.date) { reply.date = [] }
+        if fields.range(of: "date") != nil { reply.date = [] }
         return reply
     }
 
-    private func openWebSocket(_ fields: Fields) {
+    /// The field lines of an event stream; the engine adds type and framing.
+    private static func streamLines(_ head: ResponseHead) -> [UInt8] {
+        var lines: [UInt8] = []
+        ProxyFields(head.lines).append(
+            to: &lines,
+            omitting: ["content-type", "content-length"],
+            minorVersion: Int(head.minorVersion)
+        )
+        return lines
+    }
+
+    private func openWebSocket(_ head: ResponseHead) {
         let expected = request.fields.combined(.secWebSocketKey).map { WebSocketHandshake.accept(forKey: $0) }
-        guard let task, fields[.secWebSocketAccept] == expected else {
+        guard let task, head.lines[.secWebSocketAccept] == expected else {
             self.task?.cancel()
             state.withLock { $0.phase = .done }
             return complete(
-                ProblemType.badGateway("\(origin) answered the WebSocket upgrade with a wrong Sec-WebSocket-Accept.")
-                    .reply
+                ProblemType.badGateway(
+                    "\(authority) answered the WebSocket upgrade with a wrong Sec-WebSocket-Accept."
+                ).reply
             )
         }
         let socket = ProxyWebSocket(task)
-        state.withLock { $0.phase = .webSocket(socket) }
-        let subprotocols = fields[.secWebSocketProtocol].map { [$0] } ?? []
-        complete(.webSocket(WebSocketAcceptance(handler: socket, subprotocols: subprotocols)))
+        begin(socket)
+        var lines: [UInt8] = []
+        // The engine adds the fields of the handshake.
+        ProxyFields(head.lines).append(
+            to: &lines,
+            omitting: [
+                "sec-websocket-accept", "sec-websocket-protocol", "sec-websocket-extensions", "content-length", "date",
+            ],
+            minorVersion: Int(head.minorVersion)
+        )
+        let subprotocols = head.lines[.secWebSocketProtocol].map { [$0] } ?? []
+        let acceptance = WebSocketAcceptance(handler: socket, subprotocols: subprotocols, extra: lines)
+        complete(.webSocket(acceptance))
     }
 }

@@ -15,9 +15,10 @@ final class RecordedReplies: Sendable {
     }
 
     private struct Recorded {
-        let status: Status
-        let fields: Fields
+        let head: ResponseHead
         let body: [UInt8]
+        /// The host of the recorded request: the proxy's, which URLs in the reply name.
+        var host = ""
     }
 
     private struct State {
@@ -32,8 +33,9 @@ final class RecordedReplies: Sendable {
         var state = State()
         for step in file.steps where step.ending.isEmpty {
             guard let request = Self.request(step.request),
-                let reply = Self.reply(step.reply, isHead: request.method == .head)
+                var reply = Self.reply(step.reply, isHead: request.method == .head)
             else { continue }
+            reply.host = request.fields[.host] ?? ""
             state.replies[Key(method: request.method, target: request.targetText, body: request.body), default: []]
                 .append(reply)
         }
@@ -53,7 +55,8 @@ final class RecordedReplies: Sendable {
                 "The recording has no reply to \(request.method) \(request.targetText.prefix(200)) with this body."
             ).reply
         }
-        return ProxyRelay.reply(recorded.status, recorded.fields, recorded.body, to: request)
+        let location = ProxyLocation(authority: recorded.host, basePath: "", for: request)
+        return ProxyRelay.reply(recorded.head, recorded.body, to: request, location)
     }
 
     private static func request(_ bytes: [UInt8]) -> Request? {
@@ -77,14 +80,14 @@ final class RecordedReplies: Sendable {
         var reader = ResponseReader(isHead: isHead)
         var events: [ResponseReader.Event] = []
         guard (try? reader.receive(bytes.span, &events)) != nil, (try? reader.end(&events)) != nil else { return nil }
-        var (status, fields, body) = (Status.ok, Fields(), [UInt8]())
+        var (head, body) = (ResponseHead?.none, [UInt8]())
         for event in events {
             switch event {
-            case .head(let code, let all): (status, fields) = (code, all)
+            case .head(let received): head = received
             case .content(let piece): body += piece
             case .end: break
             }
         }
-        return Recorded(status: status, fields: fields, body: body)
+        return head.map { Recorded(head: $0, body: body) }
     }
 }
