@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Removes one mechanism of the SDK at a time, and counts the seeds that the simulation needs to notice.
 
-    python3 Scripts/mutants.py [--work DIR] [--first N] [--seeds N] [--results FILE] [--no-build] [--no-run] [--check] [NAME ...]
+    python3 Scripts/mutants.py [--work DIR] [--first N] [--seeds N] [--themed] [--results FILE] [--no-build] [--no-run] [--check] [NAME ...]
 
 Works on a copy of the tree in DIR and builds it once: each mechanism is switched off there by a variable of the environment. The tree
 itself stays as it is. Prints a row of a table for each mutant: its name, the number of seeds until one fails, the number of these runs
@@ -422,6 +422,43 @@ MUTANTS = {
         )
     ],
 }
+# The themes of the simulation (`Theme.swift`) whose runs use a mechanism most, by number: with --themed only their seeds are run.
+THEMES = {
+    "tombstones": (1, 9),
+    "overlay until the acknowledged version": (7, 1),
+    "a value that only memory has is written with the token": (8,),
+    "rows that lack a change which only memory has are not read": (8,),
+    "clock guard": (6,),
+    "clock guard across starts": (6,),
+    "send lock": (3,),
+    "mark before the first byte is sent": (7, 4),
+    "decisions of the other process about rejected operations": (3,),
+    "order of the replies": (1,),
+    "changes of a list while it is fetched": (1, 3),
+    "invalidation while a value is fetched": (1, 9),
+    "salvage of a damaged store": (2,),
+    "coalescing only of what was never sent": (7,),
+    "opposite taps cancel out only over a known value": (7,),
+    "order within a scope": (3, 4),
+    "later operations wait behind a rejected one": (4, 3),
+    "server IDs in waiting operations": (4, 2),
+    "the acknowledgement is stored with the removal": (4, 3),
+    "fsync of awaited writes": (5,),
+    "content lost with the power is stale": (5,),
+    "retry budget of reads": (10,),
+    "back-off of reads": (10,),
+    "back-off of operations": (10,),
+    "single flight of reads": (10,),
+    "gaps in timelines": (9,),
+    "no validator while the first item is unconfirmed": (9,),
+    "no validator for a list whose items have changed": (9, 1),
+    "a confirmed value that was evicted is fetched whole": (8,),
+    "invalidations on disk": (9,),
+    "cross-process check": (3,),
+    "second attempt of a lost renewal": (11,),
+    "connections per host": (11,),
+}
+THEME_COUNT = 12
 # Why nobody can notice a mutant: what else does its work.
 DOUBLED = {}
 SWITCH = """#if canImport(Glibc)
@@ -498,22 +535,29 @@ def synchronize(source, target, changed):
                 file.unlink()
 
 
-def run(simulator, number, name, first, seeds, seconds):
+def run(simulator, number, name, first, seeds, seconds, is_themed):
     """The seeds that a mutant needs: how many ran, in how many of them the place was reached, and the rules that the last one breaks."""
+    wanted = range(first, first + seeds)
+    if is_themed:
+        themes = THEMES.get(name, range(THEME_COUNT))
+        wanted = [seed for seed in wanted if seed % THEME_COUNT in themes]
     with tempfile.TemporaryDirectory() as directory:
         reached = pathlib.Path(directory, "reached")
+        file = pathlib.Path(directory, "seeds.txt")
+        file.write_text("\n".join(map(str, wanted)), encoding="utf-8")
         environment = dict(os.environ, LARDER_MUTANT=str(number), LARDER_MUTANT_REACHED=str(reached))
-        command = ["timeout", str(seconds), simulator, "--first", str(first), "--seeds", str(seeds), "--until-failure"]
+        command = ["timeout", str(seconds), simulator, "--seeds-file", str(file), "--until-failure"]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         count = reached.stat().st_size if reached.exists() else 0
     found = re.search(r"^seed (\d+) fails, status (\d+).*\n((?:    \w+:.*\n)*)", result.stdout, re.MULTILINE)
     if found:
         rules = sorted(set(re.findall(r"^    (\w+(?:: \w+(?=:))?)", found.group(3), re.MULTILINE)))
         noticed = ", ".join(rules) or f"status {found.group(2)}"
-        return {"name": name, "needed": int(found.group(1)) - first + 1, "reached": count, "noticed": noticed}
+        needed = int(found.group(1)) - first + 1
+        return {"name": name, "needed": needed, "isMost": is_themed, "reached": count, "noticed": noticed}
     if result.returncode == 124:
         return {"name": name, "reached": count, "seconds": seconds}
-    return {"name": name, "survived": seeds, "reached": count}
+    return {"name": name, "survived": len(wanted), "reached": count}
 
 
 def table(results, first):
@@ -522,7 +566,7 @@ def table(results, first):
     known = [results[name] for name in MUTANTS if name in results]
     for row in sorted(known, key=lambda row: "needed" not in row):
         if "needed" in row:
-            needed = str(row["needed"])
+            needed = f"at most {row['needed']}" if row.get("isMost") else str(row["needed"])
         elif "survived" in row:
             needed = f"survives {row['survived']}" if row["reached"] else f"never reached in {row['survived']}"
         else:
@@ -540,6 +584,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=500)
     parser.add_argument("--seconds", type=int, default=3600, help="the limit for one mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--themed", action="store_true", help="run only the seeds whose theme uses the mechanism most")
     parser.add_argument("--results", help="a file of results, to which these are added")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--no-build", action="store_true")
@@ -560,7 +605,7 @@ def main():
     wanted = [(number, name) for number, name in enumerate(MUTANTS) if not arguments.names or name in arguments.names]
     if not arguments.no_run:
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            limits = (arguments.first, arguments.seeds, arguments.seconds)
+            limits = (arguments.first, arguments.seeds, arguments.seconds, arguments.themed)
             tasks = [pool.submit(run, simulator, number, name, *limits) for number, name in wanted]
             for task in concurrent.futures.as_completed(tasks):
                 row = task.result()
