@@ -460,7 +460,13 @@ THEMES = {
 }
 THEME_COUNT = 12
 # Why nobody can notice a mutant: what else does its work.
-DOUBLED = {}
+DOUBLED = {
+    "overlay until the acknowledged version": "the acknowledgements of the demo store the server's value with the removal",
+    "a value that only memory has is written with the token": "the next commit that the disk takes writes everything that only memory has",
+    "clock guard": "the age by the monotonic clock, and times in the future count as unknown",
+    "content lost with the power is stale": "the change token is lost with the content, and brings the changes again",
+    "second attempt of a lost renewal": "the next request renews again, and the server accepts the replaced token for a while",
+}
 SWITCH = """#if canImport(Glibc)
     import Glibc
 #endif

@@ -188,16 +188,16 @@ extension Simulation {
 
     /// The clock is set back by less than most values are old, while the app runs or shortly before it is started again.
     private func clockBackBriefly(_ device: Device, _ random: inout SeededGenerator) async {
-        var distance = random.uniform(in: 5_000..<400_000)
+        var distance = random.uniform(in: 65_000..<400_000)
         let isFirst = random.unit() < 0.5
-        guard let client = device.client else { return }
+        // A clock that is set back by less than the app was idle and ended shows nothing unusual. Once a minute a reply is stored with
+        // the time.
+        guard let client = device.client, (try? await client.cache.refresh(client.bank.accounts)) != nil else { return }
         if isFirst {
-            // A clock that is set back by less than the app was idle and ended shows nothing unusual. A reply is stored with the time.
-            guard (try? await client.cache.refresh(client.bank.accounts)) != nil else { return }
             device.close()
             let pause = random.uniform(in: 100..<30_000)
             await wait(pause)
-            distance = pause + random.uniform(in: 65_000..<300_000)
+            distance += pause
         }
         device.machine.dateError.jump(.zero - .milliseconds(distance))
         for other in devices where other.machine === device.machine { other.clock.set(device.machine.dateError) }
