@@ -457,6 +457,9 @@ THEMES = {
     "cross-process check": (3,),
     "second attempt of a lost renewal": (11,),
     "connections per host": (11,),
+    "a dead process's operations in flight are in doubt": (7, 4),
+    "gap detection in the live channel": (0,),
+    "tokens renewed by the other process": (3, 0),
 }
 THEME_COUNT = 12
 # Why nobody can notice a mutant: what else does its work.
@@ -474,13 +477,14 @@ SWITCH = """#if canImport(Glibc)
 private let number = getenv("LARDER_MUTANT").map { Int32(atoi($0)) } ?? -1
 nonisolated(unsafe) private var isReached = false
 
-/// Each run is a process of its own: the first call of a run adds a byte to the file that counts the runs.
+/// Each run is a process of its own: the first call in a module of a run adds its number to the file that counts the runs.
 @inline(never) func isMutant(_ wanted: Int32) -> Bool {
     guard number == wanted else { return false }
     if !isReached, let path = getenv("LARDER_MUTANT_REACHED") {
         isReached = true
         let file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0o644)
-        _ = write(file, "1", 1)
+        let line = "\\(getpid())\\n"
+        _ = write(file, line, line.utf8.count)
         close(file)
     }
     return true
@@ -554,7 +558,7 @@ def run(simulator, number, name, first, seeds, seconds, is_themed):
         environment = dict(os.environ, LARDER_MUTANT=str(number), LARDER_MUTANT_REACHED=str(reached))
         command = ["timeout", str(seconds), simulator, "--seeds-file", str(file), "--until-failure"]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        count = reached.stat().st_size if reached.exists() else 0
+        count = len(set(reached.read_text(encoding="utf-8").split())) if reached.exists() else 0
     found = re.search(r"^seed (\d+) fails, status (\d+).*\n((?:    \w+:.*\n)*)", result.stdout, re.MULTILINE)
     if found:
         rules = sorted(set(re.findall(r"^    (\w+(?:: \w+(?=:))?)", found.group(3), re.MULTILINE)))
