@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Removes one mechanism of the SDK at a time, and counts the seeds that the simulation needs to notice.
 
-    python3 Scripts/mutants.py [--work DIR] [--seeds N] [--check] [NAME ...]
+    python3 Scripts/mutants.py [--work DIR] [--first N] [--seeds N] [--themed] [--results FILE] [--no-build] [--no-run] [--check] [NAME ...]
 
 Works on a copy of the tree in DIR and builds it once: each mechanism is switched off there by a variable of the environment. The tree
-itself stays as it is. Prints a row of a table for each mutant: its name, the first seed that fails, and the rule that it breaks.
+itself stays as it is. Prints a row of a table for each mutant: its name, the number of seeds until one fails, the number of these runs
+that have reached the mutated place, and the rule that is broken. Results are kept in a file, so that parts can be measured again.
 --check only looks whether each text is still in its file.
 """
 
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -51,7 +53,7 @@ MUTANTS = {
         (
             RESOURCES + "Entities/EntityTable.swift",
             "queryOverlays.withLock { $0.isEmpty ? [] : $0[key] ?? [] }",
-            "queryOverlays.withLock { MUTANT || $0.isEmpty ? [] : $0[key] ?? [] }",
+            "queryOverlays.withLock { $0.isEmpty || MUTANT ? [] : $0[key] ?? [] }",
         )
     ],
     "overlay until the acknowledged version": [
@@ -81,7 +83,7 @@ MUTANTS = {
         (
             RESOURCES + "Core/UnwrittenKeys.swift",
             "            guard !keys.lacks.isEmpty || keys.isEverything || keys.hasMarks else { return }",
-            "            guard !MUTANT, !keys.lacks.isEmpty || keys.isEverything || keys.hasMarks else { return }",
+            "            guard !keys.lacks.isEmpty || keys.isEverything || keys.hasMarks, !MUTANT else { return }",
         )
     ],
     "one key for all attempts of a transfer": [(DEMO + "Bank.swift", KEY, OTHER_KEY)],
@@ -152,7 +154,7 @@ MUTANTS = {
         (
             RESOURCES + "Outbox/Outbox+Sharing.swift",
             "guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }",
-            "guard let disk = core.outboxDisk, !MUTANT, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }",
+            "guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }), !MUTANT else { return }",
         )
     ],
     "order of the replies": [
@@ -183,12 +185,12 @@ MUTANTS = {
         (
             RESOURCES + "Outbox/Outbox+Enqueuing.swift",
             "                entry.state == .pending, entry.attempts == 0\n            else",
-            "                MUTANT ? entry.state != .rejected : entry.state == .pending && entry.attempts == 0\n            else",
+            "                entry.state == .pending && entry.attempts == 0 || entry.state != .rejected && MUTANT\n            else",
         ),
         (
             RESOURCES + "Outbox/Outbox+Sharing.swift",
             "require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }",
-            "require(entry, in: &update) { MUTANT || $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }",
+            "require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 || MUTANT }",
         ),
     ],
     "opposite taps cancel out only over a known value": [
@@ -263,7 +265,7 @@ MUTANTS = {
         (
             RESOURCES + "Core/Node+BackOff.swift",
             "if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) {",
-            "if isDue, MUTANT || core.readRetryBudget.withLock({ $0.withdraw() }) {",
+            "if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) || MUTANT {",
         )
     ],
     "back-off of reads": [
@@ -336,14 +338,14 @@ MUTANTS = {
         (
             RESOURCES + "Core/Node+Fetching.swift",
             "                await !core.reading({ self.isThere(validator, flight) })",
-            "                !MUTANT, await !core.reading({ self.isThere(validator, flight) })",
+            "                await !core.reading({ self.isThere(validator, flight) }), !MUTANT",
         )
     ],
     "gap detection in the live channel": [
         (
             RESOURCES + "Sync/ChangeSync.swift",
             "if live.previousToken == stored {",
-            "if MUTANT || live.previousToken == stored {",
+            "if live.previousToken == stored || MUTANT {",
         )
     ],
     "invalidation after an expired token": [
@@ -383,12 +385,12 @@ MUTANTS = {
         (
             RESOURCES + "Entities/EntityTable.swift",
             "return stored.seenCommits >= (others?.count ?? 0) ? stored : nil",
-            "return MUTANT || stored.seenCommits >= (others?.count ?? 0) ? stored : nil",
+            "return stored.seenCommits >= (others?.count ?? 0) || MUTANT ? stored : nil",
         ),
         (
             RESOURCES + "Core/CacheCore.swift",
             "return stored.seenCommits >= seenCommits ? stored : nil",
-            "return MUTANT || stored.seenCommits >= seenCommits ? stored : nil",
+            "return stored.seenCommits >= seenCommits || MUTANT ? stored : nil",
         ),
     ],
     "second attempt of a lost renewal": [
@@ -420,13 +422,73 @@ MUTANTS = {
         )
     ],
 }
+# The themes of the simulation (`Theme.swift`) whose runs use a mechanism most, by number: with --themed only their seeds are run.
+THEMES = {
+    "tombstones": (1, 9),
+    "overlay until the acknowledged version": (7, 1),
+    "a value that only memory has is written with the token": (8,),
+    "rows that lack a change which only memory has are not read": (8,),
+    "clock guard": (6,),
+    "clock guard across starts": (6,),
+    "send lock": (3,),
+    "mark before the first byte is sent": (7, 4),
+    "decisions of the other process about rejected operations": (3,),
+    "order of the replies": (1,),
+    "changes of a list while it is fetched": (1, 3),
+    "invalidation while a value is fetched": (1, 9),
+    "salvage of a damaged store": (2,),
+    "coalescing only of what was never sent": (7,),
+    "opposite taps cancel out only over a known value": (7,),
+    "order within a scope": (3, 4),
+    "later operations wait behind a rejected one": (4, 3),
+    "server IDs in waiting operations": (4, 2),
+    "the acknowledgement is stored with the removal": (4, 3),
+    "fsync of awaited writes": (5,),
+    "content lost with the power is stale": (5,),
+    "retry budget of reads": (10,),
+    "back-off of reads": (10,),
+    "back-off of operations": (10,),
+    "single flight of reads": (10,),
+    "gaps in timelines": (9,),
+    "no validator while the first item is unconfirmed": (9,),
+    "no validator for a list whose items have changed": (9, 1),
+    "a confirmed value that was evicted is fetched whole": (8,),
+    "invalidations on disk": (9,),
+    "cross-process check": (3,),
+    "second attempt of a lost renewal": (11,),
+    "connections per host": (11,),
+    "a dead process's operations in flight are in doubt": (7, 4),
+    "gap detection in the live channel": (0,),
+    "tokens renewed by the other process": (3, 0),
+}
+THEME_COUNT = 12
+# Why nobody can notice a mutant: what else does its work.
+DOUBLED = {
+    "overlay until the acknowledged version": "the acknowledgements of the demo store the server's value with the removal",
+    "a value that only memory has is written with the token": "the next commit that the disk takes writes everything that only memory has",
+    "clock guard": "the age by the monotonic clock, and times in the future count as unknown",
+    "content lost with the power is stale": "the change token is lost with the content, and brings the changes again",
+    "second attempt of a lost renewal": "the next request renews again, and the server accepts the replaced token for a while",
+}
 SWITCH = """#if canImport(Glibc)
     import Glibc
 #endif
 
 private let number = getenv("LARDER_MUTANT").map { Int32(atoi($0)) } ?? -1
+nonisolated(unsafe) private var isReached = false
 
-@inline(never) func isMutant(_ wanted: Int32) -> Bool { number == wanted }
+/// Each run is a process of its own: the first call in a module of a run adds its number to the file that counts the runs.
+@inline(never) func isMutant(_ wanted: Int32) -> Bool {
+    guard number == wanted else { return false }
+    if !isReached, let path = getenv("LARDER_MUTANT_REACHED") {
+        isReached = true
+        let file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0o644)
+        let line = "\\(getpid())\\n"
+        _ = write(file, line, line.utf8.count)
+        close(file)
+    }
+    return true
+}
 """
 
 
@@ -483,26 +545,60 @@ def synchronize(source, target, changed):
                 file.unlink()
 
 
-def run(simulator, number, seeds):
-    """The first seed that fails, and the rules that it breaks."""
-    environment = dict(os.environ, LARDER_MUTANT=str(number))
-    command = [simulator, "--seeds", str(seeds), "--until-failure"]
-    try:
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    except subprocess.TimeoutExpired:
-        return "no end within 600 s", ""
+def run(simulator, number, name, first, seeds, seconds, is_themed):
+    """The seeds that a mutant needs: how many ran, in how many of them the place was reached, and the rules that the last one breaks."""
+    wanted = range(first, first + seeds)
+    if is_themed:
+        themes = THEMES.get(name, range(THEME_COUNT))
+        wanted = [seed for seed in wanted if seed % THEME_COUNT in themes]
+    with tempfile.TemporaryDirectory() as directory:
+        reached = pathlib.Path(directory, "reached")
+        file = pathlib.Path(directory, "seeds.txt")
+        file.write_text("\n".join(map(str, wanted)), encoding="utf-8")
+        environment = dict(os.environ, LARDER_MUTANT=str(number), LARDER_MUTANT_REACHED=str(reached))
+        command = ["timeout", str(seconds), simulator, "--seeds-file", str(file), "--until-failure"]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        count = len(set(reached.read_text(encoding="utf-8").split())) if reached.exists() else 0
     found = re.search(r"^seed (\d+) fails, status (\d+).*\n((?:    \w+:.*\n)*)", result.stdout, re.MULTILINE)
-    if not found:
-        return f"survives {seeds}", ""
-    rules = sorted(set(re.findall(r"^    (\w+(?:: \w+(?=:))?)", found.group(3), re.MULTILINE)))
-    return found.group(1), ", ".join(rules) or f"status {found.group(2)}"
+    if found:
+        rules = sorted(set(re.findall(r"^    (\w+(?:: \w+(?=:))?)", found.group(3), re.MULTILINE)))
+        noticed = ", ".join(rules) or f"status {found.group(2)}"
+        needed = int(found.group(1)) - first + 1
+        return {"name": name, "needed": needed, "isMost": is_themed, "reached": count, "noticed": noticed}
+    if result.returncode == 124:
+        return {"name": name, "reached": count, "seconds": seconds}
+    return {"name": name, "survived": len(wanted), "reached": count}
+
+
+def table(results, first):
+    """The table of the document, of everything that the file of results has."""
+    lines = [f"| removed mechanism | seeds needed (from {first} on) | runs that reached it | noticed by |", "| --- | --- | --- | --- |"]
+    known = [results[name] for name in MUTANTS if name in results]
+    for row in sorted(known, key=lambda row: "needed" not in row):
+        if "needed" in row:
+            needed = f"at most {row['needed']}" if row.get("isMost") else str(row["needed"])
+        elif "survived" in row:
+            needed = f"survives {row['survived']}" if row["reached"] else f"never reached in {row['survived']}"
+        else:
+            needed = f"survives {row['seconds']} s"
+        other = row.get("noticed") or (f"nobody: {DOUBLED[row['name']]}" if row["name"] in DOUBLED else "")
+        lines.append(f"| {row['name']} | {needed} | {row['reached']} | {other} |")
+    found = sum("needed" in row for row in known)
+    return "\n".join([f"{found} of {len(known)} mutants are noticed.", "", *lines])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", default=os.path.join(tempfile.gettempdir(), "larder-mutants"))
+    parser.add_argument("--first", type=int, default=3000)
     parser.add_argument("--seeds", type=int, default=500)
+    parser.add_argument("--seconds", type=int, default=3600, help="the limit for one mutant")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--themed", action="store_true", help="run only the seeds whose theme uses the mechanism most")
+    parser.add_argument("--results", help="a file of results, to which these are added")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--no-build", action="store_true")
+    parser.add_argument("--no-run", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     files, faults = texts()
@@ -510,13 +606,23 @@ def main():
         print(f"{name}: {fault}", file=sys.stderr)
     if arguments.check or faults:
         return 1 if faults else 0
-    simulator = build(pathlib.Path(arguments.work), files)
+    work = pathlib.Path(arguments.work)
+    simulator = work / "tree/.build/release/simulate"
+    if not arguments.no_build:
+        simulator = build(work, files)
+    file = pathlib.Path(arguments.results or work / "results.json")
+    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     wanted = [(number, name) for number, name in enumerate(MUTANTS) if not arguments.names or name in arguments.names]
-    print("| removed mechanism | seeds needed | noticed by |\n| --- | --- | --- |")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda mutant: run(simulator, mutant[0], arguments.seeds), wanted)
-        for (_, name), (seeds, rules) in zip(wanted, results):
-            print(f"| {name} | {seeds} | {rules} |", flush=True)
+    if not arguments.no_run:
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            limits = (arguments.first, arguments.seeds, arguments.seconds, arguments.themed)
+            tasks = [pool.submit(run, simulator, number, name, *limits) for number, name in wanted]
+            for task in concurrent.futures.as_completed(tasks):
+                row = task.result()
+                results[row["name"]] = row
+                file.write_text(json.dumps(results, indent=1), encoding="utf-8")
+                print(row, file=sys.stderr, flush=True)
+    print(table(results, arguments.first))
     return 0
 
 

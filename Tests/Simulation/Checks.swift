@@ -68,7 +68,9 @@ extension Simulation {
             let status = client.cache.outbox.status
             expect(status.inFlight <= 256, .bounds, "\(device.name) has \(status.inFlight) operations in flight")
             let connections = network.connections(of: device.index)
-            expect(connections <= 16, .bounds, "\(device.name) has \(connections) connections")
+            expect(connections <= 16 || plan.isStrict, .bounds, "\(device.name) has \(connections) connections")
+            let used = network.usedConnections(of: device.index)
+            expect(used <= 8 || !plan.isStrict, .bounds, "\(device.name) uses \(used) connections")
             device.judgeFreshness()
         }
     }
@@ -80,6 +82,8 @@ extension Simulation {
         note("heal")
         world.removeFaults()
         world.drift = nil
+        // A client leaves out changes of types that it does not know: after them it needs a new history.
+        if coverage.counts[Act.schemaDrift.rawValue] != nil { expireTokens() }
         for device in devices {
             world.skewDates(of: device.name, by: .zero)
             network.set(.good, of: device.index)
@@ -159,11 +163,28 @@ extension Simulation {
     private func compare() {
         for device in devices {
             perform("\(device.name) opens everything", within: .seconds(300)) { await device.openEverything() }
+            if device.needsSignIn {
+                // The session has ended with the first request: a failing disk has not taken its last tokens.
+                perform("\(device.name) signs in and opens everything", within: .seconds(300)) {
+                    await device.signIn()
+                    await device.openEverything()
+                }
+            }
             pass(.seconds(5))
+            // The server may have asked the change feed to wait.
+            let isSame = pass(atMost: .seconds(120), every: .seconds(5)) { device.screenDifferences.isEmpty }
+            if !isSame, plan.isStrict {
+                // An item of an event stays for a minute although pages do not have it.
+                perform("\(device.name) opens everything again", within: .seconds(300)) {
+                    await device.openEverything()
+                }
+                pass(.seconds(5))
+            }
             if !device.machine.hadDiskTrouble {
                 for line in outdated(device).prefix(5) { find(.convergence, "\(device.name): \(line)") }
             }
-            device.compareScreens()
+            for line in device.screenDifferences { find(.convergence, line) }
+            note("\(device.name): at most \(device.mostRequests) requests within a minute")
         }
         compareLedger()
         for line in (try? world.ledgerFaults()) ?? [] { find(.money, line) }
@@ -178,6 +199,7 @@ extension Simulation {
             expect(!isExpected || !found.isEmpty, .lostWrite, "\(writing.key) by \(writing.author) does not exist")
         }
         compareOrder(texts)
+        compareChanges(texts)
         compareTaps()
         comparePayments()
     }
@@ -202,7 +224,9 @@ extension Simulation {
         for (place, written) in Dictionary(grouping: messages, by: { "\($0.machine) \($0.place)" }).sorted(by: {
             $0.key < $1.key
         }) {
-            guard let first = written.first, plan.machines[first.machine].processes == 1 else { continue }
+            guard let first = written.first, plan.isStrict || plan.machines[first.machine].processes == 1 else {
+                continue
+            }
             let shown = texts["message \(first.place)"] ?? []
             let order = shown.reversed().compactMap { text in written.firstIndex { text.hasPrefix($0.key) } }
             expect(order == order.sorted(), .reordered, "messages of machine and place \(place): \(order)")
@@ -210,6 +234,7 @@ extension Simulation {
     }
 
     private func compareTaps() {
+        if plan.isStrict, mayActLate { return }
         for (tap, machines) in ledger.taps.sorted(by: { ($0.key.handle, $0.key.post) < ($1.key.handle, $1.key.post) }) {
             guard !ledger.uncertainTaps.contains(tap), Set(machines.values).count == 1,
                 let wanted = machines.values.first,
@@ -260,6 +285,7 @@ extension Simulation {
         }
     }
 
+    @discardableResult
     private func pass(atMost limit: Duration, every interval: Duration, until holds: () -> Bool) -> Bool {
         let end = clock.uptime + limit
         while !holds() {
@@ -297,6 +323,7 @@ extension Device {
         _ = try? await timeline.snapshot()
         try? await timeline.refresh()
         for _ in 0..<10 { _ = try? await timeline.loadOlder() }
+        if simulation.plan.isStrict { await scrollThrough(timeline) }
         for number in 1...8 { _ = try? await client.profiles.profile("user_\(number)") }
         _ = try? await client.cache.snapshot(client.chat.conversations)
         for id in simulation.ledger.conversations(of: handle) {
@@ -309,9 +336,28 @@ extension Device {
         _ = try? await client.cache.refresh(client.bank.accounts)
     }
 
-    /// Compares what is shown with the server's lists.
-    func compareScreens() {
-        guard let client else { return simulation.find(.convergence, "\(name) does not run") }
+    /// Loads what is missing, and every page that is stale.
+    private func scrollThrough(_ timeline: Timeline<Post>) async {
+        guard let client else { return }
+        for _ in 0..<10 {
+            guard let gap = client.cache.stored(client.feed.newest)?.value?.gaps.first else { break }
+            _ = try? await timeline.fill(gap, isUserInitiated: true)
+        }
+        let items = client.cache.stored(client.feed.newest)?.value?.items ?? []
+        try? await timeline.refresh(around: items.map(\.id))
+    }
+
+    /// What is shown and differs from the server's lists.
+    var screenDifferences: [String] {
+        guard let client else { return ["\(name) does not run"] }
+        var differences: [String] = []
+        func expectSame(_ what: String, _ shown: [String], _ truth: [String]) {
+            guard shown != truth else { return }
+            let (surplus, missing) = (shown.filter { !truth.contains($0) }, truth.filter { !shown.contains($0) })
+            differences.append(
+                "\(name) \(what): \(shown.count) shown, \(truth.count) on the server; only shown \(surplus.prefix(3)), not shown \(missing.prefix(3))"
+            )
+        }
         let cache = client.cache
         let truth = simulation.feed(as: handle)
         let shown = cache.stored(client.feed.newest)?.value?.items ?? []
@@ -339,14 +385,6 @@ extension Device {
             tasks.map { "\($0.id) \($0.title)" }.sorted(),
             items.map { "\($0.id) \($0.title)" }.sorted()
         )
-    }
-
-    private func expectSame(_ what: String, _ shown: [String], _ truth: [String]) {
-        guard shown != truth else { return }
-        let (surplus, missing) = (shown.filter { !truth.contains($0) }, truth.filter { !shown.contains($0) })
-        simulation.find(
-            .convergence,
-            "\(name) \(what): \(shown.count) shown, \(truth.count) on the server; only shown \(surplus.prefix(3)), not shown \(missing.prefix(3))"
-        )
+        return differences
     }
 }

@@ -15,11 +15,13 @@ extension ConductReport.Rule {
 
 extension ConductReport.Finding {
     /// Whether it is no fault: a list in pages is read with two sizes of pages and has no validator after a change to one of its items,
-    /// and a long poll that was given up may still be in flight at the server.
+    /// a person's own refresh does not join a request that began before it, and a long poll that was given up may still be in flight at
+    /// the server. Another tap or post has the target of the one that the server has asked to wait with a 500.
     var isExcused: Bool {
         switch rule {
         case .downloadedTwice, .refetchedFresh: detail.hasPrefix("/v1/feed") || detail.contains("/messages?")
-        case .duplicateInFlight: detail.hasPrefix("/v1/changes?")
+        case .duplicateInFlight: detail.hasPrefix("/v1/changes?") || detail.hasPrefix("/v1/feed")
+        case .retriedTooSoon: detail.hasPrefix("/v1/likes:") || detail.hasPrefix("/v1/posts:")
         default: false
         }
     }
@@ -31,12 +33,14 @@ extension Act {
 
     /// The acts that end a process, or what it knows.
     private static let ending: Set<Act> = [
-        .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .signOut, .expireToken,
+        .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .signOut, .expireToken, .changeAndDie,
+        .payAndLosePower, .expireAndDie, .clockBackBriefly, .damageStore,
     ]
     /// The acts after which a reply that the server has sent may not arrive.
     private static let cutting: Set<Act> = [
         .linkSlow, .linkLossy, .linkCut, .linkHalfOpen, .linkBlackHole, .linkChanged, .loseReplies, .resets, .silence,
-        .truncates, .malformed, .background, .journey, .sourceOffline,
+        .truncates, .malformed, .background, .journey, .sourceOffline, .linkUneven, .postVanishes,
+        .openMuch,
     ]
     /// The acts after which a value that was received may not be used.
     private static let forgetting: Set<Act> = [

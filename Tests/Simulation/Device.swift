@@ -37,6 +37,13 @@ final class Device: @unchecked Sendable {
     let sources = NetworkMonitor.ManualSource()
     let random: SharedUnit
     var watched = Watched()
+    /// The last tap of the person on each post.
+    var lastTaps: [String: LastTap] = [:]
+    /// The number of operations that the server has rejected.
+    var rejections = 0
+    /// When the requests of the last minute were sent, and the most within a minute.
+    var requests: [MonotonicTime] = []
+    var mostRequests = 0
     /// The keys of rejected operations that the person has sent once more.
     var retriedKeys: Set<String> = []
     /// The clients of processes that have ended.
@@ -76,6 +83,7 @@ final class Device: @unchecked Sendable {
             guard generation == self.generation else { return opened.close() }
             client = opened
             simulation.note("\(name): open")
+            judgeTransfers()
             if opened.session.userID != nil { watch() }
         } catch {
             // The process has died while it was opening, or its disk fails. The next start tries again.
@@ -93,8 +101,9 @@ final class Device: @unchecked Sendable {
             [weak self, generation] request, status, sentAt in
             guard let self, generation == self.generation else { return }
             self.noteReply(to: request, status: status, sentAt: sentAt)
-        } now: { [clock = simulation.clock] in
-            clock.uptime
+        } now: { [clock = simulation.clock, weak self] in
+            self?.noteRequest(at: clock.uptime)
+            return clock.uptime
         }
         var settings = LarderClient.Configuration(transport: named)
         let connector = SocketWebSocketConnector(clock: clock, loop: loop)
@@ -102,6 +111,10 @@ final class Device: @unchecked Sendable {
         settings.cache.wallClock = clock
         settings.cache.monotonicClock = clock
         settings.cache.random = { [random] in random.next() }
+        settings.cache.onEvent = { [weak self, generation] event in
+            guard let self, generation == self.generation else { return }
+            self.note(event)
+        }
         var disk = DiskStore.Configuration(
             directory: DiskStore.directory(forAccount: machine.handle, in: machine.directory),
             clock: clock
@@ -193,14 +206,21 @@ final class Device: @unchecked Sendable {
     func watch() {
         guard let client else { return }
         let generation = generation
-        observe("feed", client.feed.snapshots(), generation) { list in
+        let feed = client.feed.snapshots()
+        let judged: @Sendable (Timeline<Post>.List, Bool) -> Void = { [weak self] list, isFresh in
+            self?.judge(.post, "", list.items.map(\.text), isFresh: isFresh)
+        }
+        observe("feed", feed, generation, judged) { list in
             (list.items.map { ($0.id, $0.version) }, list.items)
         }
         let profile = client.profiles.snapshots("user_2")
         observe("profile", profile, generation) { ([($0.id, $0.version)], []) }
         for id in simulation.ledger.conversations(of: machine.handle) {
             let lines = client.cache.snapshots(client.chat.messages(id))
-            observe("messages", lines, generation) { list in (list.items.map { ($0.id, $0.version) }, []) }
+            let judged: @Sendable (Timeline<Message>.List, Bool) -> Void = { [weak self] list, isFresh in
+                self?.judge(.message, id, list.items.map(\.text), isFresh: isFresh)
+            }
+            observe("messages", lines, generation, judged) { list in (list.items.map { ($0.id, $0.version) }, []) }
         }
     }
 
@@ -208,6 +228,7 @@ final class Device: @unchecked Sendable {
         _ what: String,
         _ snapshots: Snapshots<Value>,
         _ generation: Int,
+        _ judged: (@Sendable (Value, Bool) -> Void)? = nil,
         _ versions: @escaping @Sendable (Value) -> ([(String, Int64)], [Post])
     ) {
         watched.observers += 1
@@ -221,6 +242,8 @@ final class Device: @unchecked Sendable {
                 let (items, posts) = versions(value)
                 self.judge(observer, items)
                 self.judge(posts)
+                self.judgeTaps(posts)
+                judged?(value, snapshot.freshness == .fresh)
             }
         }
     }
@@ -251,6 +274,12 @@ final class Device: @unchecked Sendable {
             }
         }
     }
+}
+
+/// A tap of a person.
+struct LastTap {
+    let isLike: Bool
+    let at: MonotonicTime
 }
 
 /// A machine of a person: its disk and its date, which the processes on it share.

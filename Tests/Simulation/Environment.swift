@@ -14,11 +14,13 @@ extension Simulation {
         coverage.count(step.act.rawValue)
         switch step.act {
         case .otherWrites, .otherLikes, .otherEdits, .otherDeletes: othersAct(step.act, step.choice)
+        case .othersWriteMuch, .postVanishes, .expireAndDie, .clockBackBriefly, .damageStore, .rejects, .outage:
+            begin(step.act, device, step.choice)
         case .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .diskFails, .diskFull, .diskHeals,
             .clockForward, .clockBack, .clockDrift:
             harm(device, step.act, step.choice)
         case .linkGood, .linkSlow, .linkLossy, .linkCut, .linkHalfOpen, .linkRefused, .linkBlackHole, .linkChanged,
-            .sourceOffline:
+            .sourceOffline, .linkUneven:
             relink(device, step.act)
         default: setFault(step.act, step.choice, step.device)
         }
@@ -47,15 +49,23 @@ extension Simulation {
         }
     }
 
-    private func losePower(_ machine: Machine) {
+    func losePower(_ machine: Machine) {
         guard machine.recordsSyncs else { return }
+        for index in ledger.payments.indices
+        where ledger.payments[index].machine == machine.index && ledger.payments[index].isRunning {
+            ledger.payments[index].lostItsApp = true
+        }
         for device in devices where device.machine === machine && device.isRunning {
             device.kill()
             device.bury()
         }
         ledger.forget(machine.index)
         machine.booted = clock.uptime
-        do { try machine.losePower(&random) } catch { find(.disk, "power loss: \(error)") }
+        do { try machine.losePower(&random) } catch {
+            // A fault that was planned for the machine's files has met the loss of power.
+            guard machine.hadDiskTrouble || plan.isStrict else { return find(.disk, "power loss: \(error)") }
+            note("power loss: \(error)")
+        }
     }
 
     /// Starts the app if it does not run, and signs in if nobody is.
@@ -74,6 +84,7 @@ extension Simulation {
         switch act {
         case .linkGood: link = .good
         case .linkSlow: link.delay = 300...1_200
+        case .linkUneven: link.delay = 5...4_000
         case .linkLossy: link.loss = 0.15
         case .linkCut: link.cut = 0.15
         case .linkHalfOpen: link.halfOpen = 0.4
@@ -181,8 +192,10 @@ extension Simulation {
         }
     }
 
-    private func write(_ method: String, _ path: String, _ handle: String, _ body: String?) {
+    @discardableResult
+    func write(_ method: String, _ path: String, _ handle: String, _ body: String?) -> [UInt8] {
         let reply = world.perform(ScriptedAction(method, path, as: handle, body: body))
         if !(200..<300).contains(reply.status) { note("\(method) \(path) as \(handle): \(reply.status)") }
+        return reply.body
     }
 }

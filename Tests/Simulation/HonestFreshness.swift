@@ -8,14 +8,14 @@ import LarderTransport
 extension Device {
     /// The resources that are judged: what a request for them begins with, and their lifetime.
     private static let judged: [(path: String, lifetime: Duration)] = [
-        ("/v1/profiles/user_2", .seconds(300)), ("/v1/feed?limit=", .seconds(60)), ("/v1/accounts", .seconds(15)),
+        ("/v1/profiles/user_2", .seconds(300)), ("/v1/feed?", .seconds(60)), ("/v1/accounts", .seconds(15)),
     ]
 
     /// Notes a reply that confirms a resource.
     func noteReply(to request: TransportRequest, status: Int, sentAt: MonotonicTime) {
         guard request.method == .get, status == 200 || status == 304 else { return }
         let path = request.url.dropFirst(Network.address(of: index).count)
-        for (judged, _) in Self.judged where path == judged || judged.hasSuffix("=") && path.hasPrefix(judged) {
+        for (judged, _) in Self.judged where path == judged || judged.hasSuffix("?") && path.hasPrefix(judged) {
             guard !path.contains("after=") else { continue }
             machine.confirmedAt[judged] = max(sentAt, machine.confirmedAt[judged] ?? sentAt)
         }
@@ -30,7 +30,7 @@ extension Device {
         if simulation.coverage.counts[Act.editProfile.rawValue] == nil {
             judge(cache.stored(client.profiles.resource("user_2"))?.freshness, "/v1/profiles/user_2")
         }
-        judge(cache.stored(client.feed.newest)?.freshness, "/v1/feed?limit=")
+        judge(cache.stored(client.feed.newest)?.freshness, "/v1/feed?")
         judge(cache.stored(client.bank.accounts)?.freshness, "/v1/accounts")
     }
 

@@ -1,3 +1,5 @@
+import LarderTime
+
 /// What people have done, for the comparison with the server at the end.
 struct Ledger {
     enum Kind: String { case post, message, task }
@@ -11,10 +13,23 @@ struct Ledger {
         let key: String
         /// The conversation of a message.
         let place: String
+        /// The process that has written it, and when.
+        var device = 0
+        var generation = 0
+        var at = MonotonicTime(nanoseconds: 0)
         /// Whether it may be missing: its store has lost power or was erased since.
         var mayBeLost = false
         /// Whether somebody has deleted it.
         var mayBeDeleted = false
+        /// The edits and deletions of it by those who have a device.
+        var changes: [Change] = []
+    }
+
+    /// A change that a call has accepted.
+    struct Change {
+        let machine: Int
+        /// The new text; nil: it was deleted.
+        let text: String?
     }
 
     enum Outcome: String { case confirmed, unknown, failed }
@@ -25,6 +40,10 @@ struct Ledger {
         let account: String
         let note: String
         var outcome = Outcome.unknown
+        /// Whether the call has not returned.
+        var isRunning = true
+        /// Whether the machine has lost power meanwhile, and the app was not started since.
+        var lostItsApp = false
     }
 
     struct Tap: Hashable {
@@ -39,6 +58,8 @@ struct Ledger {
     /// Posts of which a tap may be lost.
     var uncertainTaps: Set<Tap> = []
     private var conversationsOfHandle: [String: [String]] = [:]
+    /// Machines on which an operation was rejected or given up, or that have lost what was stored: their changes may be missing.
+    var unreliable: Set<Int> = []
     private var lastNumber = 0
 
     func conversations(of handle: String) -> [String] { conversationsOfHandle[handle] ?? [] }
@@ -53,6 +74,7 @@ struct Ledger {
 
     /// A store has lost what was not synced, or was erased.
     mutating func forget(_ machine: Int) {
+        unreliable.insert(machine)
         for index in writings.indices where writings[index].machine == machine { writings[index].mayBeLost = true }
         for (tap, machines) in taps where machines[machine] != nil { uncertainTaps.insert(tap) }
     }

@@ -72,6 +72,11 @@ struct Network {
     /// The number of open connections of a device.
     func connections(of device: Int) -> Int { connections.count { $0.device == device } }
 
+    /// The number of those that the device's process has not closed and that pass something on.
+    func usedConnections(of device: Int) -> Int {
+        connections.count { $0.device == device && !$0.isDead && !$0.up.isOver }
+    }
+
     /// Takes over the connections that have begun; true if there are any.
     private mutating func begin(now: Int64, _ random: inout SeededGenerator) -> Bool {
         var count = 0

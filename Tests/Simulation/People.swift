@@ -36,8 +36,8 @@ extension Device {
             if let id = conversation(choice) { _ = try await client.chat.timeline(id).snapshot() }
         case .openBank: _ = try await client.cache.snapshot(client.bank.accounts)
         case .openTasks: _ = try await client.cache.snapshot(client.tasks.list())
-        case .like, .likeTwice: try like(choice, client, twice: act == .likeTwice)
-        case .writePost, .sendMessage, .addTask: try write(act, choice, client)
+        case .like, .likeTwice: _ = try like(choice, client, twice: act == .likeTwice)
+        case .writePost, .sendMessage, .addTask: _ = try write(act, choice, client)
         case .editPost, .deletePost: try change(act, choice, client)
         case .editMessage, .deleteMessage: try changeMessage(act, choice, client)
         case .editTask, .deleteTask: try changeTask(act, choice, client)
@@ -49,7 +49,7 @@ extension Device {
             try await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(Int(choice % 60)))
             if generation == self.generation { client.start() }
         case .trimMemory: client.cache.trimMemory(toBytes: 0)
-        default: break
+        default: try await performSequence(act, choice, client, generation)
         }
     }
 
@@ -58,10 +58,12 @@ extension Device {
         return all.isEmpty ? nil : all[Int(choice % UInt64(all.count))]
     }
 
-    private func like(_ choice: UInt64, _ client: LarderClient, twice: Bool) throws {
-        guard let posts = client.cache.stored(client.feed.newest)?.value?.items, !posts.isEmpty else { return }
-        let shown = posts.filter { $0.version > 0 }
-        guard !shown.isEmpty else { return }
+    /// Taps on a post, and returns its ID.
+    @discardableResult
+    func like(_ choice: UInt64, _ client: LarderClient, twice: Bool, on wanted: String? = nil) throws -> String? {
+        guard let posts = client.cache.stored(client.feed.newest)?.value?.items, !posts.isEmpty else { return nil }
+        let shown = posts.filter { $0.version > 0 && (wanted == nil || $0.id == wanted) }
+        guard !shown.isEmpty else { return nil }
         let post = shown[Int(choice % UInt64(min(shown.count, 6)))]
         for isLike in twice ? [!post.likedByMe, post.likedByMe] : [!post.likedByMe] {
             let tap = Ledger.Tap(handle: handle, post: post.id)
@@ -70,6 +72,7 @@ extension Device {
                 simulation.ledger.uncertainTaps.insert(tap)
                 throw error
             }
+            lastTaps[post.id] = LastTap(isLike: isLike, at: simulation.clock.uptime)
             simulation.ledger.taps[tap, default: [:]][machine.index] = isLike
             simulation.note("\(name): \(isLike ? "likes" : "unlikes") \(post.id)")
             // Invariant 2, at once.
@@ -81,14 +84,17 @@ extension Device {
                 )
             }
         }
+        return post.id
     }
 
-    private func write(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws {
+    @discardableResult
+    func write(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws -> Written? {
         let kind: Ledger.Kind = act == .writePost ? .post : act == .addTask ? .task : .message
         let place = kind == .message ? conversation(choice) ?? "" : ""
-        if kind == .message, place.isEmpty { return }
+        if kind == .message, place.isEmpty { return nil }
         let key = simulation.ledger.newKey(kind)
         var writing = Ledger.Writing(kind: kind, machine: machine.index, author: handle, key: key, place: place)
+        (writing.device, writing.generation, writing.at) = (index, generation, simulation.clock.uptime)
         do {
             switch kind {
             case .post: _ = try client.feed.create("\(key) text")
@@ -111,6 +117,7 @@ extension Device {
             case .task: client.cache.stored(client.tasks.list())?.value?.items.contains { $0.title.hasPrefix(key) }
             }
         if isShown == false { simulation.find(.readYourWrites, "\(name): \(key) is not shown") }
+        return Written(kind: kind, key: key, place: place)
     }
 
     private func change(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws {
@@ -120,10 +127,10 @@ extension Device {
         let post = mine[Int(choice % UInt64(mine.count))]
         let key = String(post.text.prefix { $0 != ":" }) + ":"
         if act == .editPost {
-            try client.feed.edit(post.id, to: "\(key) edited \(choice % 100)")
+            let text = "\(key) edited \(choice % 100)"
+            try changing(key, text) { _ = try client.feed.edit(post.id, to: text) }
         } else {
-            noteDeletion(key)
-            try client.feed.delete(post.id)
+            try changing(key, nil) { _ = try client.feed.delete(post.id) }
         }
     }
 
@@ -135,10 +142,10 @@ extension Device {
         let line = mine[Int(choice % UInt64(mine.count))]
         let key = String(line.text.prefix { $0 != ":" }) + ":"
         if act == .editMessage {
-            try client.chat.edit(line.id, in: place, to: "\(key) edited \(choice % 100)")
+            let text = "\(key) edited \(choice % 100)"
+            try changing(key, text) { _ = try client.chat.edit(line.id, in: place, to: text) }
         } else {
-            noteDeletion(key)
-            try client.chat.delete(line.id, in: place)
+            try changing(key, nil) { _ = try client.chat.delete(line.id, in: place) }
         }
     }
 
@@ -149,20 +156,14 @@ extension Device {
         let item = ours[Int(choice % UInt64(ours.count))]
         let key = String(item.title.prefix { $0 != ":" }) + ":"
         if act == .editTask {
-            try client.tasks.edit(item.id, TaskEdit(title: "\(key) edited \(choice % 100)", status: .started))
+            let text = "\(key) edited \(choice % 100)"
+            try changing(key, text) { _ = try client.tasks.edit(item.id, TaskEdit(title: text, status: .started)) }
         } else {
-            noteDeletion(key)
-            try client.tasks.delete(item.id)
+            try changing(key, nil) { _ = try client.tasks.delete(item.id) }
         }
     }
 
-    private func noteDeletion(_ key: String) {
-        for index in simulation.ledger.writings.indices where simulation.ledger.writings[index].key == key {
-            simulation.ledger.writings[index].mayBeDeleted = true
-        }
-    }
-
-    private func pay(_ choice: UInt64, _ client: LarderClient) async throws {
+    func pay(_ choice: UInt64, _ client: LarderClient) async throws {
         let balances = try await client.bank.validatedAccounts()
         guard let (from, to) = simulation.accounts(of: handle) else { return }
         let index = simulation.ledger.payments.count
@@ -171,6 +172,7 @@ extension Device {
         simulation.ledger.payments.append(
             Ledger.Payment(machine: machine.index, payer: handle, account: from.id, note: note)
         )
+        defer { simulation.ledger.payments[index].isRunning = false }
         let order = Bank.TransferOrder(from: from.id, to: to.id, amount, note: note)
         do {
             _ = try await client.bank.transfer(order, given: balances)
@@ -242,6 +244,7 @@ extension Device {
     }
 
     private func giveUp(_ entry: Outbox.Entry) {
+        simulation.ledger.unreliable.insert(machine.index)
         if let tap = try? entry.input(as: Likes.Tap.self) {
             simulation.ledger.uncertainTaps.insert(Ledger.Tap(handle: handle, post: tap.postID))
         }

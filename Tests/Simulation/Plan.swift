@@ -29,6 +29,10 @@ struct Plan {
     var kept: Set<Int>?
     /// The length of the part with faults.
     var duration: Duration
+    /// What the run is about; nil: an earlier seed, whose acts are drawn from all.
+    let theme: Theme?
+    /// Whether the run has the later oracles: earlier seeds keep their meaning.
+    var isStrict: Bool { theme != nil }
 
     /// - Parameters:
     ///   - minutes: the length of the part with faults; nil: from the seed, some minutes.
@@ -36,16 +40,22 @@ struct Plan {
     init(seed: UInt64, minutes: Int?, people: [String]) {
         self.seed = seed
         var random = SeededGenerator(seed: seed)
-        swarm = Swarm(&random, isCalm: seed % 10 == 0, hasLaterActs: seed >= 2_000)
+        theme = Theme(seed: seed)
+        let isCalm = theme.map { $0 == .manners } ?? (seed % 10 == 0)
+        swarm = Swarm(&random, isCalm: isCalm, hasLaterActs: seed >= 2_000, theme: theme)
         machines = []
         var devices = 0
-        let wanted = random.uniform(in: 2..<5)
+        var wanted = random.uniform(in: 2..<5)
         // The first machine has two processes in half of the runs; people may have two machines.
-        let sharesStore = random.unit() < 0.5
+        var sharesStore = random.unit() < 0.5
+        if let theme, theme != .everything {
+            wanted = 2
+            sharesStore = theme == .twoProcesses
+        }
         let handles = [people[0], people[1], random.unit() < 0.5 ? people[0] : people[2], people[1]]
         while devices < wanted {
             let processes = machines.isEmpty && sharesStore ? 2 : 1
-            let losesPower = processes == 1 && random.unit() < 0.3
+            let losesPower = processes == 1 && random.unit() < (theme == .power ? 1 : 0.3)
             machines.append(Machine(handle: handles[machines.count], processes: processes, losesPower: losesPower))
             devices += processes
         }
@@ -85,11 +95,24 @@ enum Act: String, Sendable, CaseIterable {
     case loseReplies, busy, duplicates, expireToken, resets, silence, truncates, malformed, lag, slow, journey, noFaults
     case liveFrames, feedFault, dialect, wrongValidators
     case limited, schemaDrift, dateSkew, clockDrift
+    // Sequences, each of which brings about one situation.
+    case tapOften, sendMany, writeAndChange, changeAndDie, payAndLosePower, openMuch, openTwice, decide
+    case othersWriteMuch, postVanishes, expireAndDie, clockBackBriefly, damageStore, linkUneven, rejects, outage
 
     /// The acts that were added later: earlier seeds keep their plans.
     static let later: Set<Act> = [.limited, .schemaDrift, .dateSkew, .clockDrift]
 
+    /// The acts that runs with a theme have.
+    static let latest = sequencesByPerson.union([
+        .othersWriteMuch, .postVanishes, .expireAndDie, .clockBackBriefly, .damageStore, .linkUneven, .rejects, .outage,
+    ])
+
+    private static let sequencesByPerson: Set<Act> = [
+        .tapOften, .sendMany, .writeAndChange, .changeAndDie, .payAndLosePower, .openMuch, .openTwice, .decide,
+    ]
+
     var isByPerson: Bool {
+        if Self.sequencesByPerson.contains(self) { return true }
         guard let index = Self.allCases.firstIndex(of: self), let last = Self.allCases.firstIndex(of: .trimMemory)
         else {
             return false
@@ -111,12 +134,13 @@ struct Swarm {
     /// Whether nothing disturbs the clients' manners, so that the rules of the conduct report hold.
     let isCalm: Bool
 
-    init(_ random: inout SeededGenerator, isCalm: Bool, hasLaterActs: Bool) {
+    init(_ random: inout SeededGenerator, isCalm: Bool, hasLaterActs: Bool, theme: Theme?) {
         self.isCalm = isCalm
         let excluded = isCalm ? Act.disturbing : []
         var (weights, sum): ([(Act, Int)], Int) = ([], 0)
         for act in Act.allCases where hasLaterActs || !Act.later.contains(act) {
-            let usual = act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3]
+            guard theme != nil || !Act.latest.contains(act) else { continue }
+            let usual = theme?.weights(of: act) ?? (act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3])
             let weight =
                 act == .signOut ? [0, 0, 0, 1][random.uniform(in: 0..<4)] : usual[random.uniform(in: 0..<usual.count)]
             guard weight > 0, !excluded.contains(act) else { continue }

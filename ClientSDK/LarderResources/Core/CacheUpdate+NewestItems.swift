@@ -95,8 +95,9 @@ extension Commit {
                 }
             }
             if isFull { query.isInvalidated = true }
-            let first = query.members.entries.first { TimelineLayout.element($0.key).item != nil }
-            if first?.mark != nil || isFull { query.entityTag = nil }
+            // Usually the first item is unconfirmed, and no further one is looked at.
+            let newest = query.members.entries.lazy.prefix { TimelineLayout.element($0.key).item != nil }
+            if isFull || newest.contains(where: { $0.mark != nil }) { query.entityTag = nil }
         }
         try self.merge(newest.timeline, merge, disk)
     }

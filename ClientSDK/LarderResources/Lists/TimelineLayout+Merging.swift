@@ -254,6 +254,10 @@ extension TimelineLayout {
         return result.reversed()
     }
 
+    /// How much later than the beginning of a request an item may be inserted while it is in flight. An item that seems to have been
+    /// inserted later than that was inserted before the clock was set back.
+    private static let requestMaximum = Duration.seconds(60)
+
     /// The elements that stay although the page does not contain them: items that a later request has confirmed, and
     /// items that were inserted within the settling time, which the server's replicas may not have yet.
     func protected(
@@ -265,7 +269,8 @@ extension TimelineLayout {
         elements.filter { element in
             guard let key = element.item else { return false }
             if let loose = loose[key] {
-                return WallTime(nanosecondsSinceEpoch: loose.insertedAt) + page.settlingTime > page.startedAt
+                let age = page.startedAt - WallTime(nanosecondsSinceEpoch: loose.insertedAt)
+                return age < page.settlingTime && age > .zero - Self.requestMaximum
             }
             return !isLooseOnly && (orders.items[key] ?? 0) > page.order
         }

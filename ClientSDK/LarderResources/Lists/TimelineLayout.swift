@@ -143,8 +143,10 @@ struct TimelineLayout: Sendable, Equatable {
 
     var items: [EntityKey] { elements.compactMap(\.item) }
 
-    /// Whether the first item was inserted here and no page has confirmed it.
-    var beginsLoose: Bool { elements.lazy.compactMap(\.item).first.map { loose[$0] != nil } ?? false }
+    /// Whether an item of the newest page was inserted here and no page has confirmed it.
+    var beginsLoose: Bool {
+        elements.lazy.prefix { $0.start == nil }.contains { $0.item.map { loose[$0] != nil } ?? false }
+    }
 
     func index(ofGap number: Int) -> Int? {
         elements.firstIndex { element in

@@ -41,7 +41,7 @@ extension Outbox {
             if operation.isThrough, !entry.isInDoubt {
                 var update = CacheUpdate()
                 require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
-                removal(of: entry, in: &update)
+                self.failure(of: entry, in: &update)
                 do {
                     try core.commit(update)
                     finish(entry, .unsent(failure), operation)
@@ -163,7 +163,7 @@ extension Outbox {
                 // The server has carried it out, and its new value is not known.
                 for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
             }
-            if operation.isThrough { return removal(of: entry, in: &update) }
+            if operation.isThrough { return failure(of: entry, in: &update) }
             var row = entry.row
             row.state = Outbox.Entry.State.rejected.rawValue
             store(row, in: &update)
@@ -174,7 +174,7 @@ extension Outbox {
             }
             hide(entry, in: &update)
         case .unsent:
-            if operation.isThrough && !entry.isInDoubt { return removal(of: entry, in: &update) }
+            if operation.isThrough && !entry.isInDoubt { return failure(of: entry, in: &update) }
             var row = entry.row
             row.state = (entry.isInDoubt ? Outbox.Entry.State.inDoubt : .pending).rawValue
             store(row, in: &update)

@@ -196,6 +196,13 @@ public final class Outbox: Sendable {
         hide(entry, visibleAt: visibleAt, in: &update)
     }
 
+    /// Removes an awaited write whose caller learns that it has no effect. The removal is synced before: a row that comes back after a loss of
+    /// power would be sent.
+    func failure(of entry: Outbox.Entry, in update: inout CacheUpdate) {
+        removal(of: entry, in: &update)
+        update.durability = .powerLoss
+    }
+
     func removeRow(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         let id = entry.id.rawValue
         update.mayUseReserve = true

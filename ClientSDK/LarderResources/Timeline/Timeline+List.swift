@@ -155,7 +155,7 @@ extension Timeline.List {
                     layout.takeNewest(page, rule, &orders)
                     layout.keep(atMost: resource.keptMaximum)
                 }
-                // While the first item is unconfirmed, the validator is dropped: a 304 would keep the item there for
+                // While an item of the page is unconfirmed, the validator is dropped: a 304 would keep the item there for
                 // ever.
                 if isLatest { query.entityTag = layout.beginsLoose ? nil : answer.entityTag }
             }

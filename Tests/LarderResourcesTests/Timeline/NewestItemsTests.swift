@@ -30,6 +30,36 @@ struct NewestItemsTests {
         #expect(try await scene.cache().line(feed) == "7 6 5 4 3 2 1")
     }
 
+    @Test func `an inserted item does not stay because the clock was set back`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        try await cache.update { update in update.insertNewest(Note(4), in: feed.key) }
+        scene.clock.set(wall: scene.clock.now - .seconds(3_600))
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([3, 2, 1], next: "after 1")
+        try await cache.timeline(feed).refresh()
+        #expect(try await cache.line(feed) == "3 2 1")
+    }
+
+    @Test func `a list with an item inserted between others is not confirmed by a validator`() async throws {
+        let cache = try scene.cache()
+        let feed = source.resource()
+        source.prepare([5, 3, 1], next: "after 1", validator: "v")
+        try await cache.timeline(feed).refresh()
+        try await cache.update { update in
+            update.insert(Note(4), in: feed.key, isNew: true) { (Int($0) ?? 0) > (Int($1) ?? 0) }
+        }
+        #expect(try await cache.line(feed) == "5 4 3 1")
+        // The item stays for the settling time, so that the list differs from what the validator names.
+        for _ in 0..<2 {
+            scene.clock.advance(by: .seconds(5))
+            source.prepare([5, 3, 1], next: "after 1", validator: "v")
+            try await cache.timeline(feed).refresh()
+            #expect(try await cache.line(feed) == "5 4 3 1")
+            #expect(source.requests.last?.validator == nil)
+        }
+    }
+
     @Test func `an item that one update inserts and deletes is not shown`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)

@@ -1,0 +1,133 @@
+import Larder
+import LarderDemo
+import LarderModels
+import LarderResources
+import LarderTime
+
+/// Oracles of the runs from seed 3000 on: what a person has done stays visible and done.
+extension Device {
+    /// Does a change of a writing, and notes it.
+    func changing(_ key: String, _ text: String?, _ body: () throws -> Void) throws {
+        let index = simulation.ledger.writings.firstIndex { $0.key == key }
+        if text == nil, let index { simulation.ledger.writings[index].mayBeDeleted = true }
+        do { try body() } catch {
+            // A dying process does not know whether it has stored the change.
+            simulation.ledger.unreliable.insert(machine.index)
+            throw error
+        }
+        simulation.note("\(name): changes \(key) to \(text ?? "nothing")")
+        if let index {
+            simulation.ledger.writings[index].changes.append(Ledger.Change(machine: machine.index, text: text))
+        }
+    }
+
+    func note(_ event: CacheEvent) {
+        guard case .operation(let name, _, .rejected) = event else { return }
+        simulation.note("\(self.name): \(name) is rejected")
+        simulation.ledger.unreliable.insert(machine.index)
+        rejections += 1
+    }
+
+    /// What this process has written is in every snapshot until it was sent, and then in every fresh one.
+    func judge(_ kind: Ledger.Kind, _ place: String, _ texts: [String], isFresh: Bool) {
+        guard simulation.plan.isStrict, let client else { return }
+        let coverage = simulation.coverage.counts
+        let mayLag = coverage[Act.lag.rawValue] != nil || coverage[Act.journey.rawValue] != nil
+        let now = simulation.clock.uptime
+        for writing in simulation.ledger.writings {
+            guard writing.kind == kind, writing.place == place, writing.device == index,
+                writing.generation == generation,
+                !writing.mayBeLost, !writing.mayBeDeleted, now - writing.at > .seconds(1)
+            else { continue }
+            guard !texts.contains(where: { $0.hasPrefix(writing.key) }) else { continue }
+            let entries = client.cache.outbox.entries.filter {
+                String(decoding: $0.payload, as: UTF8.self).contains(writing.key)
+            }
+            // What was rejected is shown by the app as such, outside of the list.
+            guard entries.allSatisfy({ $0.state != .rejected }) else { continue }
+            if !entries.isEmpty {
+                simulation.find(.readYourWrites, "\(name): \(writing.key) waits and is not shown")
+            } else if isFresh, !mayLag {
+                simulation.find(.readYourWrites, "\(name): \(writing.key) was sent and is not in a fresh list")
+            }
+        }
+    }
+
+    /// The last tap of a person with one machine stays visible.
+    func judgeTaps(_ posts: [Post]) {
+        guard simulation.plan.isStrict, !simulation.mayActLate, rejections == 0, machine.processes == 1,
+            !simulation.ledger.unreliable.contains(machine.index),
+            simulation.plan.machines.count(where: { $0.handle == handle }) == 1
+        else { return }
+        let now = simulation.clock.uptime
+        for (post, tap) in lastTaps where now - tap.at > .seconds(1) {
+            let ledgerTap = Ledger.Tap(handle: handle, post: post)
+            guard !simulation.ledger.uncertainTaps.contains(ledgerTap),
+                let shown = posts.first(where: { $0.id == post }), shown.likedByMe != tap.isLike
+            else { continue }
+            simulation.find(.readYourWrites, "\(name): \(post) is not shown as it was tapped: \(tap.isLike)")
+        }
+    }
+
+    /// A transfer that the server has carried out is known to the app after a loss of power.
+    func judgeTransfers() {
+        guard let client else { return }
+        let entries = client.cache.outbox.entries.map { String(decoding: $0.payload, as: UTF8.self) }
+        for index in simulation.ledger.payments.indices where simulation.ledger.payments[index].lostItsApp {
+            let payment = simulation.ledger.payments[index]
+            guard payment.machine == machine.index else { continue }
+            simulation.ledger.payments[index].lostItsApp = false
+            simulation.coverage.count("transfers interrupted by a loss of power")
+            let all: [Transaction] = simulation.list("/v1/accounts/\(payment.account)/transactions", payment.payer)
+            guard all.contains(where: { $0.note == payment.note }) else { continue }
+            simulation.expect(
+                entries.contains { $0.contains("\"\(payment.note)\"") },
+                .money,
+                "\(name): \(payment.note) was carried out, and the app does not know of it after a loss of power"
+            )
+        }
+    }
+
+    /// The number of requests in a minute has a bound, also while all fail.
+    func noteRequest(at time: MonotonicTime) {
+        guard simulation.plan.isStrict else { return }
+        requests.append(time)
+        while let first = requests.first, time - first > .seconds(60) { requests.removeFirst() }
+        mostRequests = max(mostRequests, requests.count)
+        if requests.count > 300 {
+            simulation.find(.bounds, "\(name) has sent \(requests.count) requests within a minute")
+            requests = []
+        }
+    }
+}
+
+extension Simulation {
+    /// Whether the server may carry out a request after a later one. Taps have no key by which it could know that the request is an
+    /// earlier attempt.
+    var mayActLate: Bool {
+        let acts: [Act] = [
+            .slow, .linkUneven, .linkSlow, .linkLossy, .linkHalfOpen, .linkBlackHole, .linkChanged, .journey,
+        ]
+        return acts.contains { coverage.counts[$0.rawValue] != nil }
+    }
+
+    /// Edits and deletions that were accepted have happened.
+    func compareChanges(_ texts: [String: [String]]) {
+        guard plan.isStrict else { return }
+        for writing in ledger.writings where !writing.mayBeLost {
+            guard let last = writing.changes.last, Set(writing.changes.map(\.machine)).count == 1,
+                !ledger.unreliable.contains(last.machine), !ledger.unreliable.contains(writing.machine)
+            else { continue }
+            let found = (texts["\(writing.kind.rawValue) \(writing.place)"] ?? []).first { $0.hasPrefix(writing.key) }
+            if writing.changes.contains(where: { $0.text == nil }) {
+                expect(found == nil, .lostWrite, "\(writing.key) was deleted and exists")
+            } else {
+                expect(
+                    found == last.text,
+                    .lostWrite,
+                    "\(writing.key) was changed to '\(last.text ?? "")' and is '\(found ?? "")'"
+                )
+            }
+        }
+    }
+}
