@@ -70,9 +70,14 @@ final class Pacer: @unchecked Sendable {
         offset = end
         spent += delay
         let send: @Sendable () -> Void = { [self] in
+            guard offset < bytes.count else {
+                // The end follows the last bytes in one turn of the loop, before the client can send its next request.
+                if !piece.isEmpty { exchange.send(piece) }
+                return completion(spent)
+            }
             exchange.send(piece) { [self] isConnected in
                 // The line of a device carries nothing for a client that has gone.
-                if isConnected, offset < bytes.count { step() } else { completion(spent) }
+                if isConnected { step() } else { completion(spent) }
             }
         }
         if delay > .zero { _ = world.clock.schedule(after: delay, send) } else { send() }
