@@ -129,24 +129,14 @@ enum SwitchedOff: String, CaseIterable {
         let wasted = finished.filter { !seen.contains($0) }.count + finished.count - Set(finished).count
         let times = shown.times.sorted()
         late.sort()
+        func at(_ part: Int, of sorted: [Double]) -> String {
+            sorted.isEmpty ? "–" : shownTime(sorted[(sorted.count - 1) * part / 100])
+        }
         print(
-            off.rawValue.padding(toLength: 13, withPad: " ", startingAt: 0),
-            String(
-                format: "%4d requests %7.2f MB  wasted %3d of %3d downloads, decodes %3d  shown %3d after %4.0f ms, "
-                    + "95 %% %5.0f  blank after a pause %2d of %d  late frames: 99 %% %4.1f ms, max. %4.1f",
-                transport.requests,
-                Double(transport.bytes) / 1e6,
-                wasted,
-                finished.count,
-                counts.decodes,
-                times.count,
-                times.isEmpty ? 0 : times[times.count / 2],
-                times.isEmpty ? 0 : times[times.count * 95 / 100],
-                blank,
-                visible,
-                late[late.count * 99 / 100],
-                late.last ?? 0
-            )
+            "\(off.rawValue): \(transport.requests) requests, \(transport.bytes / 1_000) KB,",
+            "wasted \(wasted) of \(finished.count) downloads, \(counts.decodes) decodes,",
+            "shown \(times.count) after \(at(50, of: times)), 95 % \(at(95, of: times)),",
+            "blank after a pause \(blank) of \(visible), late frames: 99 % \(at(99, of: late)), max. \(at(100, of: late))"
         )
         for (_, entry) in view { entry.task.cancel() }
         view = [:]
@@ -154,6 +144,8 @@ enum SwitchedOff: String, CaseIterable {
         list.cancel()
     }
 }
+
+private func shownTime(_ milliseconds: Double) -> String { "\(milliseconds.rounded(.toNearestOrEven)) ms" }
 
 /// Compares scrolls with one mechanism switched off each.
 @MainActor func compareEffects(_ fixtures: String, rounds: Int) async throws {

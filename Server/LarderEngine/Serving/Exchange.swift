@@ -100,12 +100,13 @@ package struct Exchange: Sendable {
     /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
     package func send(_ bytes: [UInt8]) { withConnection { $0.send($1, bytes) } }
 
-    /// Sends bytes as `send(_:)` does, then calls `next` on the loop: with false if the connection has gone.
+    /// Sends bytes as `send(_:)` does, then calls `next` in a later turn of the loop: with false if the connection has gone, which
+    /// the answer of a closed peer to these bytes may have shown.
     package func send(_ bytes: [UInt8], then next: @escaping @Sendable (_ isConnected: Bool) -> Void) {
-        let (connection, index) = (connection, index)
+        send(bytes)
+        let connection = connection
         loop.execute { [loop] in
-            loop.connection(connection)?.send(index, bytes)
-            next(loop.connection(connection).map { !$0.isClosed } ?? false)
+            loop.execute { next(loop.connection(connection).map { !$0.isClosed } ?? false) }
         }
     }
 
