@@ -107,13 +107,13 @@ public final class BearerSession: HTTPSource.Authorizer {
         let grant = try await reason.around { () async throws(LarderError) in
             try await request(source.userInitiated)
         }
-        try await begin(Self.tokens(grant, asked))
+        try await keep(Self.tokens(grant, asked))
         cache.networkReturned()
     }
 
     /// Uses a token that cannot be renewed, such as a personal access token, as after `signIn`.
     public func use(token: String, userID: String) async throws(LarderError) {
-        try await begin(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
+        try await keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
         cache.networkReturned()
     }
 
@@ -157,19 +157,6 @@ public final class BearerSession: HTTPSource.Authorizer {
             userID: grant.userID,
             expiresAt: (asked + grant.lifetime).nanosecondsSinceEpoch
         )
-    }
-
-    /// Begins a session: what was read for another user or for nobody is stale from then on, because the server may have
-    /// personalised it.
-    private func begin(_ tokens: Tokens) async throws(LarderError) {
-        guard current.withLock({ $0.tokens.map { $0.isExpired || $0.userID != tokens.userID } ?? true }) else {
-            try await keep(tokens)
-            return
-        }
-        // Before the tokens are stored, in case the process ends between, and after it for requests that were sent without them.
-        await cache.updateIfPossible { $0.invalidateEverything() }
-        try await keep(tokens)
-        await cache.updateIfPossible { $0.invalidateEverything() }
     }
 
     /// Stores tokens and uses them from then on.

@@ -66,11 +66,6 @@ extension CacheCore {
         Task { for node in nodes { node.show() } }
     }
 
-    /// Whether the value was confirmed before the user changed (`CacheUpdate.invalidateEverything`).
-    func isOfEarlierUser(_ times: Freshness.Times, _ order: UInt64) -> Bool {
-        invalidations.covers([], validatedAt: times.validatedAt, order: order)
-    }
-
     /// Merges the tag invalidations of other processes.
     private func mergeForeignMarks(_ disk: DiskStore) {
         do {

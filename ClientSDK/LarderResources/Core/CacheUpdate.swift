@@ -122,12 +122,6 @@ public struct CacheUpdate: Sendable {
     /// Invalidates the value that is stored under a key.
     public mutating func invalidate(_ key: QueryKey) { steps.append(.invalidateQuery(key)) }
 
-    /// Invalidates everything, because the server may personalise its replies and the user is another one.
-    ///
-    /// Replies to requests that began before count as stale too. The next request for a value has no validator, and what it returns is
-    /// not merged with the old value.
-    package mutating func invalidateEverything() { steps.append(.invalidateTag(.everything)) }
-
     /// Invalidates all values whose resource has the tag.
     public mutating func invalidate(tag: String) { steps.append(.invalidateTag(.tag(tag))) }
 

@@ -21,19 +21,6 @@ extension Commit {
         )
     }
 
-    /// Whether a value is of an earlier user, and what this commit stores is not: nothing of it is kept beside a new reply.
-    func isOfEarlierUser(_ stored: StoredEntity) -> Bool { isOfEarlierUser(stored.times, stored.order) }
-
-    func isOfEarlierUser(_ times: Freshness.Times, _ stored: UInt64) -> Bool {
-        isAnswer && core.isOfEarlierUser(times, stored)
-            && !core.invalidations.covers([], validatedAt: moment.wall, order: order)
-    }
-
-    /// Removes a row that would be kept because it is more complete.
-    func forget(_ key: EntityKey, _ disk: DiskPart) throws {
-        try disk.write { transaction in try transaction.remove(key) }
-    }
-
     /// A draft combined with the stored value, unless that has been removed in this commit, and the stored value that it contains.
     mutating func merged(
         _ draft: EntityDraft,
@@ -56,10 +43,6 @@ extension Commit {
             }
         }
         guard let stored else { return (draft, nil) }
-        if isOfEarlierUser(stored) {
-            try forget(draft.key, disk)
-            return (draft, nil)
-        }
         // The guard of the disk decides about an older version.
         if let old = stored.version, let new = draft.version, new < old { return (draft, nil) }
         core.owner.calls(.merge)

@@ -64,7 +64,7 @@ extension Commit {
         try renew(key, current(key), stated, disk)
     }
 
-    func storedTimes(_ key: EntityKey, _ disk: DiskPart) throws -> Freshness.Times? {
+    private func storedTimes(_ key: EntityKey, _ disk: DiskPart) throws -> Freshness.Times? {
         var row: DiskEntity?
         try disk.write { transaction in row = try transaction.read { reading in try reading.entity(key) } }
         return row.map {

@@ -160,13 +160,9 @@ struct Commit {
             isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
         }
         func part(for draft: EntityDraft) -> DiskPart { isOffDisk(draft) ? DiskPart(connection: nil) : disk }
-        var known = current(key)
+        let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
             guard let new = draft.version, let old = known?.version, new > old else { return }
-        }
-        if let stored = known, isOfEarlierUser(stored), stored.version.map({ $0 <= draft.version ?? $0 }) ?? true {
-            try forget(key, disk)
-            known = nil
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
@@ -229,13 +225,7 @@ struct Commit {
                 switch try write(stored, payload, key, disk) {
                 case .stored: stored.seenCommits = seenCommits
                 case .keptNewer: return
-                case .keptMoreComplete:
-                    guard known == nil, let times = try storedTimes(key, disk), isOfEarlierUser(times, 0) else {
-                        return try renew(key, known, stated, isPart: draft.isPart, disk)
-                    }
-                    try forget(key, disk)
-                    guard try write(stored, payload, key, disk) == .stored else { return }
-                    stored.seenCommits = seenCommits
+                case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
                 }
             } else {
                 stored.unwrittenPayload = payload
@@ -285,11 +275,6 @@ struct Commit {
             return
         }
         core.owner.calls(.modify)
-        // The change does not confirm the rest.
-        let (times, isInvalidated) = (stored.times, stored.isInvalidated)
-        stored.isInvalidated =
-            isInvalidated
-            || core.invalidations.covers([], type: key.type, validatedAt: times.validatedAt, order: stored.order)
         stored.value = modifier.change(stored.value)
         stored.version = modifier.version(stored.value) ?? stored.version
         // The value no longer matches the validator.

@@ -2,7 +2,7 @@ import LarderStorage
 import LarderTime
 import Synchronization
 
-/// Invalidations by tag, by entity type or of everything: the time of each, and its place in the order of requests.
+/// Invalidations by tag or entity type: the time of each, and its place in the order of requests.
 ///
 /// A value is stale if the request that confirmed it began before the invalidation. Requests of this process are
 /// compared by their order, values from the disk by time. Safe from any thread.
@@ -11,7 +11,6 @@ final class InvalidationTable: Sendable {
     enum Name: Hashable, Sendable {
         case tag(String)
         case type(String)
-        case everything
     }
 
     struct Mark: Sendable {
@@ -28,8 +27,6 @@ final class InvalidationTable: Sendable {
 
     private struct State {
         var marks: [Name: Mark] = [:]
-        /// The latest time and order of a mark: a value that was confirmed later needs no look at the marks.
-        var latest = Mark(wall: Freshness.Times.never, order: 0)
         /// Stands for marks that were dropped: values from the disk that were validated before this time are stale.
         var floor: WallTime = Freshness.Times.never
         /// The same for values of this process: those whose request began before this place in the order are stale.
@@ -50,7 +47,6 @@ final class InvalidationTable: Sendable {
     func mark(_ name: Name, at now: WallTime, order: UInt64) {
         state.withLock { state in
             state.marks[name] = Mark(wall: now, order: order)
-            state.latest = Mark(wall: max(state.latest.wall, now), order: max(state.latest.order, order))
             guard state.marks.count > Self.marksMaximum else { return }
             // Replaces the older half by `floor`: more values become stale, which costs requests.
             let sorted = state.marks.sorted { $0.value.wall < $1.value.wall }.prefix(Self.marksMaximum / 2)
@@ -66,19 +62,15 @@ final class InvalidationTable: Sendable {
     var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != Freshness.Times.never } }
 
     /// Whether a value with these tags or of this type was invalidated after the request of that order had confirmed
-    /// it. Without tags and type: whether everything was.
+    /// it.
     func covers(_ tags: Set<String>, type: String? = nil, validatedAt: WallTime, order: UInt64) -> Bool {
         state.withLock { state in
             if state.marks.isEmpty && state.floor == Freshness.Times.never { return false }
             if order == 0 ? validatedAt <= state.floor : order < state.floorOrder { return true }
-            if order == 0 ? validatedAt > state.latest.wall : order >= state.latest.order { return false }
             func covers(_ name: Name) -> Bool {
                 guard let mark = state.marks[name] else { return false }
-                if order > 0 && mark.order > 0 { return mark.order > order }
-                // A sign-in and the first read after it may have the same time.
-                return order == 0 && (name == .everything ? mark.wall > validatedAt : mark.wall >= validatedAt)
+                return order > 0 && mark.order > 0 ? mark.order > order : order == 0 && mark.wall >= validatedAt
             }
-            if covers(.everything) { return true }
             if let type, covers(.type(type)) { return true }
             return tags.contains { covers(.tag($0)) }
         }
@@ -115,8 +107,8 @@ final class InvalidationTable: Sendable {
 
     // MARK: On disk
 
-    /// The marks as bytes: the floor, and then a line for each mark: its time, and `#` or `=` and the tag or type with control
-    /// characters and percent signs escaped, or `*` for everything.
+    /// The marks as bytes: the floor, and then a line for each mark: its time, `#` or `=`, and the tag or type with control characters
+    /// and percent signs escaped.
     var encoded: [UInt8] {
         state.withLock { state in
             var bytes = Array("\(state.floor.nanosecondsSinceEpoch)\n".utf8)
@@ -125,7 +117,6 @@ final class InvalidationTable: Sendable {
                 switch name {
                 case .tag(let tag): bytes += Array("#".utf8) + Self.escaped(tag)
                 case .type(let type): bytes += Array("=".utf8) + Self.escaped(type)
-                case .everything: bytes += Array("*".utf8)
                 }
                 bytes.append(UInt8(ascii: "\n"))
             }
@@ -152,7 +143,6 @@ final class InvalidationTable: Sendable {
                 // Values of this process are still compared with the order of the local mark.
                 if known.map({ $0.wall < wall }) ?? true {
                     state.marks[name] = Mark(wall: wall, order: known?.order ?? 0)
-                    state.latest.wall = max(state.latest.wall, wall)
                 }
             }
         }
@@ -163,7 +153,6 @@ final class InvalidationTable: Sendable {
         switch bytes.first {
         case UInt8(ascii: "#"): return .tag(text)
         case UInt8(ascii: "="): return .type(text)
-        case UInt8(ascii: "*"): return .everything
         default: return nil
         }
     }

@@ -156,8 +156,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.completeness = Completeness(stored.completeness)
         facts.held = stored.completeness
         // An entity from a list has no validator, and a value of another type must not be confirmed.
-        let mayConfirm = stored.value is Value && !core.isOfEarlierUser(stored.times, stored.order)
-        facts.validator = mayConfirm ? stored.validator : nil
+        facts.validator = stored.value is Value ? stored.validator : nil
         facts.isInvalidated =
             stored.isInvalidated
             || core.invalidations.covers(
@@ -242,9 +241,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.completeness =
             lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial
         // "Not modified" confirms entities that came with the list, and none that have changed since.
-        let isConfirmable =
-            lookup.stale.allSatisfy { $0.fetchedAt <= stored.times.fetchedAt }
-            && !core.isOfEarlierUser(stored.times, stored.order)
+        let isConfirmable = lookup.stale.allSatisfy { $0.fetchedAt <= stored.times.fetchedAt }
         facts.validator = facts.isPartial || !isConfirmable ? nil : stored.query.entityTag
         facts.stale = lookup.stale.map(\.key)
         facts.isInvalidated =
