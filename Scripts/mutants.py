@@ -567,6 +567,8 @@ def run(simulator, number, name, first, seeds, seconds, is_themed):
         return {"name": name, "needed": needed, "isMost": is_themed, "reached": count, "noticed": noticed}
     if result.returncode == 124:
         return {"name": name, "reached": count, "seconds": seconds}
+    if result.returncode != 0:
+        raise SystemExit(f"mutant '{name}': the simulator ended with {result.returncode}\n{result.stderr}")
     return {"name": name, "survived": len(wanted), "reached": count}
 
 

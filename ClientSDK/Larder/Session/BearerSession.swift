@@ -122,8 +122,13 @@ public final class BearerSession: HTTPSource.Authorizer {
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
     public func signOut() async {
-        if let tokens = current.withLock({ $0.tokens }), mayUseNetwork() {
-            do throws(LarderError) { try await endpoints.revoke(source.userInitiated, tokens.access) } catch {
+        if let tokens = current.withLock({ $0.tokens }) {
+            let reason = RequestReason("session", cause: "a sign-out", isUserInitiated: true)
+            do throws(LarderError) {
+                try await reason.around { () async throws(LarderError) in
+                    if mayUseNetwork() { try await endpoints.revoke(source.userInitiated, tokens.access) }
+                }
+            } catch {
                 cache.configuration.onEvent(.failed(resource: Self.key, error))
             }
         }

@@ -11,6 +11,7 @@ extension Commit {
         let context = QueryMerge.Context(
             order: order,
             startedAt: moment.wall,
+            receivedAt: core.configuration.wallClock.now,
             stored: try self.stored(merge.keys, disk),
             isReset: core.resets.contains(key),
             confirmedOrder: stored.order,

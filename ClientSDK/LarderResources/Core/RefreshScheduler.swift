@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderTime
 import Synchronization
 
@@ -56,7 +57,8 @@ final class RefreshScheduler: Sendable {
         let sleeper = sleeper
         state.task = Task { [weak self] in
             do { try await sleeper.sleep(until: due) } catch { return }
-            self?.wake()
+            // What is due later has a reason of its own, not that of the request that planned it.
+            RequestReason.$current.withValue(nil) { self?.wake() }
         }
     }
 

@@ -15,9 +15,10 @@ struct QueryMerge: Sendable {
 
     /// The inputs of the change besides the index.
     struct Context: Sendable {
-        /// The order of the request (`RequestOrder`), and when it began.
+        /// The order of the request (`RequestOrder`), when it began, less the stated `Age`, and when its answer is stored.
         var order: UInt64
         var startedAt: WallTime
+        var receivedAt: WallTime
         /// Which of the keys are stored.
         var stored: Set<EntityKey>
         /// Whether items that the answer does not overlap are dropped (`ListResets`).

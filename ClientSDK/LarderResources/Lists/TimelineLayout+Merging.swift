@@ -20,10 +20,11 @@ struct IncomingPage: Sendable {
     var isOnlyConfirmed = false
     /// The order of the latest request that confirmed the newest page, also by "not modified".
     var confirmedOrder: UInt64 = 0
-    /// The order of its request (`RequestOrder`), and when the request began. The content of the page is not older than
-    /// that.
+    /// The order of its request (`RequestOrder`), when the request began, and when the page is stored. The content of the page is not
+    /// older than the beginning.
     var order: UInt64
     var startedAt: WallTime
+    var receivedAt: WallTime
     /// How long an inserted item stays although pages do not contain it (`PagedResource.settlingTime`).
     var settlingTime: Duration
 }
@@ -254,10 +255,6 @@ extension TimelineLayout {
         return result.reversed()
     }
 
-    /// How much later than the beginning of a request an item may be inserted while it is in flight. An item that seems to have been
-    /// inserted later than that was inserted before the clock was set back.
-    private static let requestMaximum = Duration.seconds(60)
-
     /// The elements that stay although the page does not contain them: items that a later request has confirmed, and
     /// items that were inserted within the settling time, which the server's replicas may not have yet.
     func protected(
@@ -269,8 +266,9 @@ extension TimelineLayout {
         elements.filter { element in
             guard let key = element.item else { return false }
             if let loose = loose[key] {
-                let age = page.startedAt - WallTime(nanosecondsSinceEpoch: loose.insertedAt)
-                return age < page.settlingTime && age > .zero - Self.requestMaximum
+                let insertedAt = WallTime(nanosecondsSinceEpoch: loose.insertedAt)
+                // An item of the future was inserted before the clock was set back.
+                return page.startedAt - insertedAt < page.settlingTime && insertedAt <= page.receivedAt
             }
             return !isLooseOnly && (orders.items[key] ?? 0) > page.order
         }

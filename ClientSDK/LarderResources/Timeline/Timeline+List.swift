@@ -147,6 +147,7 @@ extension Timeline.List {
                     confirmedOrder: context.confirmedOrder,
                     order: context.order,
                     startedAt: context.startedAt,
+                    receivedAt: context.receivedAt,
                     settlingTime: resource.settlingTime
                 )
                 let rule = context.isReset ? .reset : resource.onDiscontinuity

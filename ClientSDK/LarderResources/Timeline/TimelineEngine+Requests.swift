@@ -242,6 +242,7 @@ extension TimelineEngine {
                 head: query.headTimes,
                 order: context.order,
                 startedAt: context.startedAt,
+                receivedAt: context.receivedAt,
                 settlingTime: resource.settlingTime
             )
             try query.editLayout { layout in

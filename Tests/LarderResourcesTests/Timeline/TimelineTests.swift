@@ -264,6 +264,21 @@ struct TimelineTests {
         #expect(source.requests.last?.validator == "v")
     }
 
+    @Test func `an inserted item stays when the reply has spent time in a shared cache`() async throws {
+        let cache = try scene.cache()
+        let feed = source.resource()
+        let timeline = cache.timeline(feed)
+        source.prepare([2, 1])
+        try await timeline.refresh()
+        try timeline.insertNewest(Note(3), isOwn: true)
+        scene.clock.advance(by: .seconds(10))
+        var reply = Fetched.value(source.page([2, 1], next: nil))
+        reply.age = .seconds(200)
+        source.script.prepare(reply)
+        try await timeline.refresh()
+        #expect(try await line(cache, feed) == "3 2 1 .")
+    }
+
     @Test func `an event about an item in the list does not move it`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
