@@ -38,6 +38,7 @@ extension HTTPSource {
         /// Pages by cursor: each page contains the cursor of the next one.
         ///
         /// - Parameters:
+        ///   - items: the items of a page, in its order.
         ///   - next: the cursor of the next page; nil after the last one.
         ///   - parameter: the name of the query parameter that takes the cursor.
         ///   - limit: the name of the query parameter that takes the number of items; nil: the server decides.

@@ -116,9 +116,10 @@ extension TourScene {
             visits[strategy, default: []].map(count).reduce(0, +)
         }
         chapter.answer =
-            "Over all networks Larder's person saw \(sum(.larder, \.errors)) errors, \(sum(.larder, \.lost)) of 15 writes were not done and "
-            + "\(sum(.larder, \.doubled)) done twice. Without a cache there were \(sum(.none, \.errors)) errors; repeating what failed gave "
-            + "\(sum(.dictionary, \.errors)) errors and did \(sum(.dictionary, \.doubled)) writes twice."
+            "Errors over all networks: \(sum(.larder, \.errors)) with Larder, \(sum(.none, \.errors)) without a cache, "
+            + "\(sum(.dictionary, \.errors)) with repetitions. Of 15 writes, \(sum(.larder, \.lost)), \(sum(.none, \.lost)) and "
+            + "\(sum(.dictionary, \.lost)) were not done; \(sum(.larder, \.doubled)), \(sum(.none, \.doubled)) and "
+            + "\(sum(.dictionary, \.doubled)) were done twice."
         return chapter
     }
 

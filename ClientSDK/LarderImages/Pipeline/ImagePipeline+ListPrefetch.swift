@@ -50,6 +50,7 @@ extension ImagePipeline {
         private let state = Mutex(State())
 
         /// - Parameters:
+        ///   - pipeline: loads the pictures.
         ///   - window: how far to load.
         ///   - onRecovery: called with the index of a visible item whose picture has been loaded after a failure, on any thread, while
         ///     no lock is held: request the picture again to show it.

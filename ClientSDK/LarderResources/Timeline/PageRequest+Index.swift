@@ -58,6 +58,7 @@ extension PageRequest {
     /// more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
     ///
     /// - Parameters:
+    ///   - type: the type of the items; it need not be stated where the result says it.
     ///   - age: how long ago the page must have been confirmed.
     ///   - batchMaximum: the maximum number of identifiers of one call of `items`; at least 1.
     ///   - index: fetches the index of the page. The validator of its request is that of an index.
