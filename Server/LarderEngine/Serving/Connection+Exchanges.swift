@@ -32,6 +32,8 @@ extension Connection {
     func send(_ index: Int, _ bytes: [UInt8]) {
         guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
         pendingReply?.bytesSent += bytes.count
+        // The reply is complete: a client that closes its sending side now still reads it.
+        pendingReply?.abandoned = nil
         output.append(bytes)
         markDirty()
     }

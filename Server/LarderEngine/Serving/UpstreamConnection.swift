@@ -197,7 +197,7 @@ final class UpstreamConnection {
         for event in events {
             switch event {
             case .head(let head):
-                if head.isEventStream { deadline = nil }
+                if head.status == .ok, head.isEventStream { deadline = nil }
                 exchange.receive(.head(head))
             case .content(let bytes): exchange.receive(.content(bytes))
             case .end:

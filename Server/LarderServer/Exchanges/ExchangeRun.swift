@@ -270,7 +270,8 @@ final class ExchangeRun: @unchecked Sendable {
             return exchange.complete(reply)
         }
         var mutator = ReplyMutator(rendered)
-        if isAddressedByPath { localize(&mutator) }
+        // A proxy has translated the fields, and passes content on unchanged.
+        if isAddressedByPath, plane.hasDomain { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         var plan = Pacer.Plan()
         for decision in decisions {
