@@ -51,6 +51,9 @@ struct OutboxQueue: Sendable {
     private var delayed = IndexedHeap<String, Due>()
     private var lastTicket: UInt64 = 0
     private var reservedLanes = 0
+    /// The number of operations in flight by scope, where there are any. It is not always the first one of its lane: an older rejected
+    /// one may be sent again meanwhile.
+    private var inFlightByScope: [String: Int] = [:]
     /// The operations in lanes by scope and coalescing key.
     private var slots: [Slot: OrderedIDs] = [:]
     private var unsent = IndexedHeap<Int64, Int64>()
@@ -174,7 +177,7 @@ struct OutboxQueue: Sendable {
         if isInLane(old) != isInLane(new) {
             if isInLane(new) { join(new, id) } else { leave(old, id) }
         }
-        if let first = lanes[new.scope]?.ids.first, first < id { return }
+        if let first = lanes[new.scope]?.ids.first, first < id, old.state != .sending { return }
         schedule(new.scope)
     }
 
@@ -311,7 +314,10 @@ struct OutboxQueue: Sendable {
         let id = entry.id.rawValue
         switch entry.state {
         case .pending: counts.pending += change
-        case .sending: counts.inFlight += change
+        case .sending:
+            counts.inFlight += change
+            let inFlight = (inFlightByScope[entry.scope] ?? 0) + change
+            inFlightByScope[entry.scope] = inFlight > 0 ? inFlight : nil
         case .inDoubt:
             counts.pending += change
             counts.inDoubt += change
@@ -358,7 +364,7 @@ struct OutboxQueue: Sendable {
         case .rejected: return .blocked
         case .sending: return .idle
         case .pending, .inDoubt:
-            guard operationsByName[entry.operation] != nil else { return .idle }
+            guard operationsByName[entry.operation] != nil, inFlightByScope[entry.scope] == nil else { return .idle }
             let due = max(entry.due, entry.heldUntil)
             if due > Self.atOnce { return .delayed(id, due) }
             // It keeps its place unless it was skipped when its turn came.

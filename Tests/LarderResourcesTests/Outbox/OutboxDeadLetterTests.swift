@@ -85,6 +85,35 @@ struct OutboxDeadLetterTests {
         #expect(server.requests.filter { $0[0].hasPrefix("1") } == [["1+"], ["1+"], ["1-"]])
     }
 
+    @Test func `a rejected operation that is sent again waits for a later one of its scope that is in flight`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        var operation = server.operation
+        operation.coalescingKey = { _ in nil }
+        let server = server
+        operation.send = { attempts in
+            if attempts.first?.input.isLike == false { _ = try await gate.fetch(FetchContext()) }
+            return try server.send(attempts)
+        }
+        server.behave { $0 == 1 ? .rejects(["1"]) : .answers }
+        let statuses = SequenceRecorder(cache.outbox.statuses)
+        try cache.enqueue(Tap(post: "1", isLike: true), operation)
+        try cache.enqueue(Tap(post: "1", isLike: false), operation)
+        cache.outbox.resume()
+        await gate.waitForRequests(1)
+        let rejected = try #require(cache.outbox.rejected.first)
+        try cache.outbox.retry(rejected.id)
+        // It was woken, and has not been sent.
+        try cache.enqueue(Tap(post: "2", isLike: true), operation)
+        await statuses.wait { _ in server.post("2").isMine && cache.outbox.status.inFlight == 1 }
+        #expect(server.requests == [["1+"], ["2+"]])
+        gate.answer(0, .value(0))
+        try await cache.outbox.drained()
+        #expect(server.requests == [["1+"], ["2+"], ["1-"], ["1+"]] && server.post("1").isMine)
+    }
+
     @Test func `the operation that makes the server fail is isolated among a hundred, and the others are sent`()
         async throws
     {

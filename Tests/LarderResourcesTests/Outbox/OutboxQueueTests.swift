@@ -102,7 +102,11 @@ struct OutboxQueueTests {
             default:
                 now = now + .nanoseconds(generator.uniform(in: 0..<40))
                 let next = queue.promote(at: now)
-                var heads = lanes(Array(model.values), registered).values.compactMap(\.first).filter {
+                // An older operation may have been rejected, and returned while a later one of its lane is in flight.
+                let idle = lanes(Array(model.values), registered).values.filter {
+                    $0.allSatisfy { $0.state != .sending }
+                }
+                var heads = idle.compactMap(\.first).filter {
                     ($0.state == .pending || $0.state == .inDoubt) && registered.contains($0.operation)
                 }
                 let future = heads.filter { $0.due > now }
