@@ -1,15 +1,20 @@
 import LarderEvents
-import LarderStorage
+package import LarderStorage
 
 extension LarderCache {
     /// The server's versions of all stored entities of a type that count as current, without local changes.
     ///
-    /// Left out: what is invalidated or has uncertain times, because the next read asks for it, and what is only in memory. Cost: reads
-    /// all rows of the type.
+    /// Left out: what is invalidated or has uncertain times, because the next read asks for it; what was fetched before the change feed
+    /// was followed, which expires by time; and what is only in memory. Cost: reads all rows of the type.
     ///
     /// - Throws: `.storage` if the store cannot be read.
     package func heldVersions(ofType type: String) throws(LarderError) -> [String: Int64] {
-        guard let disk, !core.areTimesUncertain else { return [:] }
+        try heldRows(ofType: type).reduce(into: [:]) { $0[$1.key.id] = $1.version }
+    }
+
+    /// The rows of the entities of a type that count as current.
+    package func heldRows(ofType type: String) throws(LarderError) -> [DiskEntity] {
+        guard let disk, !core.areTimesUncertain else { return [] }
         let rows: [DiskEntity]
         do {
             rows = try disk.read { transaction in
@@ -22,17 +27,18 @@ extension LarderCache {
         } catch {
             throw LarderError(error)
         }
-        var versions: [String: Int64] = [:]
-        for row in rows where !row.isInvalidated && !row.isClockUncertain && !core.unwritten.contains(.entity(row.key))
-        {
-            let isMarked = core.invalidations.covers(
+        let followedSince = core.invalidations.feeds.values.map(\.since).min()
+        return rows.filter { row in
+            guard !row.isInvalidated, !row.isClockUncertain, !core.unwritten.contains(.entity(row.key)) else {
+                return false
+            }
+            if let followedSince, row.fetchedAt < followedSince { return false }
+            return !core.invalidations.covers(
                 [],
                 type: type,
                 validatedAt: row.validatedAt,
                 order: core.entities[row.key]?.order ?? 0
             )
-            if !isMarked { versions[row.key.id] = row.version }
         }
-        return versions
     }
 }

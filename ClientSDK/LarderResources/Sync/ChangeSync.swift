@@ -165,10 +165,11 @@ public final class ChangeSync: Sendable {
         return count
     }
 
-    /// Fetches the current token before anything else is read.
+    /// Fetches the current token. Values that were requested before it arrived are not covered by the feed, and expire by time.
     private func begin() async throws(LarderError) {
-        let since = cache.core.now().wall
         let token = try await feed.present()
+        // What was requested before the token arrived may have been read before changes that precede the token.
+        let since = cache.core.now().wall
         let (name, sinceKey) = (feed.name, sinceKey)
         try await cache.core.changing { () throws(LarderError) in
             try self.cache.updateBlocking { update in
@@ -184,8 +185,8 @@ public final class ChangeSync: Sendable {
 
     /// Handles a lost token: everything is invalidated and stays visible until it is fetched again. Pending operations stay.
     private func resync() async throws(LarderError) {
-        let since = cache.core.now().wall
         let token = try await feed.present()
+        let since = cache.core.now().wall
         let invalidateAll = feed.invalidateAll
         let (name, sinceKey) = (feed.name, sinceKey)
         try await cache.core.changing { () throws(LarderError) in
