@@ -74,7 +74,7 @@ public struct MockWorld: Sendable {
 
     public func removeFaults() { world.control.faults.removeAll() }
 
-    /// Sets the offset of a device's dates; `*` for all devices.
+    /// Sets the offset of the dates that a device receives: `Date`, and a date in the `Retry-After` of a fault; `*` for all devices.
     public func skewDates(of device: String, by offset: Duration) {
         world.control.change { $0.skews[device] = offset == .zero ? nil : offset }
     }

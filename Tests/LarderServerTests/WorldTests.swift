@@ -177,6 +177,22 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
+    /// A client compares it with the reply's `Date`, because its own clock may be wrong.
+    @Test func `a skew shifts the date in Retry-After, and the conduct report reads it so`() async throws {
+        let stage = try Stage()
+        stage.world.skewDates(of: "phone", by: .seconds(7_200))
+        var limited = CannedReply(status: 429)
+        limited.retryAfter = .date(inSeconds: 60)
+        try stage.world.set(Fault(.respond(limited), when: FaultMatch("GET", "/v1/feed")))
+        let reply = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"])
+        #expect(reply.field("Date") == "Mon, 21 Sep 2026 16:13:20 GMT")
+        #expect(reply.field("Retry-After") == "Mon, 21 Sep 2026 16:14:20 GMT")
+        stage.world.clock.advance(by: .seconds(61))
+        _ = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"])
+        #expect(await stage.world.conduct.findings.allSatisfy { $0.rule != .retriedTooSoon })
+        await stage.backend.stop()
+    }
+
     @Test func `a skew shifts the dates of its device only`() async throws {
         let stage = try Stage()
         stage.world.skewDates(of: "phone", by: .seconds(-86_400))

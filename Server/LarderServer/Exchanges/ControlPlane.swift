@@ -267,7 +267,7 @@ final class ControlPlane: ExchangeHandler {
     }
 
     /// The reply of a fault.
-    func reply(_ canned: CannedReply, to request: Request, in world: World) -> Reply {
+    func reply(_ canned: CannedReply, to request: Request, from device: String, in world: World) -> Reply {
         let status = Status(code: canned.status)
         var fields = Fields()
         fields.set(.cacheControl, "no-store")
@@ -278,7 +278,8 @@ final class ControlPlane: ExchangeHandler {
         case .seconds(let seconds)?: fields.set(.retryAfter, String(seconds))
         case .date(let seconds)?:
             var date: [UInt8] = []
-            HTTPDate.appendIMF(world.clock.now + .seconds(seconds), to: &date)
+            // On the clock that the device's `Date` shows.
+            HTTPDate.appendIMF(world.clock.now + world.control.skew(of: device) + .seconds(seconds), to: &date)
             fields.set(.retryAfter, String(decoding: date, as: UTF8.self))
         case nil: break
         }

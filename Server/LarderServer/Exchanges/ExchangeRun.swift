@@ -162,7 +162,7 @@ final class ExchangeRun: @unchecked Sendable {
             injected += world.clock.uptime - started
             switch verdict {
             case .proceed: body()
-            case .answer(let canned): send(plane.reply(canned, to: request, in: world))
+            case .answer(let canned): send(plane.reply(canned, to: request, from: facts.device, in: world))
             case .cut(let cut): self.cut(cut)
             }
         }
@@ -240,7 +240,7 @@ final class ExchangeRun: @unchecked Sendable {
     /// Applies a fault that ends the exchange without the reply.
     private func end(_ decision: FaultDecision) {
         switch decision.fault.action {
-        case .respond(let canned): send(plane.reply(canned, to: request, in: world))
+        case .respond(let canned): send(plane.reply(canned, to: request, from: facts.device, in: world))
         case .expireToken: send(plane.tokenExpired(to: request, in: world))
         case .reset: cut(.reset)
         case .close, .empty: cut(.close)

@@ -115,7 +115,11 @@ struct ExchangeJudge {
         }
         var wait = Duration.zero
         if let text = entry.replyField("retry-after") {
-            wait = RetryAfter(parsing: text, now: entry.at)?.wait(from: entry.at) ?? .zero
+            // A client may compare a date with its own clock or with the reply's `Date`, which may be skewed.
+            let sent = entry.replyField("date").flatMap { HTTPDate.parse($0, now: entry.at) } ?? entry.at
+            wait =
+                RetryAfter(parsing: text, now: entry.at).map { min($0.wait(from: entry.at), $0.wait(from: sent)) }
+                ?? .zero
         }
         let end = entry.endedInWorld
         var rejection = Rejection(number: entry.number, at: end, until: end + wait, ended: entry.ended)
