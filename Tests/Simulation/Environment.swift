@@ -124,14 +124,16 @@ extension Simulation {
         case .silence: set(.never, api)
         case .truncates: set(.truncate(.byte(Int(choice % 300))), api)
         case .malformed: set(.malformedJSON, api)
-        case .lag: set(.lag(.init(commits: Int(choice % 5) + 1)), FaultMatch("GET", "/v1/**"))
+        case .lag:
+            beginLag()
+            set(.lag(.init(commits: Int(choice % 5) + 1)), FaultMatch("GET", "/v1/**"))
         case .slow: set(.latency(connect: nil, firstByte: .uniform(.zero, .seconds(6)), body: nil), api)
         case .journey:
             let all = Journey.allCases
             do { try world.set(all[Int(choice % UInt64(all.count))]) } catch {
                 find(.crash, "a journey is rejected: \(error)")
             }
-        case .noFaults: world.removeFaults()
+        case .noFaults: removeFaults()
         case .liveFrames:
             var fault = LiveFault()
             fault.lose = 0.2

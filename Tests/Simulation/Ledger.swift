@@ -13,7 +13,8 @@ struct Ledger {
         let key: String
         /// The conversation of a message.
         let place: String
-        /// The process that has written it, and when.
+        /// The process that has written it, and when it was written or sent again after a rejection: snapshots that were made before
+        /// do not have it.
         var device = 0
         var generation = 0
         var at = MonotonicTime(nanoseconds: 0)

@@ -230,6 +230,7 @@ extension Device {
                 if retriedKeys.insert(entry.idempotencyKey).inserted {
                     simulation.note("\(name): retries \(entry.operation) in \(entry.scope)")
                     try outbox.retry(entry.id)
+                    noteSentAgain(entry, outbox)
                 } else {
                     simulation.note("\(name): gives up \(entry.operation) in \(entry.scope)")
                     simulation.coverage.count("operations given up")
@@ -243,9 +244,29 @@ extension Device {
         }
     }
 
+    func tap(of entry: Outbox.Entry) -> Likes.Tap? {
+        guard let codec = client?.likes.operation.codec else { return nil }
+        return try? entry.input(codec: codec)
+    }
+
+    /// A person who sends a rejected operation again has decided again: a tap counts as the last one unless a later one waits behind it.
+    private func noteSentAgain(_ entry: Outbox.Entry, _ outbox: Outbox) {
+        if let tap = tap(of: entry) {
+            let waiting = outbox.entries.filter { $0.id > entry.id && [.pending, .inDoubt].contains($0.state) }
+            let last = waiting.compactMap { self.tap(of: $0) }.last { $0.postID == tap.postID } ?? tap
+            simulation.ledger.taps[Ledger.Tap(handle: handle, post: tap.postID), default: [:]][machine.index] =
+                last.isLike
+            lastTaps[tap.postID] = LastTap(isLike: last.isLike, at: simulation.clock.uptime)
+        }
+        let text = String(decoding: entry.payload, as: UTF8.self)
+        for index in simulation.ledger.writings.indices where text.contains(simulation.ledger.writings[index].key) {
+            simulation.ledger.writings[index].at = simulation.clock.uptime
+        }
+    }
+
     private func giveUp(_ entry: Outbox.Entry) {
         simulation.ledger.unreliable.insert(machine.index)
-        if let tap = try? entry.input(as: Likes.Tap.self) {
+        if let tap = tap(of: entry) {
             simulation.ledger.uncertainTaps.insert(Ledger.Tap(handle: handle, post: tap.postID))
         }
         let text = String(decoding: entry.payload, as: UTF8.self)

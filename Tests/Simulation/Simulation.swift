@@ -27,6 +27,8 @@ final class Simulation: @unchecked Sendable {
     private var lastScript = 0
     private let loops: [EventLoop]
     var handlesByID: [String: String] = [:]
+    /// When replicas have lagged, by the true date; a period that goes on has no end.
+    var lags: [(from: WallTime, to: WallTime?)] = []
     /// The people of the run.
     var handles: [String] { Set(plan.machines.map(\.handle)).sorted() }
     /// Jobs of the executor since the clock has moved; a run that never gets quiet does not end by itself.
