@@ -40,7 +40,7 @@ package final class RawClient {
         package init(reason: String) { self.reason = reason }
     }
 
-    private let descriptor: Int32
+    package let descriptor: Int32
     private var buffer: [UInt8] = []
 
     /// Connects to a port of this machine.
