@@ -91,7 +91,7 @@ final class UpstreamConnection {
         output.append(
             exchange.request.body.isEmpty ? exchange.request.head : exchange.request.head + exchange.request.body
         )
-        flush()
+        if loop.holdsWrites { loop.hold(self) } else { flush() }
     }
 
     // MARK: Writing
@@ -113,6 +113,9 @@ final class UpstreamConnection {
         deadline = loop.now + Self.closeTimeout
         flush()
     }
+
+    /// Writes a request that was held.
+    func writeHeld() { if !isClosed { flush() } }
 
     private func flush() {
         while !output.isEmpty {

@@ -137,6 +137,9 @@ final class ProxyRelay: Sendable {
 
     // MARK: Replies
 
+    private static let none: NameSet = []
+    private static let length: NameSet = ["content-length"]
+
     /// The reply with the server's fields, without those of its connection.
     static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
         let (status, fields) = (head.status, head.lines)
@@ -146,7 +149,7 @@ final class ProxyRelay: Sendable {
         let statesOtherLength = request.method == .head || status == .notModified
         ProxyFields(fields).append(
             to: &lines,
-            omitting: statesOtherLength ? [] : ["content-length"],
+            omitting: statesOtherLength ? Self.none : Self.length,
             minorVersion: Int(head.minorVersion),
             location: location
         )
