@@ -309,10 +309,13 @@ package final class EventLoop: @unchecked Sendable {
     func hold(_ connection: UpstreamConnection) { heldUpstream.append(connection) }
 
     private func writeHeld() {
-        if !heldUpstream.isEmpty {
-            for connection in heldUpstream { connection.writeHeld() }
-            heldUpstream.removeAll(keepingCapacity: true)
+        // A connection that fails starts the next waiting request, which may be held too.
+        var index = 0
+        while index < heldUpstream.count {
+            heldUpstream[index].writeHeld()
+            index += 1
         }
+        heldUpstream.removeAll(keepingCapacity: true)
         guard !held.isEmpty else { return }
         for connection in held {
             if let buffer = connection.writeHeld() { spareBuffers.append(buffer) }
