@@ -223,8 +223,9 @@ final class Connection {
         guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
         loop.scratch.removeAll()
         write(reply)
-        afterProcessing()
-        process()
+        // Requests that were read already are answered directly: their replies must not be written before a held one.
+        afterProcessing(mayHold: unread.isEmpty)
+        if held == nil { process() }
     }
 
     private func write(_ reply: Reply) {

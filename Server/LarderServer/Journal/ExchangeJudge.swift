@@ -4,11 +4,11 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Judges exchanges one by one, in the order of the journal, by what each device knew at the time.
+/// Judges exchanges in the order of the journal, by the replies that each device had received before.
 ///
-/// The conduct report and the verdicts on entries ask the same questions, and both are answered here. A device is what
-/// `JournalEntry.device` says. State is bounded as the journal is: an exchange is compared with the last `capacity` ones, and what
-/// earlier ones said is forgotten, which can only hide a verdict.
+/// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.device`. An exchange
+/// is compared with the last `capacity` exchanges only, so the state is bounded. A comparison with an older exchange is not made:
+/// a verdict can be missing, but none is wrong.
 struct ExchangeJudge {
     /// What the journal says about an entry.
     struct Judgement {
