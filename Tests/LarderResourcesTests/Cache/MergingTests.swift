@@ -106,7 +106,7 @@ struct MergingTests {
 
     @Test func `a part does not replace a row that cannot be read`() async throws {
         var unread = 0
-        for step in 1...8 {
+        for step in 1...16 {
             let place = CacheScene()
             let killable = KillableStore(DiskStore.Configuration(directory: place.path, clock: place.clock))
             var cache = try await onDiskAlone(killable, place)
