@@ -56,8 +56,8 @@ public final class BearerSession: HTTPSource.Authorizer {
     ///
     /// - Parameters:
     ///   - cache: the account's cache.
-    ///   - source: sends sign-in, renewal and revocation. It must have no authorizer. Sign-in and revocation are marked as requests of a
-    ///     person (`TransportRequest.isUserInitiated`), renewals are not.
+    ///   - source: sends sign-in, renewal and revocation. It must have no authorizer. Sign-in and revocation are requests of a person
+    ///     (`TransportRequest.isUserInitiated`), and so is a renewal that a person's refresh needs.
     ///   - endpoints: the endpoints for renewal and revocation.
     ///   - secrets: the place of the tokens; nil: a file beside the outbox, or memory if the cache has none.
     /// - Throws: `.storage` if the tokens cannot be read.
@@ -103,10 +103,8 @@ public final class BearerSession: HTTPSource.Authorizer {
     /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
-        let reason = RequestReason("session", cause: "a sign-in")
-        let grant = try await reason.around { () async throws(LarderError) in
-            try await request(source.userInitiated)
-        }
+        let reason = RequestReason("session", cause: "a sign-in", isUserInitiated: true)
+        let grant = try await reason.around { () async throws(LarderError) in try await request(source) }
         try await keep(Self.tokens(grant, asked))
         cache.networkReturned()
     }
@@ -126,7 +124,7 @@ public final class BearerSession: HTTPSource.Authorizer {
             let reason = RequestReason("session", cause: "a sign-out", isUserInitiated: true)
             do throws(LarderError) {
                 try await reason.around { () async throws(LarderError) in
-                    if mayUseNetwork() { try await endpoints.revoke(source.userInitiated, tokens.access) }
+                    if mayUseNetwork() { try await endpoints.revoke(source, tokens.access) }
                 }
             } catch {
                 cache.configuration.onEvent(.failed(resource: Self.key, error))
