@@ -99,6 +99,8 @@ public final class BearerSession: HTTPSource.Authorizer {
 
     /// Signs in: stores the granted tokens, uses them from then on, and lets the cache send what has waited for a session.
     ///
+    /// Stored values stay as they are, also those that were read without a session: see the `account` of `APIClient.init`.
+    ///
     /// - Parameter request: sends the credentials, without authorization.
     /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
