@@ -27,6 +27,13 @@ extension Commit {
         )
     }
 
+    /// The version of an entity on disk; nil if there is none.
+    func storedVersion(_ key: EntityKey, _ disk: DiskPart) throws -> Int64? {
+        var version: Int64?
+        try disk.write { transaction in version = try transaction.read { reading in try reading.entity(key)?.version } }
+        return version
+    }
+
     /// The stored value that a draft is combined with.
     enum MergeBase {
         /// Nil: there is none.

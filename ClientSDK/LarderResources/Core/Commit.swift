@@ -162,7 +162,8 @@ struct Commit {
         func part(for draft: EntityDraft) -> DiskPart { isOffDisk(draft) ? DiskPart(connection: nil) : disk }
         let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
-            guard let new = draft.version, let old = known?.version, new > old else { return }
+            let old = try known?.version ?? storedVersion(key, part(for: draft))
+            guard let new = draft.version, let old, new > old else { return }
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
