@@ -207,6 +207,8 @@ private struct ListRun {
     /// Whatever has happened, a full reply without changes meanwhile is shown as it is.
     mutating func finish() async throws -> (shown: [Note], expected: [Note]) {
         _ = try await answer(isEarly: true)
+        // Otherwise "not modified" could confirm a list that an outdated event has changed since the reply with that validator.
+        _ = insertAtServer()
         _ = try await begin()
         _ = try await answer(isEarly: false)
         return (cache.stored(list)?.value?.items ?? [], server)
