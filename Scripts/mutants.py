@@ -364,12 +364,12 @@ MUTANTS = {
     ],
     "invalidations on disk": [
         (
-            RESOURCES + "Core/CacheCore.swift",
+            RESOURCES + "Core/CacheCore+Committing.swift",
             "                    try transaction.setMetadata(invalidations.encoded,",
             "                    if !MUTANT { try transaction.setMetadata(invalidations.encoded,",
         ),
         (
-            RESOURCES + "Core/CacheCore.swift",
+            RESOURCES + "Core/CacheCore+Committing.swift",
             "for: InvalidationTable.metadataKey)\n                }\n                if isTimeToSave",
             "for: InvalidationTable.metadataKey) }\n                }\n                if isTimeToSave",
         ),
@@ -388,21 +388,21 @@ MUTANTS = {
             "return stored.seenCommits >= (others?.count ?? 0) || MUTANT ? stored : nil",
         ),
         (
-            RESOURCES + "Core/CacheCore.swift",
+            RESOURCES + "Core/CacheCore+Reading.swift",
             "return stored.seenCommits >= seenCommits ? stored : nil",
             "return stored.seenCommits >= seenCommits || MUTANT ? stored : nil",
         ),
     ],
     "second attempt of a lost renewal": [
         (
-            "ClientSDK/Larder/Session/BearerSession.swift",
+            "ClientSDK/Larder/Session/BearerSession+Renewing.swift",
             "guard isLost, mayUseNetwork() else { throw error }",
             "guard isLost, !MUTANT, mayUseNetwork() else { throw error }",
         )
     ],
     "tokens renewed by the other process": [
         (
-            "ClientSDK/Larder/Session/BearerSession.swift",
+            "ClientSDK/Larder/Session/BearerSession+Renewing.swift",
             "            // The process that held the lock before may have renewed the tokens.\n            if try await",
             "            // The process that held the lock before may have renewed the tokens.\n            if !MUTANT, try await",
         )
