@@ -124,28 +124,54 @@ extension Outbox {
         let names = names.filter { !$0.names.isEmpty }
         guard !names.isEmpty else { return try core.commit(update) }
         for key in update.keptOffDisk { try core.keepOffDisk(key) }
-        var adopted: Commit?
+        var adopted: [Commit] = []
+        var waiters: [Waiter] = []
         defer {
             core.delayed.deliver()
-            if let adopted { core.announce(adopted) }
+            for commit in adopted { core.announce(commit) }
+            for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
         }
         let commit = try core.carryOut(update) { [self] local, store in
-            // Under the gate, which is taken when the content is stored: no operation is enqueued or edited between reading the
-            // payloads and storing them.
+            // Under the gate, which is taken when the content is stored: this process enqueues and edits no operation between reading
+            // the payloads and storing them. If another process does so, they are read again.
             try gate.withLock { _ in
-                // Operations that another process has enqueued behind it get the server IDs too.
-                adopted = try adoptUnseen()
-                var local = local
-                var rewritten: [Outbox.Entry] = []
-                for (entry, names) in names { rewritten += rename(names, behind: entry, in: &local) }
-                try store(local)
-                state.withLock { state in
-                    for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
-                }
+                var attempts = 0
+                repeat {
+                    attempts += 1
+                    // Operations that another process has enqueued or changed behind it get the server IDs too.
+                    if let commit = try adoptUnseen() { adopted.append(commit) }
+                    let (changed, removed) = try adoptChanges(behind: names.map(\.entry))
+                    if let changed { adopted.append(changed) }
+                    waiters += removed
+                } while try !storeRenamed(names, local, isLast: attempts == Self.renamingAttemptsMaximum, store)
             }
         }
         core.announce(commit)
     }
+
+    /// Stores results, and the server IDs in the operations behind them. The gate is held.
+    ///
+    /// - Returns: false if another process has changed one of these operations meanwhile. Then nothing is stored.
+    private func storeRenamed(
+        _ names: [(entry: Outbox.Entry, names: [String: String])],
+        _ local: CacheUpdate,
+        isLast: Bool,
+        _ store: (CacheUpdate) throws -> Void
+    ) throws -> Bool {
+        var local = local
+        var rewritten: [Outbox.Entry] = []
+        for (entry, names) in names { rewritten += rename(names, behind: entry, in: &local) }
+        do { try store(local) } catch  where !isLast && Overtaken.isCause(of: error) {
+            return false
+        }
+        state.withLock { state in
+            for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
+        }
+        return true
+    }
+
+    /// If another process changes an operation each time between reading and storing it, the results are stored later.
+    private static let renamingAttemptsMaximum = 8
 
     private func plan(
         _ entry: Outbox.Entry,
@@ -212,12 +238,26 @@ extension Outbox {
                 continue
             }
             guard new.payload != old.payload else { continue }
-            store(new.row, in: &update)
+            storePayload(new.payload, of: old, in: &update)
             hide(old, in: &update)
             showAgain(new, operation, in: &update)
             rewritten.append(new)
         }
         return rewritten
+    }
+
+    /// Replaces the payload of a row, whose state stays. The update fails if another process has changed the operation.
+    private func storePayload(_ payload: [UInt8], of entry: Outbox.Entry, in update: inout CacheUpdate) {
+        let number = entry.id.rawValue
+        update.mayUseReserve = true
+        update.rows.append { transaction in
+            let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+            guard var row, row.sequence == number, row.payload == entry.payload,
+                row.idempotencyKey == entry.idempotencyKey
+            else { throw Overtaken() }
+            row.payload = payload
+            try transaction.update(row)
+        }
     }
 
     private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) {

@@ -6,6 +6,9 @@ import Synchronization
 /// Sharing of one outbox by several processes: the rows are authoritative, the process with the send lock sends, and the others read
 /// the rows again.
 extension Outbox {
+    /// A caller that waits for the result of an operation.
+    typealias Waiter = CheckedContinuation<Result<any Sendable, LarderError>, Never>
+
     static let lockRetry = RetryPolicy(base: .milliseconds(100), ceiling: .seconds(5))
 
     // MARK: Reading rows
@@ -89,7 +92,7 @@ extension Outbox {
     /// Compares the known operations with the rows while another process holds the send lock, and applies its results.
     func reconcile() throws {
         guard let disk = core.outboxDisk else { return }
-        var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
+        var waiters: [Waiter] = []
         defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
         let commit = try gate.withLock { _ in
             let rows = try Self.rows(in: disk, after: 0)
@@ -111,23 +114,45 @@ extension Outbox {
         guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }
         let commit = try gate.withLock { _ in
             let rejected = state.withLock { $0.queue.rejected }
-            guard let first = rejected.first else { return nil as Commit? }
-            let rows = try Self.rows(in: disk, after: first.id.rawValue - 1)
-            let known = Dictionary(rows.map { ($0.0.sequence, $0) }, uniquingKeysWith: { $1 })
+            guard !rejected.isEmpty else { return nil as Commit? }
             var update = CacheUpdate()
             update.isMemoryOnly = true
-            for entry in rejected {
-                if let (row, rejection) = known[entry.id.rawValue] {
-                    adopt(row, rejection, in: &update)
-                } else {
-                    // Nobody waits for a rejected operation.
-                    _ = absorb(entry, in: &update)
-                }
-            }
+            // Nobody waits for a rejected operation.
+            _ = try review(rejected, disk, in: &update)
             return update.steps.isEmpty ? nil : try core.carryOut(update)
         }
         if let commit { core.announce(commit) }
         changed()
+    }
+
+    /// Reads the rows of the operations again that wait behind some: another process may have edited or removed them. Called with the
+    /// gate held; the caller announces the commit and answers the callers after releasing it.
+    ///
+    /// - Returns: the callers that wait for the results of removed operations.
+    func adoptChanges(behind entries: [Outbox.Entry]) throws -> (Commit?, [Waiter]) {
+        guard let disk = core.outboxDisk else { return (nil, []) }
+        let waiting = state.withLock { state in
+            Set(entries.map(\.scope)).flatMap { state.queue.lane($0) }.compactMap { state.queue[$0] }
+                .filter { entry in !entries.contains { $0.id == entry.id } }
+        }
+        var update = CacheUpdate()
+        update.isMemoryOnly = true
+        let waiters = try review(waiting, disk, in: &update)
+        return (update.steps.isEmpty ? nil : try core.carryOutLocally(update), waiters)
+    }
+
+    /// Applies the current rows of known operations, or their removal.
+    ///
+    /// - Returns: the callers that wait for the results of removed operations.
+    private func review(_ entries: [Outbox.Entry], _ disk: DiskStore, in update: inout CacheUpdate) throws -> [Waiter] {
+        guard let first = entries.map(\.id.rawValue).min() else { return [] }
+        let rows = try Self.rows(in: disk, after: first - 1)
+        let known = Dictionary(rows.map { ($0.0.sequence, $0) }, uniquingKeysWith: { $1 })
+        return entries.compactMap { entry in
+            guard let (row, rejection) = known[entry.id.rawValue] else { return absorb(entry, in: &update) }
+            adopt(row, rejection, in: &update)
+            return nil
+        }
     }
 
     /// Applies the current state of a row.
@@ -161,7 +186,7 @@ extension Outbox {
     func absorb(
         _ entry: Outbox.Entry,
         in update: inout CacheUpdate
-    ) -> CheckedContinuation<Result<any Sendable, LarderError>, Never>? {
+    ) -> Waiter? {
         if let changes = shown(by: entry) {
             for (key, _) in changes.entities { update.steps.append(.reread(key)) }
             for (key, _) in changes.queries { update.steps.append(.rereadQuery(key)) }
@@ -281,7 +306,7 @@ extension Outbox {
     ) throws {
         var update = CacheUpdate()
         update.isMemoryOnly = true
-        var waiters: [CheckedContinuation<Result<any Sendable, LarderError>, Never>] = []
+        var waiters: [Waiter] = []
         defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
         for entry in batch where rows[entry.id.rawValue] == nil {
             if let waiter = absorb(entry, in: &update) { waiters.append(waiter) }

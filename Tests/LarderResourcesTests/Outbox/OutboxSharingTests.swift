@@ -133,6 +133,43 @@ struct OutboxSharingTests {
         #expect(server.post("1").isMine)
     }
 
+    private struct Edit: Codable, Sendable, Equatable {
+        var id: String
+        var text: String
+    }
+
+    /// A waiting operation whose ID the server has not assigned yet, and which another process changes or takes back.
+    @Test(arguments: ["second", ""])
+    func `an operation that another process has changed keeps the change when it gets its server ID`(_ text: String)
+        async throws
+    {
+        let one = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        let sent = Mutex<[Edit]>([])
+        var operation = WriteBehind<Edit, String>("edit", scope: { _ in "page" }) { _, _ in
+        } send: { attempts in
+            _ = try await gate.fetch(FetchContext())
+            sent.withLock { $0 += attempts.map(\.input) }
+            return attempts.map { _ in .accepted("server-1") }
+        }
+        operation.coalescingKey = { $0.id }
+        operation.coalesce = { $1.text.isEmpty ? .removeBoth : .replace($1) }
+        operation.serverIDs = { edit, id in [edit.id: id] }
+        operation.replacingIDs = { Edit(id: $1[$0.id] ?? $0.id, text: $0.text) }
+        try one.enqueue(Edit(id: "local-1", text: "create"), operation)
+        one.outbox.resume()
+        await gate.waitForRequests(1)
+        try one.enqueue(Edit(id: "local-1", text: "first"), operation)
+        let two = try scene.cache()
+        two.outbox.register(operation)
+        try two.enqueue(Edit(id: "local-1", text: text), operation)
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        try await one.outbox.drained()
+        let creation = Edit(id: "local-1", text: "create")
+        #expect(sent.withLock { $0 } == [creation] + (text.isEmpty ? [] : [Edit(id: "server-1", text: text)]))
+    }
+
     @Test func `the operation in flight of a dead process is sent by the other under the same key`() async throws {
         let dead = try scene.cache()
         var configuration = scene.configuration()
