@@ -234,7 +234,6 @@ extension Simulation {
     }
 
     private func compareTaps() {
-        if plan.isStrict, mayActLate { return }
         for (tap, machines) in ledger.taps.sorted(by: { ($0.key.handle, $0.key.post) < ($1.key.handle, $1.key.post) }) {
             guard !ledger.uncertainTaps.contains(tap), Set(machines.values).count == 1,
                 let wanted = machines.values.first,
@@ -259,13 +258,18 @@ extension Simulation {
 
     /// The server's view of the clients' manners.
     private func checkConduct() {
-        let box = Box<ConductReport?>(nil)
-        perform("conduct", within: .seconds(1)) { [world] in box.value = await world.conduct }
-        guard let report = box.value else { return find(.hang, "the conduct report does not end") }
+        let box = Box<(report: ConductReport, records: [JournalRecord])?>(nil)
+        perform("conduct", within: .seconds(1)) { [world] in
+            let report = await world.conduct
+            box.value = (report, report.findings.isEmpty ? [] : await world.journal())
+        }
+        guard let (report, records) = box.value else { return find(.hang, "the conduct report does not end") }
         coverage.count("exchanges", report.exchanges)
         let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self) }
         for rule in judged { coverage.count("runs judged by \(rule.rawValue)") }
-        for finding in report.findings where judged.contains(finding.rule) && !finding.isExcused {
+        let findings = report.findings.filter { judged.contains($0.rule) }
+        let excuses = ConductExcuses(findings.isEmpty ? [] : records)
+        for finding in findings where !excuses.excuses(finding) {
             find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")
         }
     }

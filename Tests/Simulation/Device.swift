@@ -198,7 +198,6 @@ final class Device: @unchecked Sendable {
     struct Watched {
         /// The greatest version of each entity that an observer has seen, by observer.
         var versions: [String: [String: Int64]] = [:]
-        var snapshots = 0
         var observers = 0
     }
 
@@ -237,7 +236,7 @@ final class Device: @unchecked Sendable {
         Task { [weak self] in
             for await snapshot in snapshots {
                 guard let self, generation == self.generation else { return }
-                self.watched.snapshots += 1
+                self.simulation.coverage.count("observed snapshots")
                 guard let value = snapshot.value else { continue }
                 let (items, posts) = versions(value)
                 self.judge(observer, items)
