@@ -1,4 +1,5 @@
 import LarderServer
+import LarderTime
 
 extension ConductReport.Rule {
     /// Whether a rule can judge a run: some acts break it without a fault of the client.
@@ -26,10 +27,11 @@ struct ConductExcuses {
         let entries = finding.entries.sorted().compactMap { records[$0] }
         guard let first = entries.first, let last = entries.last, entries.count == 2 else { return false }
         switch finding.rule {
-        case .downloadedTwice: return readsOtherPages(first, last)
+        case .downloadedTwice: return readsOtherPages(first, last) || isOvertaken(first, last)
         case .refetchedFresh:
             // The change feed has said that the list has changed, and then it has no validator.
             return isPage(last) && first.replyField("etag") != last.replyField("etag") || readsOtherPages(first, last)
+                || isOvertaken(first, last)
         case .duplicateInFlight:
             // A long poll that was given up may still be in flight at the server, and a person's second refresh must not be answered
             // with what was read before it.
@@ -37,6 +39,14 @@ struct ConductExcuses {
                 || isPage(last) && isReload(first) && isReload(last)
         default: return false
         }
+    }
+
+    /// The longest time on a good link between the end of an exchange at the server and the arrival of a request that was sent before.
+    private static let roundTrip = Duration.milliseconds(2 * Link.good.delay.upperBound)
+
+    /// Whether a reload has overtaken the read that a cache may answer: that was sent before the reply to the reload had arrived.
+    private func isOvertaken(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
+        isPage(last) && isReload(first) && !isReload(last) && last.at - last.duration - first.at < Self.roundTrip
     }
 
     private func isPage(_ record: JournalRecord) -> Bool {
