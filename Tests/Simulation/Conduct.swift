@@ -27,7 +27,8 @@ struct ConductExcuses {
         let entries = finding.entries.sorted().compactMap { records[$0] }
         guard let first = entries.first, let last = entries.last, entries.count == 2 else { return false }
         switch finding.rule {
-        case .downloadedTwice: return readsOtherPages(first, last) || isOvertaken(first, last)
+        case .downloadedTwice:
+            return readsOtherPages(first, last) || isOvertaken(first, last) || isWrittenTo(first, last)
         case .refetchedFresh:
             // The change feed has said that the list has changed, and then it has no validator.
             return isPage(last) && first.replyField("etag") != last.replyField("etag") || readsOtherPages(first, last)
@@ -44,9 +45,10 @@ struct ConductExcuses {
     /// The longest time on a good link between the end of an exchange at the server and the arrival of a request that was sent before.
     private static let roundTrip = Duration.milliseconds(2 * Link.good.delay.upperBound)
 
-    /// Whether a reload has overtaken the read that a cache may answer: that was sent before the reply to the reload had arrived.
+    /// Whether a reload and a read that a cache may answer were in flight at once: the later one was sent before the reply to the other
+    /// had arrived.
     private func isOvertaken(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
-        isPage(last) && isReload(first) && !isReload(last) && last.at - last.duration - first.at < Self.roundTrip
+        isPage(last) && isReload(first) != isReload(last) && last.at - last.duration - first.at < Self.roundTrip
     }
 
     private func isPage(_ record: JournalRecord) -> Bool {
@@ -55,6 +57,16 @@ struct ConductExcuses {
 
     private func isReload(_ record: JournalRecord) -> Bool {
         record.requestField("Cache-Control")?.contains("no-cache") ?? false
+    }
+
+    /// Whether the list was changed in between: it has no validator then, and the changes may have undone each other.
+    private func isWrittenTo(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
+        let parts = last.target.hasPrefix("/v1/feed?") ? ["/v1/posts", "/v1/likes"] : ["/messages"]
+        return isPage(last)
+            && records.values.contains { record in
+                (first.number...last.number).contains(record.number) && record.isExchange && record.method != "GET"
+                    && parts.contains(where: record.target.contains)
+            }
     }
 
     /// Whether the device has read other pages of the same list in between: the stored list has the validator of its last reply.
