@@ -271,7 +271,7 @@ extension Simulation {
         let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self) }
         for rule in judged { coverage.count("runs judged by \(rule.rawValue)") }
         let findings = report.findings.filter { judged.contains($0.rule) }
-        let excuses = ConductExcuses(findings.isEmpty ? [] : records)
+        let excuses = ConductExcuses(findings.isEmpty ? [] : records, writtenAt: writtenAt)
         for finding in findings where !excuses.excuses(finding) {
             find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")
         }

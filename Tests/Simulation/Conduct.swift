@@ -18,7 +18,11 @@ extension ConductReport.Rule {
 struct ConductExcuses {
     private let records: [Int: JournalRecord]
 
-    init(_ records: [JournalRecord]) {
+    /// When people elsewhere have written something, which is not in the journal.
+    private let writtenAt: [WallTime]
+
+    init(_ records: [JournalRecord], writtenAt: [WallTime]) {
+        self.writtenAt = writtenAt
         self.records = Dictionary(records.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
     }
 
@@ -62,11 +66,12 @@ struct ConductExcuses {
     /// Whether the list was changed in between: it has no validator then, and the changes may have undone each other.
     private func isWrittenTo(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
         let parts = last.target.hasPrefix("/v1/feed?") ? ["/v1/posts", "/v1/likes"] : ["/messages"]
-        return isPage(last)
-            && records.values.contains { record in
-                (first.number...last.number).contains(record.number) && record.isExchange && record.method != "GET"
-                    && parts.contains(where: record.target.contains)
-            }
+        guard isPage(last) else { return false }
+        if writtenAt.contains(where: { $0 >= first.at && $0 <= last.at }) { return true }
+        return records.values.contains { record in
+            (first.number...last.number).contains(record.number) && record.isExchange && record.method != "GET"
+                && parts.contains(where: record.target.contains)
+        }
     }
 
     /// Whether the device has read other pages of the same list in between: the stored list has the validator of its last reply.

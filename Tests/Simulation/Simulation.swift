@@ -16,6 +16,8 @@ final class Simulation: @unchecked Sendable {
     let world: MockWorld
     /// Those who may have a device.
     let people: [String]
+    /// When people elsewhere have written something.
+    var writtenAt: [WallTime] = []
     /// The accounts of each person, by handle.
     var accountsByHandle: [String: Set<String>] = [:]
     /// Decides what the network and the executor do. People have decided before the run: their acts are in the plan.
